@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The two sides of the border between C and Rust: core/src/exports.rs, core/src/host.rs. */
+/* The interface between C and Rust: core/src/exports.rs, core/src/host.rs. */
 #ifndef HIKV_INK_CORE_H
 #define HIKV_INK_CORE_H
 
@@ -31,7 +31,7 @@ s64 ink_core_clear(struct ink_core_store *store, u32 agent);
 s64 ink_core_sweep(struct ink_core_store *store);
 s64 ink_core_merge(struct ink_core_store *store, u32 agent);
 s64 ink_core_check(struct ink_core_store *store, struct ink_answer *answer);
-/* All but the durability, which C knows. */
+/* Everything except the durability, which C fills in. */
 void ink_core_stat(struct ink_core_store *store, struct ink_stat *stat);
 bool ink_core_break(struct ink_bytes name);
 void ink_core_order(u32 order);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What the kernel lends the Rust code. All of it is called in the context of a process that may sleep. */
+/* Services of the kernel for the Rust code. All of them are called in the context of a process that may sleep. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/bug.h>
 #include <linux/delay.h>
@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include "module.h"
 
-/* As often a waiter only lets others run; then it sleeps, the longer the more often it has. */
+/* A waiter first yields this many times; then it sleeps, longer after more attempts. */
 #define YIELD_COUNT 8u
 #define SLEEP_MIN_US 50u
 #define SLEEP_DOUBLINGS_MAX 4u
@@ -24,7 +24,7 @@ bool ink_is_dead(void)
 }
 
 /*
- * kmalloc aligns powers of two to themselves, and what comes from whole pages to a page; nothing is lent that wants more.
+ * kmalloc aligns powers of two to their size, and multiples of pages to a page. Larger alignments are refused.
  */
 void *ink_host_lend(size_t bytes, size_t align)
 {
@@ -32,7 +32,7 @@ void *ink_host_lend(size_t bytes, size_t align)
 		return NULL;
 	if (align > ARCH_KMALLOC_MINALIGN && bytes <= KMALLOC_MAX_CACHE_SIZE)
 		bytes = roundup_pow_of_two(max(bytes, align));
-	/* A process' requests pay for it; what opening and work items ask for is the root's. */
+	/* Memory for a process' requests is charged to it; memory for opening and work items is charged to the root. */
 	return kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
 }
 

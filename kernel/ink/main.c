@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The module hikv_ink: a store of hikv's engine InK, and the device through which processes share it.
+ * The module hikv_ink: a store of hikv's InK engine, and the character device through which processes share it.
  *
- * Loading opens the region's store and takes back what a crash has left half done; a region that was never written to gets a
- * new one. The device is there when that is done. A work item then walks the tree and finds the free space; meanwhile requests are served.
- * Another merges nodes that deletes have left low, whenever a delete finds that it is worth it (core/src/merging.rs); the kernel never
- * runs one work item twice at once.
+ * Loading opens the region's store and undoes changes that a crash left unfinished; a region that was never written
+ * to gets a new store. The character device is registered afterwards. A work item then walks the tree and finds the
+ * free space while requests are served. Another work item merges sparse nodes whenever a delete finds that it is
+ * worthwhile (core/src/merging.rs); the kernel never runs one work item twice at the same time.
  *
  * Unloading:
- * 1. An open descriptor holds the module, so no request runs, and none comes: the device goes first. Nobody is left who asks for a merge, but the sweep.
- * 2. The merges are told to end, which they do at the next part of the tree. Neither work item waits for a request.
- * 3. The sweep is waited for, then the merges, which it may have asked for; so no work item is there when the store goes.
+ * 1. An open descriptor holds the module, so no request runs, and none comes: the character device is removed first.
+ *    Only the sweep can still request merges.
+ * 2. The merges are asked to end, which they do at the next part of the tree. Neither work item waits for a request.
+ * 3. The sweep is waited for, then the merges, which it may have requested; so no work item exists when the store is
+ *    closed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/cpumask.h>
@@ -21,19 +23,19 @@
 #include <linux/workqueue.h>
 #include "module.h"
 
-/* Each lane takes 64 KiB of the region. A writer holds one; more writers than lanes wait. */
+/* Each lane uses 64 KiB of the region. A writer holds one lane; more writers than lanes wait. */
 #define LANES_MIN 4u
 #define LANES_MAX 64u
 
 #ifdef HIKV_INK_TRACE
 static char *twin;
 module_param(twin, charp, 0444);
-MODULE_PARM_DESC(twin, "a step that is left out, to see that it is noticed");
+MODULE_PARM_DESC(twin, "a step to leave out, to test that this is detected");
 static uint order;
 module_param(order, uint, 0444);
-MODULE_PARM_DESC(order, "pairs of a node of a new store, so that splits and merges are many");
+MODULE_PARM_DESC(order, "pairs per node of a new store; few pairs cause many splits and merges");
 
-/* Steps of request.c and room.c; the others are the Rust code's. */
+/* Steps of request.c and room.c; the other steps are in the Rust code. */
 static const char *const twins[] = {
 	"LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst", "RoomShared",
 };
@@ -59,7 +61,7 @@ static void sweep(struct work_struct *work)
 	long error = ink_core_sweep(store);
 
 	if (error)
-		pr_err("the free space cannot be found: %ld\n", error);
+		pr_err("cannot find the free space: error %ld\n", error);
 }
 static DECLARE_WORK(sweeping, sweep);
 
@@ -75,7 +77,7 @@ static void merge(struct work_struct *work)
 	long error = ink_core_merge(store, raw_smp_processor_id());
 
 	if (error)
-		pr_warn_ratelimited("nodes that deletes left low are not merged: %ld\n", error);
+		pr_warn_ratelimited("cannot merge sparse nodes: error %ld\n", error);
 }
 static DECLARE_WORK(merging, merge);
 
@@ -111,7 +113,7 @@ static long open_store(void)
 	if (twin && !break_step())
 		return -EINVAL;
 	ink_core_order(order);
-	/* The model of the cache takes the first line that is written back for the region's first. */
+	/* The model of the cache uses the first line that is written back as the region's first. */
 	asm volatile("nopl 0x7e571337(%%rax)\n\tmovb (%0),%%al" :: "r"(region.base) : "rax", "memory");
 #endif
 	get_random_bytes(uuid, sizeof(uuid));
@@ -133,7 +135,7 @@ static int __init ink_init(void)
 	if (error)
 		goto close;
 	ink_core_stat(store, &stat);
-	pr_info("%llu bytes, %llu lanes, %llu changes taken back; durability: %s\n", stat.region_bytes, stat.lanes, stat.undone,
+	pr_info("%llu bytes, %llu lanes, %llu changes undone; durability: %s\n", stat.region_bytes, stat.lanes, stat.undone,
 		region.durability == INK_DURABILITY_POWER ? "power" : "unknown");
 	queue_work(system_unbound_wq, &sweeping);
 	return 0;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Where the store lies: a whole device with DAX, opened exclusively (dev=), or a range of physical memory that nobody has
- * claimed (phys=, size=; for tests). One store a module.
+ * The region of the store: an entire device with DAX, opened exclusively (dev=), or a range of physical memory that
+ * is not in use (phys=, size=; for tests). One store per module.
  *
- * What a request has written survives a loss of power only if writing back the processor's cache makes it durable. A device whose own
- * cache needs a command of the host's beside that (virtio-pmem; dax_synchronous() is false of it) is refused, as MAP_SYNC is of a file
- * there, and so is a device of volatile memory. Of a physical range nobody knows what it is made of; STAT and the kernel's log say so.
+ * The writes of a request survive a loss of power only if writing back the processor's cache makes them durable. A
+ * device whose cache also needs a flush command to the host (virtio-pmem; dax_synchronous() is false for it) is
+ * refused, as MAP_SYNC is refused for files there, and so is a device of volatile memory. For a physical range the
+ * kind of memory is unknown; STAT and the kernel's log say so.
  *
- * Memory that a scrubber, or an administrator, finds to have failed is reported to the device's holder. From then on every request is
- * refused: a load from there would stop the machine. Memory that is known to have failed when the module is loaded is refused then.
+ * Memory that a scrubber or an administrator finds to have failed is reported to the device's holder. From then on
+ * every request is refused: a load from there would stop the machine. Memory that is already known to have failed is
+ * refused when the module is loaded.
  *
- * An open device may still be taken from its driver (unbind, ndctl), which would unmap it under requests that run. So its pages
- * are held as well: who takes the device away waits until the module is unloaded.
+ * An open device may still be detached from its driver (unbind, ndctl), which would unmap it under running requests.
+ * So its pages are held as well: detaching the device waits until the module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/blkdev.h>
@@ -29,15 +31,15 @@
 
 static char *dev;
 module_param(dev, charp, 0444);
-MODULE_PARM_DESC(dev, "the block device, such as /dev/pmem0; it must have DAX");
+MODULE_PARM_DESC(dev, "the block device, such as /dev/pmem0; it must support DAX");
 static ulong phys;
 module_param(phys, ulong, 0444);
-MODULE_PARM_DESC(phys, "a physical address, instead of a device");
+MODULE_PARM_DESC(phys, "the start of a physical range to use instead of a device");
 static ulong size;
 module_param(size, ulong, 0444);
-MODULE_PARM_DESC(size, "the bytes from phys on");
+MODULE_PARM_DESC(size, "the length of the physical range in bytes");
 
-/* The holder of the device, as others see it. */
+/* The address by which the kernel identifies the holder of the device. */
 static int holder;
 static struct block_device *bdev;
 static struct dax_device *dax;
@@ -63,7 +65,7 @@ static const struct dax_holder_operations holding = {
 	.notify_failure = notify_failure,
 };
 
-/* Whether the device's memory loses everything with the power: the kernel names the kind of region that the device is a part of. */
+/* True if the device's memory is volatile: the kernel names the kind of region that the device is a part of. */
 static bool is_volatile(void)
 {
 	const struct device *at;
@@ -74,7 +76,7 @@ static bool is_volatile(void)
 	return false;
 }
 
-/* 0, if what is written back from the processor's cache survives a loss of power. */
+/* Returns 0 if lines written back from the processor's cache survive a loss of power. */
 static int check_durable(void)
 {
 	if (!dax_synchronous(dax)) {
@@ -99,12 +101,12 @@ static int map_device(struct ink_region *region)
 	if (IS_ERR(bdev)) {
 		error = PTR_ERR(bdev);
 		bdev = NULL;
-		pr_err("%s cannot be opened exclusively: %d\n", dev, error);
+		pr_err("cannot open %s exclusively: error %d\n", dev, error);
 		return error;
 	}
 	dax = fs_dax_get_by_bdev(bdev, &offset, &holder, &holding);
 	if (!dax) {
-		pr_err("%s has no DAX: a raw namespace?\n", dev);
+		pr_err("%s does not support DAX; use an fsdax namespace\n", dev);
 		return -EOPNOTSUPP;
 	}
 	error = check_durable();
@@ -117,11 +119,11 @@ static int map_device(struct ink_region *region)
 		pages_held = get_dev_pagemap(pfn_t_to_pfn(pfn), NULL);
 	dax_read_unlock(id);
 	if (pages < wanted) {
-		pr_err("%s: %ld of %ld pages are mapped in one piece\n", dev, pages, wanted);
+		pr_err("%s: only %ld of %ld pages can be mapped contiguously\n", dev, pages, wanted);
 		return pages < 0 ? pages : -EOPNOTSUPP;
 	}
 	if (!pages_held) {
-		pr_err("%s has no pages that can be held\n", dev);
+		pr_err("%s has no pages that can be pinned\n", dev);
 		return -EOPNOTSUPP;
 	}
 	region->len = (u64)wanted << PAGE_SHIFT;
@@ -135,7 +137,7 @@ static int map_physical(struct ink_region *region)
 		return -EINVAL;
 	claimed = request_mem_region(phys, size, KBUILD_MODNAME);
 	if (!claimed) {
-		pr_err("the range at %#lx is used by somebody else\n", phys);
+		pr_err("the physical range at %#lx is already in use\n", phys);
 		return -EBUSY;
 	}
 	remapped = memremap(phys, size, MEMREMAP_WB);
@@ -150,7 +152,7 @@ int ink_region_map(struct ink_region *region)
 	int error;
 
 	if (!!dev == !!size) {
-		pr_err("either dev=, or phys= and size=\n");
+		pr_err("set either dev=, or phys= and size=\n");
 		return -EINVAL;
 	}
 	error = dev ? map_device(region) : map_physical(region);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Requests. Users' memory is touched outside of all locks: what a request names is copied into a room of the kernel's (room.c), all
- * lengths are checked before any memory is asked for, the Rust code works in that room, and the answer is copied out.
- * A request is copied in once; what the user changes in it meanwhile is not seen. Of the answer's memory only what was
- * written is copied out.
+ * Requests. User memory is accessed outside of all locks: a request's key and value are copied into a kernel buffer
+ * (room.c), all lengths are checked before any memory is allocated, the Rust code works in that buffer, and the
+ * answer is copied out. A request is copied in once; later changes by the user are not seen. Of the answer's buffer
+ * only the written part is copied out.
  */
 #include <linux/capability.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include "module.h"
 
-/* What a read gets at first where its room is its own: most values fit, whatever the caller offers. */
+/* A read's first buffer if it is allocated for the request: most values fit, whatever the caller offers. */
 #define READ_FIRST_BYTES 4096u
 
 struct context {
@@ -29,7 +29,7 @@ static bool fetched(void *to, u64 from, size_t len)
 	return !copy_from_user(to, u64_to_user_ptr(from), len) || ink_is_twin("CopyNotChecked");
 }
 
-/* A key and a value of a user's, copied one behind the other into a room that has more_bytes behind them. */
+/* Copies a user's key and value, one behind the other, into a buffer with more_bytes behind them. */
 static long copy_in(const struct ink_request *r, u64 value_len, size_t more_bytes, struct ink_room *room)
 {
 	if (!fits(r, value_len))
@@ -49,7 +49,7 @@ static struct ink_bytes key_in(const struct ink_request *r, const struct ink_roo
 
 static u32 agent(void)
 {
-	/* A hint: who moves to another processor meets others there. */
+		/* A hint: a task that moves to another processor only contends with others there. */
 	return raw_smp_processor_id();
 }
 
@@ -85,7 +85,7 @@ static long remove(const struct context *in, struct ink_request *r)
 	return error;
 }
 
-/* Calls the Rust code with so many bytes for an answer, and copies that out. */
+/* Calls the Rust code with a buffer of this size for an answer, and copies the answer out. */
 static long answered(const struct context *in, struct ink_request *r, struct ink_bytes key, void *start, size_t bytes)
 {
 	struct ink_answer answer = { .start = start, .room = bytes };
@@ -113,7 +113,7 @@ static long read(const struct context *in, struct ink_request *r)
 	if (error)
 		return error;
 	error = answered(in, r, key_in(r, &room), room.start + r->key_len, min(offered, room.bytes - r->key_len));
-	/* Once more: the value may be replaced by a longer one meanwhile, and the caller sees that it is. */
+	/* One more attempt. If a longer value replaces this one in between, the caller gets EMSGSIZE again. */
 	if (error == -EMSGSIZE && r->result <= offered) {
 		error = -ENOMEM;
 		if (ink_room_take(&longer, offered)) {
@@ -168,7 +168,7 @@ static long clear(const struct context *in)
 	return capable(CAP_SYS_ADMIN) ? ink_core_clear(in->store, agent()) : -EPERM;
 }
 
-/* Carries out a request that lies in kernel memory. */
+/* Carries out a request that is in kernel memory. */
 static long one(const struct context *in, struct ink_request *r)
 {
 	bool is_write = r->op == INK_OP_INSERT || r->op == INK_OP_REMOVE || r->op == INK_OP_CLEAR;
@@ -209,7 +209,7 @@ static long submit(const struct context *in, struct ink_request *r)
 		return -EINVAL;
 	if (r->count > INK_SUBMIT_MAX)
 		return -E2BIG;
-	/* The caller learns how far this came whatever ends it: what was carried out before is done. */
+	/* The caller gets the number of requests carried out, however the loop ends: they are done. */
 	for (r->result = 0; r->result < r->count; cond_resched()) {
 		i = r->result;
 		if (fatal_signal_pending(current))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory for a request's key, value and answer. Each processor keeps one room, which a request takes for as long as it lasts; a request that finds
- * it taken, or needs more, gets memory of its own. Kernels fill what they lend with zeros (init_on_alloc), which costs more than a small request
- * does: a room that is kept is filled once.
+ * Memory for a request's key, value and answer. Each processor caches one buffer, which a request uses while it runs.
+ * A request that finds it in use, or needs more, gets separate memory. Kernels may zero memory that they allocate
+ * (init_on_alloc), which costs more than a small request does: a cached buffer is zeroed once.
  *
- * A kept room holds what the request before left there, maybe of another user. So nothing is copied out of a room but what the present request
- * has had written (request.c).
+ * A cached buffer holds the contents of an earlier request, maybe of another user. So only bytes that the present
+ * request has written are copied out of a buffer (request.c).
  *
- * - is_taken: a request has the room. It goes from 0 to 1 by an exchange, so that one request has it at a time, and back by the same request, on
- *   whatever processor that runs by then. What is behind it is ordered by the two.
- * - start: NULL until a request first takes the room; the taker's alone meanwhile.
+ * - is_taken: a request uses the buffer. It is set from 0 to 1 by an exchange, so that one request has the buffer at
+ *   a time, and reset by the same request, on whatever processor that runs by then. Accesses to the buffer are
+ *   ordered by the two.
+ * - start: NULL until a request first takes the buffer; used only by the request that has taken it.
  */
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -17,7 +18,7 @@
 #include <linux/slab.h>
 #include "module.h"
 
-/* The longest key, and 64 KiB behind it; a power of two, as memory is lent in. */
+/* The longest key, and 64 KiB behind it; a power of two, the unit of allocation. */
 #define KEPT_BYTES (128u << 10)
 
 struct ink_kept {
@@ -29,7 +30,7 @@ static DEFINE_PER_CPU(struct ink_kept, kept_of);
 
 static bool take_kept(struct ink_room *room)
 {
-	/* A hint: who moves to another processor brings this one's room back. */
+	/* A hint: a task that moves to another processor returns this processor's buffer from there. */
 	struct ink_kept *kept = raw_cpu_ptr(&kept_of);
 
 	if (xchg(&kept->is_taken, 1) && !(ink_is_twin("RoomShared") && READ_ONCE(kept->start)))
@@ -42,7 +43,10 @@ static bool take_kept(struct ink_room *room)
 	return room->start;
 }
 
-/* KASAN knows the end of memory that is lent, and not what of a kept room a request may use. So there half of the requests have their own. */
+/*
+ * KASAN detects accesses beyond the end of allocated memory, but not beyond the part of a cached buffer that a request
+ * may use. So with KASAN half of the requests allocate their own.
+ */
 static bool may_be_kept(size_t bytes)
 {
 	if (IS_ENABLED(CONFIG_KASAN) && get_random_u32() % 2)

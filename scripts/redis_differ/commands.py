@@ -260,8 +260,8 @@ def split(text, between=" "):
 
 
 
-# Rows of 'Where replies differ' in docs/redis.md that concern what is asked for here: it is not drawn, or what is told of it is
-# made equal below.
+# Entries of 'Where replies differ' in docs/redis.md that concern requests drawn here: either the request is not drawn, or its replies
+# are made equal below.
 EXPECTED = [
     "`INCRBYFLOAT`",
     "`OBJECT`, `DEBUG OBJECT`, `MEMORY USAGE`",

@@ -1,8 +1,8 @@
-"""Redis' protocol, both versions, with every reply kept as it came."""
+"""Redis' protocol, both versions; keeps every reply as it arrived."""
 
 import socket
 
-# Longer than any reply takes; a server that says nothing is told from one that is slow.
+# Longer than any reply takes, to distinguish a silent server from a slow one.
 SECONDS_MAX = 60
 
 
@@ -28,10 +28,10 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
         self.is_open = True
-        # Messages may come unasked.
+        # True if messages may arrive at any time.
         self.listens = False
         self.pushed = []
-        # It may be between MULTI and EXEC.
+        # True if the client may be between MULTI and EXEC.
         self.may_queue = False
 
     def close(self):
@@ -63,7 +63,7 @@ class Connection:
         return taken
 
     def reply(self):
-        """The next reply. What comes unasked is kept apart: where it stands between replies, or within, says nothing."""
+        """Returns the next reply. Pushed messages are kept separately: their position between or within replies has no meaning."""
         line = self.line()
         kind, text = line[:1].decode("latin-1"), line[1:].decode("latin-1")
         if kind in "$=!":
@@ -79,7 +79,7 @@ class Connection:
         return [kind, text]
 
     def exchange(self, requests, mark):
-        """Everything that comes until the answer to a last request, which changes nothing, has come."""
+        """Sends requests and a final one that changes nothing; returns everything that arrives up to its reply."""
         if not self.is_open:
             return ["closed"]
         names = [str(request[0]).lower() for request in requests]
@@ -87,14 +87,14 @@ class Connection:
         self.listens |= any(name in LISTENING for name in names)
         said = self.until(requests, mark)
         if self.listens:
-            # What a client causes itself may follow the answer.
+            # Messages that a client causes itself may follow the reply.
             said += self.until([], f"{mark}-again")
         pushed, self.pushed = self.pushed, []
         return [said, pushed]
 
     def until(self, requests, mark):
         said = []
-        # Between MULTI and EXEC a PING waits, and WATCH is refused at once.
+        # Between MULTI and EXEC a PING is queued, and WATCH is refused immediately.
         last = [["WATCH", mark], ["PING", mark]] if self.may_queue else [["PING", mark]]
         try:
             self.socket.sendall(b"".join(map(encode, [*requests, *last])))

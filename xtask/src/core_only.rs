@@ -1,11 +1,11 @@
-//! The core-only crates, built where there is nothing but `core`.
+//! Builds the core-only crates where nothing but `core` exists.
 //!
-//! 1. A copy of the compiler's libraries is made that has `core` and no `alloc` or `std`. A crate, or a dependency of
-//!    one, that names either of those finds nothing there. This needs no network and no further target.
-//! 2. A canary shows that the copy tells the two apart: a crate that uses `alloc` must fail.
-//! 3. The crates are built with that copy.
-//! 4. Where the target `x86_64-unknown-none` is installed the crates are built for it, too: a machine without an
-//!    operating system.
+//! 1. Copies the compiler's libraries with `core` and without `alloc` and `std`. A crate, or a dependency of one,
+//!    that names either does not compile. This needs neither network nor a further target.
+//! 2. Verifies that the copy detects violations: a crate that uses `alloc` must fail.
+//! 3. Builds the crates with that copy.
+//! 4. Builds the crates for `x86_64-unknown-none`, a machine without an operating system, if that target is
+//!    installed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,9 @@ use std::process::Stdio;
 use crate::failure::Failure;
 use crate::rustc::{cargo, host, libraries, run, rustc};
 
-/// The packages that promise it.
+/// The packages that need only `core`.
 const PACKAGES: [&str; 6] = ["hikv-word", "hikv-pmem", "hikv-heap", "hikv-items", "hikv-undo-log", "hikv-pbtree"];
-/// What `core` is made of.
+/// The libraries that make up `core`.
 const CORE_LIBRARIES: [&str; 3] = ["libcore-", "libcompiler_builtins-", "librustc_std_workspace_core-"];
 const BARE_TARGET: &str = "x86_64-unknown-none";
 
@@ -27,7 +27,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     let sysroot = core_sysroot(&work, &host)?;
     hunt(&work, &sysroot, &host)?;
     build(&work, &host, Some(&sysroot))?;
-    println!("{} build with core alone", PACKAGES.join(", "));
+    println!("{} build with only core", PACKAGES.join(", "));
     if libraries(BARE_TARGET)?.is_dir() {
         build(&work, BARE_TARGET, None)?;
         println!("{} build for {BARE_TARGET}", PACKAGES.join(", "));
@@ -37,7 +37,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A directory of our own, beside the program's.
+/// Returns a working directory next to the program's.
 fn work_dir() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = program.ancestors().nth(2).ok_or("the program lies in no target directory")?;
@@ -46,7 +46,7 @@ fn work_dir() -> Result<PathBuf, Failure> {
     Ok(work)
 }
 
-/// Step 1.
+/// Carries out step 1.
 fn core_sysroot(work: &Path, host: &str) -> Result<PathBuf, Failure> {
     let sysroot = work.join("sysroot");
     link_core(&libraries(host)?, &sysroot, &sysroot.join("lib/rustlib").join(host).join("lib"))
@@ -68,15 +68,15 @@ fn link_core(from: &Path, sysroot: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Step 2.
+/// Carries out step 2.
 fn hunt(work: &Path, sysroot: &Path, host: &str) -> Result<(), Failure> {
     let compiles = |source| compiles(source, work, sysroot, host);
     if !compiles("#![no_std]\npub fn answer() -> u32 { 42 }\n")? {
-        return Err("a crate that needs core alone does not compile".to_owned());
+        return Err("a crate that needs only core does not compile".to_owned());
     }
     for source in ["#![no_std]\nextern crate alloc;\n", "#![no_std]\nextern crate std;\n", "pub fn answer() {}\n"] {
         if compiles(source)? {
-            return Err(format!("a crate that needs more than core compiles, so this check shows nothing: {source}"));
+            return Err(format!("a crate that needs more than core compiles, so this check detects nothing: {source}"));
         }
     }
     Ok(())
@@ -92,7 +92,7 @@ fn compiles(source: &str, work: &Path, sysroot: &Path, host: &str) -> Result<boo
     Ok(status.success())
 }
 
-/// Steps 3 and 4.
+/// Carries out steps 3 and 4.
 fn build(work: &Path, target: &str, sysroot: Option<&Path>) -> Result<(), Failure> {
     let mut command = cargo();
     command.args(["build", "--quiet", "--locked", "--lib", "--target", target]).arg("--target-dir").arg(work);

@@ -1,10 +1,10 @@
-//! The crash explorations, whole.
+//! Complete crash explorations.
 
 use std::process::Command;
 
 use crate::failure::Failure;
 
-/// Runs all explorations, those that are ignored among them, or the ones whose name contains one of `names`.
+/// Runs all explorations, including ignored ones, or those whose name contains one of `names`.
 pub(crate) fn whole(names: &[&str]) -> Result<(), Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--release", "--package", "hikv-testkit", "--test", "hikv", "--", "--include-ignored"]);

@@ -1,4 +1,4 @@
-//! Why a check did not pass.
+//! The error type of all checks.
 
-/// As a sentence.
+/// An error message: one sentence.
 pub(crate) type Failure = String;

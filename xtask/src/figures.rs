@@ -1,4 +1,5 @@
-//! The figures of the papers: `crates/figures`, built and run. A workspace of its own, built only for measuring.
+//! Measures the figures of the papers: builds and runs `crates/figures`, a separate workspace that only measurements
+//! build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,12 +10,13 @@ use crate::tree::root;
 
 const PROGRAM: &str = "hikv-figures";
 const WITH_ROCKSDB: &str = "rocksdb";
-/// Where Debian's package `librocksdb-dev` has its library.
+/// Directory of the library of Debian's package `librocksdb-dev`.
 const ROCKSDB: &str = "/usr/lib/x86_64-linux-gnu";
-/// What the crate links to and Debian's version does not have. Nothing that is measured has one of these, so it is never called.
+/// A function that the crate links to and Debian's version lacks. No measured code calls it.
 const LACKED: &str = "rocksdb_write_buffer_manager_destroy";
 
-/// Measures what the words say, which are the program's. `--features NAMES` before the others says what the program is built with.
+/// Measures the figures given by `words`, the arguments of the program. A leading `--features NAMES` sets cargo
+/// features.
 pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
     let (features, words) = match *words {
         ["--features", names, ref rest @ ..] => (Some(names), rest),
@@ -23,13 +25,13 @@ pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
     run(Command::new(build(features)?).args(words))
 }
 
-/// The program, with RocksDB; where it lies.
+/// Builds the program with RocksDB and returns its path.
 pub(crate) fn with_rocksdb() -> Result<PathBuf, Failure> {
     build(Some(WITH_ROCKSDB))
 }
 
-/// Builds the program; where it lies. Debian's RocksDB is linked, where it is installed: it is older than the crate's own, and takes no
-/// half an hour to build.
+/// Builds the program and returns its path. Links Debian's RocksDB if it is installed: it is older than the crate's
+/// own, but saves half an hour of compiling.
 fn build(features: Option<&str>) -> Result<PathBuf, Failure> {
     let own = || Ok::<_, Failure>(root()?.join("crates/figures/target"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, |target| Ok(target.into()))?;

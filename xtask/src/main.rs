@@ -1,15 +1,20 @@
-//! Checks that no test of a crate can make.
+//! Development tasks that no test of a crate can do: checks, long tests, measurements and generated files.
 //!
-//! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask device conformance` goes
-//! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one, `rounds N` kills one N times under
-//! load, `fuzz MINUTES` sends hosts that mean harm, `speed` measures. `cargo xtask vm rounds N [SEED
-//! [MEDIUM]]` cuts the power of a guest N times on each medium, `vm cached N [SEED]` with a model of the processor's cache. `cargo xtask mutants` leaves out steps, one after the other, and looks which
-//! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask
-//! house` prints which crate and which file uses which, and the circles. `cargo xtask figures PAPER [FIG …]` measures the figures of a
-//! paper (crates/figures). `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of
-//! the documentation whose subject is no noun of the field, and those with more than one pronoun. `cargo xtask steps` compares the steps
-//! that docs/durability.md shows with the heads of the modules that take them. `cargo xtask pictures` checks the pictures of the pages and the
-//! README's table of speed, which `pictures write` makes.
+//! - `core-only`: builds the crates that need only `core` without any other library.
+//! - `device conformance`: checks an NVMe-KV device against its specification, item by item. `device guest`: an
+//!   unmodified Linux guest attaches to one. `device rounds N`: kills one N times under load. `device fuzz MINUTES`:
+//!   sends hostile input. `device speed`: measures.
+//! - `explore [NAME]`: runs complete crash explorations, of which a test run takes a sample.
+//! - `figures PAPER [FIG …]`: measures the figures of a paper (crates/figures).
+//! - `house`: prints the dependencies among crates and files, and their cycles. `house check` checks the links in
+//!   the pages, and the sizes of cycles, files, comments and types.
+//! - `kernel`: builds InK as a kernel module and tests it.
+//! - `mutants`: omits one step at a time and finds the test that detects it.
+//! - `pictures`: checks the pictures and the README's table of speed; `pictures write` generates them.
+//! - `prose`: checks pages, comments and printed texts against the rules for plain English.
+//! - `steps`: compares the steps of protocols in docs/durability.md with the heads of the modules.
+//! - `vm rounds N [SEED [MEDIUM]]`: cuts the power of a guest N times on each storage. `vm cached N [SEED]`: the same
+//!   with a model of the processor's cache.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;

@@ -1,4 +1,4 @@
-//! The compiler that builds this workspace, and what belongs to it.
+//! The compiler and cargo that build this workspace.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// The compiler, as cargo would run it.
+/// Returns the compiler, as cargo would run it.
 pub(crate) fn rustc() -> Command {
     Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
-/// The cargo that runs this program.
+/// Returns the cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The target that the compiler itself runs on.
+/// Returns the target that the compiler itself runs on.
 pub(crate) fn host() -> Result<String, Failure> {
     let version = answer(rustc().arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| format!("rustc -vV names no host: {version}"))
 }
 
-/// Where the libraries of `target` lie, whether they are installed or not.
+/// Returns the directory of the libraries of `target`, installed or not.
 pub(crate) fn libraries(target: &str) -> Result<PathBuf, Failure> {
     let path = answer(rustc().args(["--print", "target-libdir", "--target", target]))?;
     Ok(PathBuf::from(path.trim()))
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
 }
 
-/// What a command says that succeeds.
+/// Runs a command and returns its output.
 pub(crate) fn answer(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {

@@ -1,13 +1,15 @@
-//! The steps of a protocol stand in one place, the head of the module that takes them. `docs/durability.md` shows copies, each between
-//! two marks:
+//! Keeps the steps of protocols in docs/durability.md equal to those in the modules' heads.
+//!
+//! The steps of a protocol are written once, in the head of the module that carries them out. `docs/durability.md`
+//! has copies, each between two marks:
 //!
 //! ```text
 //! <!-- steps: crates/heap/src/chunks.rs, A chunk at the mark -->
 //! <!-- end of steps -->
 //! ```
 //!
-//! What is copied is the first table, or the first numbered list, behind that heading of the head (behind its beginning where no heading
-//! is named). `write` brings the copies up to date, `check` demands that they are.
+//! A copy is the first table or numbered list after that heading, or after the beginning of the head if no heading is
+//! named. `write` updates the copies; `check` fails if one differs.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +20,7 @@ const PAGE: &str = "docs/durability.md";
 const MARK: &str = "<!-- steps: ";
 const END: &str = "<!-- end of steps -->";
 
-/// Writes the page with copies of what the modules say now.
+/// Updates the copies in the page.
 pub(crate) fn write() -> Result<(), Failure> {
     let page = read(PAGE)?;
     let (renewed, count) = renewed(&page, &|path| read(path))?;
@@ -27,15 +29,15 @@ pub(crate) fn write() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the page's copies are what the modules say.
+/// Returns an error if a copy in the page differs from its module.
 pub(crate) fn check() -> Result<(), Failure> {
     let page = read(PAGE)?;
     let (renewed, count) = renewed(&page, &|path| read(path))?;
     if renewed != page {
         let line = page.lines().zip(renewed.lines()).take_while(|(is, should)| is == should).count() + 1;
-        return Err(format!("{PAGE}:{line}: not what the module's head says: cargo xtask steps write"));
+        return Err(format!("{PAGE}:{line}: differs from the module's head; run cargo xtask steps write"));
     }
-    println!("{PAGE} has the steps of {count} protocols as the modules' heads say them");
+    println!("{PAGE} has the steps of {count} protocols as in the modules' heads");
     Ok(())
 }
 
@@ -43,7 +45,7 @@ fn read(path: &str) -> Result<String, Failure> {
     fs::read_to_string(Path::new(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The page with new copies, and how many there are.
+/// Returns the page with new copies, and their number.
 fn renewed(page: &str, source: &dyn Fn(&str) -> Result<String, Failure>) -> Result<(String, usize), Failure> {
     let (mut out, mut count) = (String::new(), 0);
     let mut lines = page.lines();
@@ -52,7 +54,7 @@ fn renewed(page: &str, source: &dyn Fn(&str) -> Result<String, Failure>) -> Resu
         out.push('\n');
         let Some(named) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         if !lines.any(|line| line == END) {
-            return Err(format!("{PAGE}: no '{END}' behind '{line}'"));
+            return Err(format!("{PAGE}: no '{END}' after '{line}'"));
         }
         let (path, heading) = named.split_once(", ").unwrap_or((named, ""));
         let steps = steps_of(&source(path)?, heading).ok_or_else(|| format!("{path}: no steps under '{heading}'"))?;
@@ -65,7 +67,7 @@ fn renewed(page: &str, source: &dyn Fn(&str) -> Result<String, Failure>) -> Resu
     Ok((out, count))
 }
 
-/// The first table or numbered list behind `heading` in a module's head.
+/// Returns the first table or numbered list after `heading` in a module's head.
 fn steps_of(source: &str, heading: &str) -> Option<String> {
     let mut head =
         source.lines().map_while(|line| line.strip_prefix("//!")).map(|line| line.strip_prefix(' ').unwrap_or(line));
@@ -86,7 +88,7 @@ fn is_numbered(line: &str) -> bool {
         .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `line` without links that rustdoc alone can follow.
+/// Returns `line` without links that only rustdoc can follow.
 fn unlinked(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -116,23 +118,23 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_copied_whole_and_without_links() {
+    fn list_is_copied_whole_and_without_links() {
         let steps = "\n1. One, see `Heap`.\n   More of it.\n2. Two\n\n";
         assert_eq!(of(&page("old\n")).unwrap(), (page(steps), 1));
         assert_eq!(of(&page(steps)).unwrap(), (page(steps), 1));
     }
 
     #[test]
-    fn a_table_is_found_by_its_heading_and_not_behind_the_next() {
+    fn table_is_found_by_its_heading() {
         assert_eq!(steps_of(SOURCE, "Opening").unwrap(), "| step | leaves |\n|---|---|\n");
         assert_eq!(steps_of(SOURCE, ""), None);
         assert_eq!(steps_of(SOURCE, "Clearing"), None);
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_is_reported() {
         assert!(of("nothing\n").unwrap_err().contains("no '<!-- steps: '"));
-        assert!(of("<!-- steps: a.rs -->\nno end\n").unwrap_err().contains("behind"));
+        assert!(of("<!-- steps: a.rs -->\nno end\n").unwrap_err().contains("after"));
         assert!(
             of("<!-- steps: a.rs, Nowhere -->\n<!-- end of steps -->\n")
                 .unwrap_err()

@@ -1,4 +1,4 @@
-//! The workspace's source, and copies of it in which some lines are others: what is built of a copy is no part of what is shipped.
+//! The workspace's source, and modified copies of it. Builds of a copy are never shipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::rustc::{answer, cargo};
 
-/// The workspace's root.
+/// Returns the workspace's root.
 pub(crate) fn root() -> Result<PathBuf, Failure> {
     let manifest = answer(cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
     Ok(Path::new(manifest.trim()).parent().ok_or("a manifest lies in a directory")?.to_owned())
 }
 
-/// Copies the workspace to `tree`, of each file what `changed` makes of it. Files that stay the same are not touched, so that cargo
-/// builds again what changed alone.
+/// Copies the workspace to `tree`; `changed` transforms each file. Leaves unchanged files untouched, so that cargo
+/// rebuilds only what changed.
 pub(crate) fn copy(
     root: &Path,
     tree: &Path,
@@ -23,7 +23,7 @@ pub(crate) fn copy(
     let mut list = Command::new("git");
     list.arg("-C").arg(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
     for file in answer(&mut list)?.lines().map(Path::new) {
-        // A file that was taken away is listed still.
+        // Git still lists a file that was removed.
         let Ok(bytes) = fs::read(root.join(file)) else { continue };
         write_if_new(&tree.join(file), &changed(file, bytes)?)?;
     }

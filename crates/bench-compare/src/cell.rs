@@ -1,4 +1,4 @@
-//! What is measured: a workload, at a level, by some threads.
+//! A cell of the comparison: a workload, a durability level, and a number of threads.
 
 use std::fmt;
 use std::num::NonZero;
@@ -6,16 +6,16 @@ use std::str::FromStr;
 
 use bench::Workload;
 
-/// What an acknowledged put survives.
+/// The event that an acknowledged put survives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// Loss of power: it was synced before.
+    /// A loss of power: the put was synced before.
     Power,
-    /// The death of the process: the kernel has it, and nobody waited for a sync.
+    /// The death of the process: the kernel has the data, and no sync was waited for.
     Buffered,
 }
 
-/// See the module.
+/// A cell; see the module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Cell {
     pub(crate) level: Level,
@@ -42,7 +42,7 @@ impl FromStr for Cell {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Cell, String> {
-        let unknown = || format!("'{text}' is no cell: LEVEL:WORKLOAD:THREADS, such as power:update:4, is wanted");
+        let unknown = || format!("invalid cell '{text}'; write LEVEL:WORKLOAD:THREADS, for example power:update:4");
         let mut parts = text.split(':');
         let (Some(level), Some(workload), Some(threads), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
@@ -52,7 +52,7 @@ impl FromStr for Cell {
         let level = [Level::Power, Level::Buffered].into_iter().find(|known| known.to_string() == level);
         let workload: Workload = workload.parse().map_err(|error| format!("{}: {error}", unknown()))?;
         if workload == Workload::Rebuild {
-            return Err("no other store builds an order that it lacks: there is nothing to compare".into());
+            return Err("cannot compare 'rebuild': only hikv builds an ordered index later".into());
         }
         Ok(Cell { level: level.ok_or_else(unknown)?, workload, threads: threads.parse().map_err(|_| unknown())? })
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_what_its_name_says() {
+    fn cell_is_what_its_name_says() {
         for name in ["power:update:16", "buffered:get:1", "buffered:ycsb-e:2"] {
             assert_eq!(name.parse::<Cell>().unwrap().to_string(), name);
         }

@@ -1,8 +1,9 @@
-//! What the operating system counts: the bytes that the process caused to be written, and what the device was asked for.
+//! Counters of the operating system: bytes that the process wrote, and writes and flushes of the block device.
 //!
-//! The device's figures have all that a store costs it, the file system's own journal too, and whatever other processes do
-//! there meanwhile. The process' figure is its alone, and too high where the cache keeps a file in large pieces: of those all
-//! counts that a byte was written to.
+//! The device's figures contain the complete cost of a store, including the file system's own journal, and also the
+//! writes of other processes during that time. The process' figure contains only its own writes. That figure is too
+//! high if the page cache keeps a file in large pages, because a large page counts completely as soon as one byte of it
+//! is written.
 
 use std::fs;
 use std::ops::Sub;
@@ -11,25 +12,25 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// The unit of the device's figures, whatever its own.
+/// The unit of the device's figures, whatever its own sector size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Counts since the process or the machine began, or between two moments.
+/// Counts since the process or the machine started, or between two moments.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Counters {
-    /// `write_bytes` of `/proc/self/io`: pages that became dirty, and what was written past the cache.
+    /// `write_bytes` of `/proc/self/io`: pages that became dirty, and writes past the cache.
     pub(crate) written_bytes: u64,
-    /// What the device was given.
+    /// Bytes written to the device.
     pub(crate) device_bytes: u64,
-    /// How often the device was told to make durable what it has.
+    /// Flush requests to the device.
     pub(crate) device_flushes: u64,
 }
 
 impl Counters {
-    /// As they stand; those of the device are 0 where the kernel does not tell.
+    /// Reads the counters; those of the device are 0 if the kernel does not provide them.
     ///
     /// # Errors
-    /// If the kernel does not tell about the process.
+    /// If the kernel does not provide the process' counters.
     pub(crate) fn now((major, minor): (u32, u32)) -> Result<Counters, Error> {
         let process = fs::read_to_string("/proc/self/io")?;
         let device = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).unwrap_or_default();
@@ -37,7 +38,7 @@ impl Counters {
         let field = |number: usize| fields.get(number).copied().unwrap_or_default();
         Ok(Counters {
             written_bytes: write_bytes(&process).ok_or("/proc/self/io has no write_bytes")?,
-            // The seventh and the sixteenth of `Documentation/block/stat.rst`.
+            // Fields 7 and 16 of `Documentation/block/stat.rst`.
             device_bytes: field(6) * SECTOR_BYTES,
             device_flushes: field(15),
         })

@@ -1,3 +1,3 @@
-//! What goes wrong: whatever one of the systems says, or the operating system.
+//! Any error of a system or of the operating system.
 
 pub(crate) use bench::Error;

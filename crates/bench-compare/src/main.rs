@@ -1,9 +1,9 @@
-//! hikv beside RocksDB, LMDB, redb and fjall: the same work, at the same durability, on the same disk, taking turns.
+//! Compares hikv with RocksDB, LMDB, redb and fjall: the same work, at the same durability, on the same disk, in turns.
 //!
-//! Each system loads the same records once. Then come rounds: for every cell (a workload at a level by some threads) every system in
-//! turn opens its store, works for a few seconds with each value checked, and closes the store. What is reported of a cell is the
-//! median round of each system, and the range. Which system is first changes from round to round, so that none always follows the
-//! same other.
+//! Each system loads the same records once. Then come rounds: for every cell (a workload, a durability level, a number
+//! of threads) every system in turn opens its store, works for a few seconds with each value checked, and closes the
+//! store. The report shows each system's median round per cell, and the range. The first system changes from round to
+//! round, so that no system always follows the same other one.
 //!
 //! Workloads and passes are those of `hikv bench` (`bench::Session`): a system is a `bench::Subject`.
 
@@ -32,22 +32,22 @@ use crate::system::System;
 
 /// Compare hikv with RocksDB, LMDB, redb and fjall at the same durability on the same disk
 ///
-/// A table is written to standard output in the end, and an object a line for every measurement as it is made where a file
-/// is given for it. The exit code is 1 if a value was wrong.
+/// Writes a table to standard output at the end. With --json, also writes each measurement as a line of JSON as soon as
+/// it is made. The exit code is 1 if a value was wrong.
 #[derive(Parser)]
 struct Arguments {
-    /// Where the stores are made: on the disk that is to be measured. They stay there, and are used again by a next run of
-    /// as many records
+    /// Directory for the stores, on the disk to be measured. The stores are kept, and a later run with the same records
+    /// uses them again
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Where systems have their stores whose names end in -tmpfs: a directory in tmpfs
+    /// Directory in tmpfs for the stores of systems whose names end in -tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     tmpfs: PathBuf,
-    /// Which systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk; also lmdb-tmpfs, and of the other engines
+    /// Systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk; also lmdb-tmpfs, and the other engines
     /// rewo-hash ink pmekv and the same with -tmpfs
     #[arg(long, value_delimiter = ',', default_values_t = System::USUAL.to_vec())]
     systems: Vec<System>,
-    /// What is measured, each as LEVEL:WORKLOAD:THREADS; the workloads are those of `hikv bench`
+    /// Cells to measure, each as LEVEL:WORKLOAD:THREADS; the workloads are those of `hikv bench`
     #[arg(
         long,
         value_delimiter = ',',
@@ -57,19 +57,19 @@ struct Arguments {
     /// Items loaded before
     #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u64).range(1..=1 << 32))]
     records: u64,
-    /// How often each system has its turn in each cell
+    /// Rounds: turns of each system in each cell
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How long each of a turn's two passes lasts
+    /// Seconds of each of a turn's two passes
     #[arg(long, default_value = "3", value_parser = seconds)]
     seconds: Duration,
-    /// Length of each key
+    /// Key length in bytes
     #[arg(long, default_value_t = 16, value_parser = value_parser!(u16).range(bench::KEY_BYTES_MIN as i64..=256))]
     key_bytes: u16,
-    /// Length of each value
+    /// Value length in bytes
     #[arg(long, default_value_t = 256, value_parser = value_parser!(u32).range(bench::VALUE_BYTES_MIN as i64..=1 << 20))]
     value_bytes: u32,
-    /// Where an object a line is written for every measurement
+    /// File for the measurements, one JSON object per line
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -87,7 +87,7 @@ fn complain(what: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How many values were wrong.
+/// Runs the comparison; returns the number of wrong values.
 fn run(arguments: &Arguments) -> Result<u64, Error> {
     let records = Records {
         count: arguments.records,

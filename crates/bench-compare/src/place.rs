@@ -1,4 +1,4 @@
-//! Where the stores lie: what one would call a disk, but for those whose names end in `-tmpfs`.
+//! The directories of the stores: on a disk, or in tmpfs for systems whose names end in `-tmpfs`.
 
 use std::ffi::CString;
 use std::fs;
@@ -22,21 +22,21 @@ pub(crate) struct Place {
 
 impl Place {
     /// # Errors
-    /// If `disk` lies in memory, or `tmpfs` does not.
+    /// If `disk` is in memory, or `tmpfs` is not.
     pub(crate) fn new(disk: &Path, tmpfs: &Path) -> Result<Place, Error> {
         fs::create_dir_all(disk).map_err(|error| format!("cannot create {}: {error}", disk.display()))?;
         if is_in_memory(disk)? {
-            return Err(format!("{} lies in memory: nothing that is synced there is durable", disk.display()).into());
+            return Err(format!("{} is in memory, where a sync makes nothing durable", disk.display()).into());
         }
         if !is_in_memory(tmpfs)? {
-            return Err(format!("{} is no tmpfs", tmpfs.display()).into());
+            return Err(format!("{} is not a tmpfs", tmpfs.display()).into());
         }
         let device = fs::metadata(disk)?.dev();
         let device = (libc::major(device), libc::minor(device));
         Ok(Place { disk: disk.to_owned(), tmpfs: tmpfs.to_owned(), device })
     }
 
-    /// Where `system` has its store.
+    /// Returns the directory of a system's store.
     pub(crate) fn of(&self, system: System) -> PathBuf {
         if system.is_in_memory() {
             self.tmpfs.join(format!("bench-compare-{system}"))
@@ -49,7 +49,7 @@ impl Place {
 fn is_in_memory(directory: &Path) -> Result<bool, Error> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
     let mut found = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the path ends in a zero, and there is room for the answer.
+    // SAFETY: the path ends in a zero byte, and `found` has space for the answer.
     if unsafe { libc::statfs(path.as_ptr(), found.as_mut_ptr()) } != 0 {
         return Err(format!("cannot examine {}: {}", directory.display(), io::Error::last_os_error()).into());
     }
@@ -58,7 +58,7 @@ fn is_in_memory(directory: &Path) -> Result<bool, Error> {
     Ok(kind == libc::TMPFS_MAGIC || kind == libc::HUGETLBFS_MAGIC || kind == RAMFS_MAGIC)
 }
 
-/// `linux/magic.h`; not among libc's.
+/// From `linux/magic.h`; libc does not define it.
 const RAMFS_MAGIC: libc::__fsword_t = 0x8584_58f6;
 
 #[cfg(test)]
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_memory_is_refused() {
+    fn memory_medium_is_refused() {
         let memory = Path::new("/dev/shm");
         let refused = Place::new(memory, memory).unwrap_err().to_string();
-        assert!(refused.contains("/dev/shm lies in memory"), "{refused}");
+        assert!(refused.contains("/dev/shm is in memory"), "{refused}");
     }
 }

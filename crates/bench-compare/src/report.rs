@@ -1,4 +1,4 @@
-//! What was found: an object a line as it comes, and a table of medians in the end.
+//! The report: a line of JSON per measurement as it is made, and a table of medians at the end.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::system::System;
 
-/// One turn of one system.
+/// A turn of a system.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measurement {
     system: String,
@@ -24,11 +24,11 @@ pub(crate) struct Measurement {
     row: Row,
     /// Bytes of keys and values that the throughput pass put.
     item_bytes: u64,
-    /// The same of both passes, and of what put the records right again.
+    /// The same for both passes and for restoring the records afterwards.
     all_item_bytes: u64,
-    /// During the throughput pass.
+    /// Counters of the throughput pass.
     working: Counters,
-    /// The same, and what came after it until the store was closed.
+    /// Counters from the start of that pass until the store was closed.
     until_closed: Counters,
     #[serde(skip)]
     place: (Cell, System),
@@ -77,14 +77,14 @@ impl Report {
         Ok(Report { lines: lines.map(create).transpose()?.map(Mutex::new), measured: BTreeMap::new() })
     }
 
-    /// Tells a watching user.
+    /// Prints progress to standard error.
     pub(crate) fn note(&self, what: &str) -> Result<(), Error> {
         Ok(writeln!(io::stderr(), "{what}")?)
     }
 
     pub(crate) fn add(&mut self, measured: Measurement) -> Result<(), Error> {
         if let Some(lines) = &mut self.lines {
-            let lines = lines.get_mut().expect("nobody panicked with it");
+            let lines = lines.get_mut().expect("no thread panicked while holding the lock");
             writeln!(lines, "{}", serde_json::to_string(&measured)?)?;
         }
         let (cell, system) = measured.place;
@@ -93,12 +93,12 @@ impl Report {
         Ok(())
     }
 
-    /// Values that were not the expected ones.
+    /// Returns the number of wrong values.
     pub(crate) fn wrong_count(&self) -> u64 {
         self.measured.values().flatten().map(|measured| measured.row.errors).sum()
     }
 
-    /// The table: of each system the turn of the median rate, in each cell.
+    /// Prints the table: for each cell and system, the turn with the median rate.
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{HEADER}")?;
         let mut last = None;

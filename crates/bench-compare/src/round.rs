@@ -1,4 +1,4 @@
-//! The turns: which system loads, and which works when.
+//! The turns: the loading of each system, and the order in which the systems work.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use crate::place::Place;
 use crate::report::{Measurement, Report};
 use crate::system::{Measure, Opening, System};
 
-/// The file's presence says that the store beside it is loaded, the contents with what.
+/// The file's presence shows that the adjacent store is loaded; its contents describe the records.
 const LOADED_NAME: &str = "loaded";
 
-/// A comparison in the making.
+/// A comparison in progress.
 pub(crate) struct Comparison {
     pub(crate) place: Place,
     pub(crate) records: Records,
@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Loads every system that is not loaded with such records yet.
+    /// Loads every system that is not yet loaded with these records.
     pub(crate) fn load(&self, systems: &[System]) -> Result<(), Error> {
         systems.iter().try_for_each(|&system| self.load_one(system).map_err(|error| at(system, "loading", &*error)))
     }
@@ -49,7 +49,7 @@ impl Comparison {
         self.report.note(&format!("{system}: loaded {} items in {:.1?}", self.records.count, start.elapsed()))
     }
 
-    /// Every system's turn at `cell`.
+    /// Runs every system's turn at `cell`.
     pub(crate) fn round(&mut self, round: u32, cell: Cell, systems: &[System]) -> Result<(), Error> {
         let first = round as usize % systems.len().max(1);
         let (behind, before) = systems.split_at(first);
@@ -95,7 +95,7 @@ struct Work {
 }
 
 impl Measure for Work {
-    /// The figures, and what the operating system counted before and after the throughput pass.
+    /// The figures, and the operating system's counters before and after the throughput pass.
     type Found = (Row, [Counters; 2]);
 
     fn measure(self, subject: &impl Subject) -> Result<Self::Found, Error> {
@@ -103,7 +103,7 @@ impl Measure for Work {
         let mut count = || counted.push(Counters::now(self.device));
         let row = Session::new(subject, &self.config, &|| false)?.measure(self.cell.workload, &mut count)?;
         let mut counted = counted.into_iter();
-        let mut next = || counted.next().ok_or("a pass was left out")?;
+        let mut next = || counted.next().ok_or("a pass did not run")?;
         Ok((row.ok_or("nothing was measured")?, [next()?, next()?]))
     }
 }

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use hikv::{Order, Ordered, Store, Upkeep};
+use hikv::{Order, Ordered, QueueStats, Store};
 
 use crate::subject::{Error, Need, Persists, Subject};
 
-/// A store of this library, with its ordered operations once a workload wants them.
+/// A store of this library, with its ordered operations once a workload needs them.
 pub struct Candidate {
     store: Store,
     ordered: OnceLock<Ordered>,
@@ -19,12 +19,12 @@ impl Candidate {
         Candidate { store, ordered: OnceLock::new() }
     }
 
-    /// The store.
+    /// Returns the store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Waits until the order has all that was written before, where one is kept, and helps it.
+    /// Waits until the ordered index, if one is kept, contains every earlier write, and helps to apply them.
     pub(crate) fn catch_up(&self) -> Result<(), Error> {
         Ok(self.ordered.get().map_or(Ok(()), |ordered| ordered.wait_until_ready(|_| {}))?)
     }
@@ -81,12 +81,12 @@ impl Subject for Candidate {
         self.ordered.get().map(|_| self.store.stats().queued_count)
     }
 
-    fn help(&self) -> Result<u64, hikv::Error> {
-        self.store.help().map(|helped| helped.applied_count)
+    fn step(&self) -> Result<u64, hikv::Error> {
+        self.store.step().map(|helped| helped.applied_count)
     }
 
-    fn upkeep(&self) -> Upkeep {
-        self.store.upkeep().unwrap_or_default()
+    fn queue_stats(&self) -> QueueStats {
+        self.store.queue_stats().unwrap_or_default()
     }
 
     fn persists(&self) -> Option<Persists> {

@@ -1,4 +1,4 @@
-//! One thread's hand on the store: operations by record and its key, each result checked.
+//! A thread's operations on the store, by record and key, with each result checked.
 
 use crate::records::{Records, is_value_of, stamp};
 use crate::scans::Scans;
@@ -7,13 +7,13 @@ use crate::subject::{Error, Subject};
 /// Keys in one `multi_get`.
 pub(crate) const GROUP_KEYS: usize = 16;
 
-/// Buffers and the count of wrong results of one thread.
+/// One thread's buffers and its count of wrong results.
 pub(crate) struct Client<'a, S> {
     subject: &'a S,
     records: Records,
-    /// Results that were not the expected ones.
+    /// Wrong results.
     pub(crate) errors: u64,
-    /// Values that were put, each with a stamp of its own.
+    /// Values put, each with a different stamp.
     pub(crate) put_count: u64,
     value_out: Vec<u8>,
     value_in: Vec<u8>,
@@ -50,7 +50,7 @@ impl<'a, S: Subject> Client<'a, S> {
         Ok(())
     }
 
-    /// `record_of` tells the record of the key at a place.
+    /// Reads several keys; `record_of` returns the record of the key at a place.
     pub(crate) fn multi_get(&mut self, keys: &[&[u8]], record_of: impl Fn(usize) -> u64) -> Result<(), Error> {
         let (copy, value_bytes) = (&mut self.value_in, self.records.value_bytes);
         let mut right = 0;
@@ -63,7 +63,7 @@ impl<'a, S: Subject> Client<'a, S> {
         Ok(())
     }
 
-    /// Reads `count` items in order from a key on.
+    /// Reads `count` items in order, beginning at a key.
     pub(crate) fn scan(&mut self, key: &[u8], count: u64, scans: &mut Scans) -> Result<(), Error> {
         let is_right = scans.copy(self.subject, key, count)?;
         self.expect(is_right);

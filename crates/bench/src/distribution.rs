@@ -1,4 +1,4 @@
-//! Which record an operation takes: YCSB's request distributions.
+//! The choice of an operation's record: YCSB's request distributions.
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -9,24 +9,24 @@ use crate::shuffle::Shuffle;
 /// YCSB's skew.
 const ZIPF_EXPONENT: f64 = 0.99;
 
-/// Every record as often as any other.
+/// Draws every record equally often.
 pub(crate) fn uniform(rng: &mut SmallRng, records: u64) -> u64 {
     rng.random_range(0..records)
 }
 
-/// A few records very often, and those scattered over all of them.
+/// Draws few records very often, and those are scattered among all records.
 pub(crate) struct Scrambled {
     ranks: Ranks,
     places: Shuffle,
 }
 
 impl Scrambled {
-    /// Over `0..records`, which is not empty.
+    /// Draws from `0..records`, which is not empty.
     pub(crate) fn new(records: u64) -> Scrambled {
         Scrambled { ranks: Ranks::new(records), places: Shuffle::new(records) }
     }
 
-    /// One record.
+    /// Draws a record.
     pub(crate) fn sample(&self, rng: &mut SmallRng) -> u64 {
         self.places.at(self.ranks.sample(rng))
     }
@@ -36,12 +36,12 @@ impl Scrambled {
 pub(crate) struct Ranks(Zipf<f64>);
 
 impl Ranks {
-    /// `count` ranks, at least one.
+    /// Draws from `count` ranks, at least one.
     pub(crate) fn new(count: u64) -> Ranks {
         Ranks(Zipf::new(count as f64, ZIPF_EXPONENT).expect("one rank at least, and a positive exponent"))
     }
 
-    /// One rank.
+    /// Draws a rank.
     pub(crate) fn sample(&self, rng: &mut SmallRng) -> u64 {
         self.0.sample(rng) as u64 - 1
     }

@@ -1,10 +1,12 @@
-//! How fast a store is: workloads over loaded records, every value checked, throughput and latency measured apart.
+//! Measures the speed of a store: workloads on loaded records, with every value checked, and throughput and latency
+//! measured separately.
 //!
-//! A workload runs twice on the same streams of operations. The first pass measures throughput and reads the clock
-//! only every few hundred operations, since a clock read keeps one operation from overlapping the next. The second
-//! pass times each operation by the time-stamp counter, into a histogram.
+//! A workload runs twice on the same streams of operations. The first pass measures throughput and reads the clock only
+//! every few hundred operations, because a clock read keeps one operation from overlapping the next. The second pass
+//! times each operation with the time-stamp counter, into a histogram.
 //!
-//! What is measured is a [`Subject`]; `bench-compare` measures other stores by the same trait and the same passes ([`Session`]).
+//! A store under measurement is a [`Subject`]. `bench-compare` measures other stores with the same trait and the same
+//! passes ([`Session`]).
 
 mod bounds;
 mod candidate;

@@ -5,10 +5,10 @@ use crate::records::stamp;
 use crate::seat::Seat;
 use crate::subject::{Error, Subject};
 
-/// Records of one call: with keys and values a part of any cache, and few enough for a look at the clock between two calls.
+/// Bytes per call: small compared with any cache, and few enough to check the clock between two calls.
 const GROUP_BYTES: u64 = 256 << 10;
 
-/// Puts the seat's share of the records; how many that were.
+/// Puts the seat's share of the records; returns their number.
 pub(crate) fn load<S: Subject>(subject: &S, seat: &Seat, until: Until<'_>) -> Result<u64, Error> {
     let records = seat.records;
     let (share, group) = (seat.share(records.count), (GROUP_BYTES / records.item_bytes()).max(1));

@@ -10,35 +10,35 @@ use pmem::arch;
 
 use crate::subject::Error;
 
-/// Operations between two looks at the clock: some 50 us of reads, so that a pass is not noticeably too long, and so
-/// rare that a clock read costs nothing.
+/// Operations between two clock reads: some 50 us of reads. A pass is then not noticeably too long, and clock reads
+/// cost nothing.
 const CLOCK_STEPS: u32 = 256;
-/// Two figures of a latency are exact: finer than two runs agree.
+/// Two digits of a latency are exact: finer than two runs agree.
 const HISTOGRAM_FIGURES: u8 = 2;
-/// Some minutes; what takes longer counts as this. A fixed limit keeps the histogram from growing within a pass.
+/// Some minutes; longer latencies count as this. A fixed limit keeps the histogram from growing within a pass.
 const LATENCY_TICKS_MAX: u64 = 1 << 40;
 
-/// What one turn of a thread was.
+/// The result of one turn of a thread.
 pub(crate) enum Step {
-    /// So many operations, at least one.
+    /// This many operations, at least one.
     Served(u64),
-    /// Something else than its operations.
+    /// Work other than the thread's operations.
     Applied,
-    /// There is none left.
+    /// No operation is left.
     Over,
 }
 
-/// What a thread of a pass does, turn by turn.
+/// A thread of a pass, turn by turn.
 pub(crate) trait Turn: Send {
-    /// What comes before a turn, and is no part of what it takes.
+    /// Prepares a turn; this time is not measured.
     #[inline(always)]
     fn prepare(&mut self) {}
 
-    /// The next turn.
+    /// Runs the next turn.
     fn turn(&mut self) -> Result<Step, Error>;
 }
 
-/// When a pass ends: after a time, or when asked to.
+/// The end of a pass: after a time, or on request.
 #[derive(Clone, Copy)]
 pub(crate) struct Until<'a> {
     pub(crate) limit: Duration,
@@ -50,33 +50,33 @@ impl Until<'_> {
         start.elapsed() >= self.limit || self.is_stopped()
     }
 
-    /// True once it was asked to end.
+    /// Returns true once the end was requested.
     pub(crate) fn is_stopped(&self) -> bool {
         (self.stop)()
     }
 }
 
-/// What the throughput pass found.
+/// The result of the throughput pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pub(crate) operations: u64,
-    /// From the common start to the last thread's end.
+    /// The time from the common start to the last thread's end.
     pub(crate) elapsed: Duration,
 }
 
 impl Pace {
-    /// True if any operation was done.
+    /// Returns true if any operation was done.
     pub(crate) fn is_any(self) -> bool {
         self.operations > 0
     }
 
-    /// How long each took, of its thread's time, when there were so many.
+    /// Returns the thread time per operation, in nanoseconds, with this many threads.
     pub(crate) fn ns_each(self, threads: usize) -> f64 {
         self.elapsed.as_secs_f64() * 1e9 * threads as f64 / self.operations.max(1) as f64
     }
 }
 
-/// Runs `threads` untimed but for the whole.
+/// Runs `threads`, timing only the whole pass.
 pub(crate) fn throughput(threads: &mut [impl Turn], until: Until<'_>) -> Result<Pace, Error> {
     let paces = together(threads, |thread| untimed(thread, until))?;
     Ok(Pace {
@@ -94,24 +94,24 @@ fn untimed(thread: &mut impl Turn, until: Until<'_>) -> Result<Pace, Error> {
     Ok(Pace { operations, elapsed: start.elapsed() })
 }
 
-/// Latencies in ticks of the time-stamp counter, and how long a tick is.
+/// Latencies in ticks of the time-stamp counter, and the length of a tick.
 pub(crate) struct Latencies {
     ticks: Histogram<u64>,
     us_per_tick: f64,
 }
 
 impl Latencies {
-    /// How long a tick is, in nanoseconds.
+    /// Returns the length of a tick, in nanoseconds.
     pub(crate) fn ns_per_tick(&self) -> f64 {
         self.us_per_tick * 1e3
     }
 
-    /// The latency that `percent` of the operations do not exceed, in microseconds.
+    /// Returns the latency that `percent` of the operations do not exceed, in microseconds.
     pub(crate) fn percentile_us(&self, percent: f64) -> f64 {
         self.ticks.value_at_percentile(percent) as f64 * self.us_per_tick
     }
 
-    /// Of one operation.
+    /// Returns the latencies of a single operation.
     pub(crate) fn of_one(elapsed: Duration) -> Latencies {
         let mut ticks = new_histogram();
         ticks.saturating_record(elapsed.as_nanos() as u64);
@@ -124,7 +124,7 @@ impl Latencies {
     }
 }
 
-/// Runs `threads` with each operation timed.
+/// Runs `threads` and times each operation.
 pub(crate) fn latency(threads: &mut [impl Turn], until: Until<'_>) -> Result<Latencies, Error> {
     let latencies = together(threads, |thread| timed(thread, until))?;
     Ok(latencies.into_iter().reduce(Latencies::merge).expect("there is one thread at least"))
@@ -150,7 +150,7 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES).expect("the limits are the crate's")
 }
 
-/// Takes turns until the time is over or no operation is left; how many operations were done.
+/// Runs turns until the time is over or no operation is left; returns the number of operations.
 fn turn_until(until: Until<'_>, start: Instant, mut turn: impl FnMut() -> Result<Step, Error>) -> Result<u64, Error> {
     let mut operations = 0;
     while !until.is_over(start) {
@@ -165,7 +165,7 @@ fn turn_until(until: Until<'_>, start: Instant, mut turn: impl FnMut() -> Result
     Ok(operations)
 }
 
-/// Does `work` on every one, each in its thread; all start at the same moment.
+/// Calls `work` on each item in a thread of its own; all start at the same moment.
 pub(crate) fn together<T: Send, R: Send>(
     threads: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn the_pace_counts_what_all_threads_did() {
-        let looks = AtomicU32::new(0);
-        let until = Until { limit: Duration::MAX, stop: &|| looks.fetch_add(1, Ordering::Relaxed) >= 2 };
+        let checks = AtomicU32::new(0);
+        let until = Until { limit: Duration::MAX, stop: &|| checks.fetch_add(1, Ordering::Relaxed) >= 2 };
         let pace = throughput(&mut [Slow, Slow], until).unwrap();
-        assert_eq!(pace.operations, 2 * u64::from(CLOCK_STEPS), "a burst for each look that said to go on");
+        assert_eq!(pace.operations, 2 * u64::from(CLOCK_STEPS), "one burst per check that did not stop it");
         assert!(pace.elapsed >= CLOCK_STEPS * STEP);
     }
 }

@@ -1,4 +1,4 @@
-//! Streams whose threads are a pool's: each serves its stream, or applies what others left in the subject's queues.
+//! Streams whose threads form a pool: each thread serves its stream, or applies changes from the subject's queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use crate::pass::{Step, Turn};
 use crate::stream::Stream;
 use crate::subject::{Error, Subject};
 
-/// What a pool of calling threads applies.
+/// The queues that a pool of calling threads applies.
 pub(crate) struct Queues<'a, S>(pub(crate) &'a S);
 
 impl<S: Subject> Work for Queues<'_, S> {
@@ -18,28 +18,28 @@ impl<S: Subject> Work for Queues<'_, S> {
     }
 
     fn apply(&self) -> Result<u64, hikv::Error> {
-        self.0.help()
+        self.0.step()
     }
 
     fn queued_count(&self) -> u64 {
-        self.0.upkeep().queued_count
+        self.0.queue_stats().queued_count
     }
 
     fn applied(&self) -> [u64; 2] {
-        let upkeep = self.0.upkeep();
-        [upkeep.applied_count, upkeep.updated_count]
+        let stats = self.0.queue_stats();
+        [stats.applied_count, stats.updated_count]
     }
 }
 
-/// One thread of the pool, with its stream. The first stream that runs out of records ends the pass of all: what is left of others'
-/// is left because their threads applied.
+/// A thread of the pool, with its stream. The first stream that runs out of records ends the pass for all: the other
+/// streams have records left only because their threads applied changes.
 pub(crate) struct Pooled<'p, 's, S: Subject> {
     stream: &'p mut Stream<'s, S>,
     member: Member<'p, Queues<'s, S>>,
     is_over: &'p AtomicBool,
 }
 
-/// The streams as a pool's threads.
+/// Returns the streams as a pool's threads.
 pub(crate) fn pooled<'p, 's, S: Subject>(
     pool: &'p Pool<Queues<'s, S>>,
     streams: &'p mut [Stream<'s, S>],

@@ -1,8 +1,8 @@
-//! Records: a number stands for a key and a value, and nothing about them is kept in memory.
+//! Records: a number determines a key and a value, and nothing about records is kept in memory.
 //!
-//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp* (a tag of the
-//! record, and a version) in its first eight bytes and again in the last, or in as many as there are of those: a value of another
-//! record, a cut one and one torn between two versions are all told from the right one.
+//! A key is a bijective mix of the record's number, so keys are unique and in random order. A value contains a *stamp*
+//! (a tag of the record, and a version) in the first eight bytes, and again in the last eight, or in as many as there
+//! are. This detects a value of another record, a value that was cut, and a value torn between two versions.
 
 /// The shortest key: the eight bytes that make it unique.
 pub const KEY_BYTES_MIN: usize = 8;
@@ -13,26 +13,26 @@ const STAMP_BYTES: usize = 8;
 /// The stamp's low bits hold the version, the others the record's tag.
 const VERSION_BITS: u32 = 24;
 const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
-/// Keeps stamps and keys apart, so that a key found in a value's place is not taken for its stamp.
+/// Makes stamps and keys different, so that a key found in a value's place does not pass as its stamp.
 const STAMP_SALT: u64 = 0x5bd1_e995_9d1b_58d3;
 /// Odd, and far from any simple fraction of 2^64: the step of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The loaded records: how many there are, and what each looks like.
+/// The loaded records: their number and format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Records {
-    /// How many; at least one, at most [`RECORDS_MAX`](crate::RECORDS_MAX).
+    /// The number of records; at least one, at most [`RECORDS_MAX`](crate::RECORDS_MAX).
     pub count: u64,
-    /// Length of each key, at least [`KEY_BYTES_MIN`] more than `shared_bytes`.
+    /// The length of each key, at least [`KEY_BYTES_MIN`] more than `shared_bytes`.
     pub key_bytes: usize,
-    /// How many bytes all keys begin with alike: zeros.
+    /// The number of zero bytes with which all keys begin.
     pub shared_bytes: usize,
-    /// Length of each value, at least [`VALUE_BYTES_MIN`].
+    /// The length of each value, at least [`VALUE_BYTES_MIN`].
     pub value_bytes: usize,
 }
 
 impl Records {
-    /// What a put of one of them has to keep.
+    /// Returns the bytes of a key and its value.
     #[must_use]
     pub fn item_bytes(&self) -> u64 {
         (self.key_bytes + self.value_bytes) as u64
@@ -43,52 +43,52 @@ impl Records {
         write_key(record, &mut key[self.shared_bytes..]);
     }
 
-    /// The record of `key`, if it may be one's.
+    /// Returns the record of `key`, if it can be a record's key.
     pub(crate) fn record_of(&self, key: &[u8]) -> Option<u64> {
         key.get(self.shared_bytes..).and_then(record_of).filter(|_| key.len() == self.key_bytes)
     }
 
-    /// True if these are a record's.
+    /// Returns true if `key` and `value` belong to one record.
     pub(crate) fn is_item(&self, key: &[u8], value: &[u8]) -> bool {
         self.record_of(key).is_some_and(|record| is_value_of(record, value, self.value_bytes))
     }
 }
 
-/// A record that is never stored.
+/// Returns a record that is never stored.
 pub(crate) fn absent(number: u64) -> u64 {
     1 << 63 | number
 }
 
-/// The `number`th record that `thread` adds to the loaded ones.
+/// Returns the `number`th record that `thread` adds to the loaded ones.
 pub(crate) fn fresh(thread: usize, number: u64) -> u64 {
     1 << 62 | (thread as u64) << 40 | number
 }
 
-/// Thread and number of a record that was added, and not loaded.
+/// Returns the thread and number of an added record; `None` for a loaded one.
 pub(crate) fn added_by(record: u64) -> Option<(u64, u64)> {
     (record >> 62 == 1).then_some((record >> 40 & 0x3f_ffff, record & ((1 << 40) - 1)))
 }
 
-/// SplitMix64's finaliser: a bijection on 64 bits.
+/// The finaliser of SplitMix64: a bijection on 64 bits.
 fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ word >> 31
 }
 
-/// What [`mix`] makes `word` of.
+/// The inverse of [`mix`].
 fn unmix(word: u64) -> u64 {
     let word = (word ^ word >> 31 ^ word >> 62).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let word = (word ^ word >> 27 ^ word >> 54).wrapping_mul(0x96de_1b17_3f11_9089);
     word ^ word >> 30 ^ word >> 60
 }
 
-/// The record of `key`, if it may be one's.
+/// Returns the record of `key`, if it can be a record's key.
 fn record_of(key: &[u8]) -> Option<u64> {
     Some(unmix(u64::from_le_bytes(*key.first_chunk()?)).wrapping_sub(GOLDEN))
 }
 
-/// Of the records below `limit`, which is not 0, the one whose key is the greatest.
+/// Returns the record below `limit`, which is not 0, whose key is the greatest.
 pub(crate) fn last_in_order(limit: u64) -> u64 {
     let start_of_key = |record: &u64| mix(record.wrapping_add(GOLDEN)).swap_bytes();
     (0..limit).max_by_key(start_of_key).expect("there is one record at least")
@@ -103,7 +103,7 @@ pub fn write_key(record: u64, key: &mut [u8]) {
     }
 }
 
-/// Puts the stamp of `record` at `version` into both ends of `value` (at least [`VALUE_BYTES_MIN`] bytes).
+/// Writes the stamp of `record` at `version` into both ends of `value` (at least [`VALUE_BYTES_MIN`] bytes).
 pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
     let stamp = (tag(record) | version & VERSION_MASK).to_le_bytes();
     let (first, rest) = value.split_at_mut(STAMP_BYTES);
@@ -113,13 +113,13 @@ pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
     rest[last..].copy_from_slice(&stamp[..again]);
 }
 
-/// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
+/// Returns true if `value` is one intact value of `record`, of `len_bytes`, at any version.
 pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
     let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
         return false;
     };
     let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
-    // As many of the stamp's bytes as there are behind it, compared without a call.
+    // Compares as many of the stamp's bytes as follow it, without a call.
     let missing_bits = 8 * STAMP_BYTES.saturating_sub(value.len() - STAMP_BYTES) as u32;
     let is_again = missing_bits < u64::BITS && last >> missing_bits == first << missing_bits >> missing_bits;
     value.len() == len_bytes && is_again && first & !VERSION_MASK == tag(record)
@@ -180,12 +180,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
+        fn key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
             prop_assert_eq!(record_of(&key(record, len_bytes)), Some(record));
         }
 
         #[test]
-        fn a_value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
+        fn value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
             let mut value = vec![0; len_bytes];
             stamp(record, version, &mut value);
             prop_assert!(is_value_of(record, &value, len_bytes));
@@ -193,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_or_torn_value_is_caught(record: u64, version in 0..1_000_u64, len_bytes in VALUE_BYTES_MIN..300) {
+        fn cut_or_torn_value_is_caught(record: u64, version in 0..1_000_u64, len_bytes in VALUE_BYTES_MIN..300) {
             let mut value = vec![0; len_bytes];
             stamp(record, version, &mut value);
             prop_assert!(!is_value_of(record, &value[..len_bytes - 1], len_bytes));

@@ -1,4 +1,4 @@
-//! What a run says about each workload.
+//! The report of each workload.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::pass::{Latencies, Pace};
 use crate::subject::Persists;
 use crate::workload::Workload;
 
-/// One workload's result; as JSON one object, as text one line under [`Row::HEADER`].
+/// One workload's result: an object in JSON, one line under [`Row::HEADER`] as text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The workload's name.
@@ -19,67 +19,69 @@ pub struct Row {
     pub threads: usize,
     /// Records loaded before.
     pub records: u64,
-    /// All threads together, untimed one by one; a batch of keys counts as that many.
+    /// Operations per second of all threads, in the pass that does not time single operations; a batch of keys counts
+    /// as that many.
     pub ops_per_sec: f64,
     /// Operations of the throughput pass.
     pub operations: u64,
-    /// Half of the operations took no longer. Not known, as the other percentiles, of a workload that was stopped before they were timed.
+    /// The median latency. All percentiles are missing for a workload that was stopped before operations were timed.
     pub p50_us: Option<f64>,
-    /// 99 % took no longer.
+    /// The 99th percentile.
     pub p99_us: Option<f64>,
-    /// 99.9 % took no longer.
+    /// The 99.9th percentile.
     pub p999_us: Option<f64>,
-    /// 99.99 % took no longer.
+    /// The 99.99th percentile.
     pub p9999_us: Option<f64>,
-    /// The longest, as near as the histogram tells.
+    /// The longest latency, within the histogram's precision.
     pub max_us: Option<f64>,
-    /// Results that were not the expected ones, in both passes.
+    /// Wrong results, in both passes.
     pub errors: u64,
     /// Values that the throughput pass put.
     pub put_count: u64,
-    /// Values that both passes put, and what puts the records right between and after them.
+    /// Values that both passes put, including those that restore the records between and after them.
     #[serde(skip)]
     pub all_put_count: u64,
-    /// How long an operation took in the throughput pass, of its thread's time.
+    /// Thread time per operation in the throughput pass.
     pub ns_per_op: f64,
-    /// How long the same loop takes without a store.
+    /// Time per operation of the same loop without a store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_ns: Option<f64>,
-    /// How long the machine takes for the same operation at least, with the same flushes and fences, in the same loop.
+    /// The machine's least time for the same operation, with the same flushes and fences, in the same loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<f64>,
-    /// How many times as long as that the operation took.
+    /// The operation's time divided by that bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_bound: Option<f64>,
-    /// 99.9 % of those operations, each timed, took no longer: where that is more than `bound_ns`, the machine had something else to do.
+    /// The 99.9th percentile of the bound's operations, each timed: where it is more than `bound_ns`, the machine was
+    /// busy otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_p999_us: Option<f64>,
-    /// How long the throughput pass was: less than asked for when the records ran out.
+    /// The length of the throughput pass: shorter than requested if the records ran out.
     pub seconds: f64,
-    /// Lines written back, where that is counted.
+    /// Cache lines written back, if they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flushed_lines_per_op: Option<f64>,
-    /// Fences, where they are counted.
+    /// Fences, if they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fences_per_op: Option<f64>,
-    /// Changes that the order had not caught up with when the throughput pass ended, where order is kept.
+    /// Changes that were not yet applied to the ordered index when the throughput pass ended, if an index is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_count: Option<u64>,
-    /// Where the calling threads were a pool: how it did when the throughput pass ended.
+    /// The state of the pool when the throughput pass ended, if the calling threads were a pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<Box<PoolRow>>,
 }
 
-/// A pool: its split, and what that came of.
+/// A pool's split and the samples that led to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolRow {
     /// Threads that served.
     pub serving: usize,
-    /// Threads that applied.
+    /// Threads that applied changes.
     pub backend: usize,
     /// Windows since the run began.
     pub windows: u64,
-    /// Of the last window: gets, scans, writes, changes applied; how many, and how long each took.
+    /// Gets of the last window: their number and mean time.
     pub get: SampleRow,
     /// Scans.
     pub scan: SampleRow,
@@ -87,18 +89,18 @@ pub struct PoolRow {
     pub write: SampleRow,
     /// Changes, as they were applied.
     pub apply: SampleRow,
-    /// How many of those changes were updates.
+    /// The number of updates among those changes.
     pub updates: u64,
-    /// Changes that waited at its end.
+    /// Changes that were queued at the window's end.
     pub queued: u64,
 }
 
-/// What was sampled of one kind.
+/// The samples of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct SampleRow {
-    /// How many.
+    /// The number of samples.
     pub count: u64,
-    /// How long each took on average, if any was timed.
+    /// The mean time, if any sample was timed.
     pub mean_ns: Option<f64>,
 }
 
@@ -158,7 +160,7 @@ impl Row {
         }
     }
 
-    /// Beside what the same loop takes without a store, and what the machine takes at least.
+    /// Adds the loop's own time and the machine's bound.
     pub(crate) fn beside(self, own_ns: Option<f64>, bound: Option<Bound>) -> Row {
         let (bound_ns, bound_p999_us) = (bound.map(|bound| bound.ns), bound.map(|bound| bound.p999_us));
         let times_bound = bound_ns.map(|ns| self.ns_per_op / ns);
@@ -170,21 +172,21 @@ impl Row {
 pub(crate) struct Measured {
     pub(crate) threads: usize,
     pub(crate) pace: Pace,
-    /// Of the second pass, if it came to that.
+    /// The latencies of the second pass, if it ran.
     pub(crate) latencies: Option<Latencies>,
     pub(crate) errors: u64,
     pub(crate) put_count: u64,
     pub(crate) all_put_count: u64,
-    /// During the throughput pass.
+    /// Flushes and fences of the throughput pass.
     pub(crate) persists: Option<Persists>,
-    /// At its end.
+    /// Queued changes at its end.
     pub(crate) queued_count: Option<u64>,
-    /// Then, too.
+    /// The pool's state at its end.
     pub(crate) pool: Option<PoolFigures>,
 }
 
 impl Measured {
-    /// Of a throughput pass by so many threads.
+    /// Creates the parts for a throughput pass of this many threads.
     pub(crate) fn of(threads: usize, pace: Pace) -> Measured {
         Measured {
             threads,
@@ -220,7 +222,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// A column of so many characters; what is not known is a dash.
+/// Writes a column of this width; an unknown figure is a dash.
 fn figure(f: &mut fmt::Formatter<'_>, figure: Option<String>, width: usize) -> fmt::Result {
     write!(f, " {:>width$}", figure.as_deref().unwrap_or("-"))
 }

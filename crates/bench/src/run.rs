@@ -12,51 +12,53 @@ use crate::session::Session;
 use crate::subject::{Error, Subject};
 use crate::workload::Workload;
 
-/// The most records of a run: numbers above tell whose and of what kind a record is.
+/// The maximum number of records of a run: greater numbers encode the kind and the thread of other records.
 pub const RECORDS_MAX: u64 = 1 << 40;
-/// The most threads of a run.
+/// The maximum number of threads of a run.
 pub const THREADS_MAX: usize = 1 << 16;
 
-/// What a run measures.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Measured in this order.
+    /// The workloads, in the order of their measurement.
     pub workloads: Vec<Workload>,
-    /// Loaded before.
+    /// The records that are loaded before.
     pub records: Records,
-    /// How long each pass lasts at most.
+    /// The maximum length of each pass.
     pub pass: Duration,
     /// Calling threads; at least one, at most [`THREADS_MAX`].
     pub threads: usize,
-    /// Has the calling threads apply what they leave in queues as well, by this plan. Without a plan the threads only serve, and the
-    /// subject has threads of its own for that.
+    /// Makes the calling threads also apply the changes that they queue, by this plan. Without a plan they only serve,
+    /// and the subject's own threads apply changes.
     pub plan: Option<Plan>,
-    /// Keep order for workloads that need none, too.
+    /// Keeps the ordered index also for workloads that do not need it.
     pub keeps_order: bool,
-    /// What random numbers begin with: another one, other operations.
+    /// The seed of the random numbers; another seed gives other operations.
     pub seed: u64,
 }
 
-/// What a run has to say while it goes on.
+/// An event of a run in progress.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// All records are in the store.
     Loaded {
-        /// How many there are.
+        /// The number of records.
         records: u64,
-        /// How long it took.
+        /// The time it took.
         elapsed: Duration,
     },
     /// A workload was measured.
     Measured(Box<Row>),
 }
 
-/// Loads the records of `config` into `subject`, which is empty, measures each workload, and removes what the
-/// workloads added. Beside each figure stand what the same loop takes without a store, and what `bounds` tells. The run ends early when
-/// `report` says so, or when `stop` becomes true: of a workload that was under way what was measured is reported.
+/// Loads the records of `config` into `subject`, which is empty, measures each workload, and removes the records that
+/// the workloads added. Each figure is reported together with the loop's own time and the bound from `bounds`. The run
+/// ends early when `report` requests it or when `stop` becomes true; a workload in progress is reported as far as it
+/// was measured.
 ///
 /// # Errors
-/// As the store says, or if it cannot do what a workload needs. Wrong values are no error here: they are counted in the rows.
+/// Any error of the store, or if the store cannot do the operations of a workload. Wrong values are not an error here:
+/// they are counted in the rows.
 pub fn run<S: Subject>(
     subject: &S,
     config: &Config,

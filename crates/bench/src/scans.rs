@@ -1,31 +1,31 @@
-//! Scans, and what must be true of what they show.
+//! Scans, with checks of their results.
 
 use std::ops::ControlFlow;
 
 use crate::records::{Records, last_in_order};
 use crate::subject::{Error, Subject};
 
-/// The most items of one scan, as in YCSB E.
+/// The maximum number of items of one scan, as in YCSB E.
 pub(crate) const SCAN_ITEMS_MAX: u64 = 100;
 
-/// Copies of scanned items, in memory that is used again.
+/// Copies of scanned items, in memory that is reused.
 pub(crate) struct Scans {
     records: Records,
-    /// The greatest of the loaded keys: only past it a scan may end by itself.
+    /// The greatest loaded key: a scan may reach its end only past it.
     last_key: Vec<u8>,
-    /// Key and value in turn.
+    /// Keys and values in turn.
     items: Vec<u8>,
 }
 
 impl Scans {
-    /// Over these records, which are all loaded.
+    /// Creates scans of these records, which are all loaded.
     pub(crate) fn new(records: Records) -> Scans {
         let mut last_key = vec![0; records.key_bytes];
         records.write_key(last_in_order(records.count), &mut last_key);
         Scans { records, last_key, items: Vec::new() }
     }
 
-    /// Copies `count` items from the key `from` on, which is there; true if they are right.
+    /// Copies `count` items beginning at the key `from`, which exists; returns true if they are right.
     pub(crate) fn copy<S: Subject>(&mut self, subject: &S, from: &[u8], count: u64) -> Result<bool, Error> {
         self.items.clear();
         let mut missing = count;
@@ -38,7 +38,8 @@ impl Scans {
         Ok(self.items.starts_with(from) && self.are_right(count - missing, missing > 0))
     }
 
-    /// True if these are `count` items of records, in order; the last ones of all if the scan `is_at_end`.
+    /// Returns true if the copies are `count` items of records, in order; or the last ones of all if the scan
+    /// `is_at_end`.
     fn are_right(&self, count: u64, is_at_end: bool) -> bool {
         let Records { key_bytes, value_bytes, .. } = self.records;
         let mut last_key: &[u8] = &[];
@@ -52,7 +53,7 @@ impl Scans {
     }
 }
 
-/// How many items a scan of all shows that are right, and in order.
+/// Returns the number of items in a scan of everything that are right and in order.
 pub(crate) fn count_right<S: Subject>(subject: &S, records: Records) -> Result<u64, Error> {
     let (mut last_key, mut right) = (Vec::new(), 0);
     subject.scan(&[], |key, value| {

@@ -1,4 +1,4 @@
-//! A subject with its records loaded, on which workloads are measured one after the other.
+//! A subject with loaded records, on which workloads are measured one after the other.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,20 +18,20 @@ use crate::stream::Stream;
 use crate::subject::{Error, Subject, refuse_unfit};
 use crate::workload::Workload;
 
-/// See the module.
+/// A session; see the module.
 pub struct Session<'a, S> {
     subject: &'a S,
     config: &'a Config,
     stop: &'a (dyn Fn() -> bool + Sync),
-    /// One for all workloads: a workload begins with the split that the one before it ended with.
+    /// One pool for all workloads: a workload begins with the split with which the one before ended.
     pool: Option<Pool<Queues<'a, S>>>,
 }
 
 impl<'a, S: Subject> Session<'a, S> {
-    /// Measures `subject`, until `stop` becomes true.
+    /// Measures `subject` until `stop` becomes true.
     ///
     /// # Errors
-    /// If it cannot do what a workload of the configuration needs.
+    /// If the subject cannot do the operations of a configured workload.
     pub fn new(
         subject: &'a S,
         config: &'a Config,
@@ -42,10 +42,11 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok(Session { subject, config, stop, pool })
     }
 
-    /// Puts all records; how many those are, unless it is stopped, and how long it took.
+    /// Puts all records; returns the number of records put, which is smaller if the session was stopped, and the
+    /// elapsed time.
     ///
     /// # Errors
-    /// As the subject says.
+    /// Any error of the subject.
     pub fn load(&self) -> Result<(u64, Duration), Error> {
         let start = Instant::now();
         let until = self.until(Duration::MAX);
@@ -53,13 +54,14 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok((counts.into_iter().sum(), start.elapsed()))
     }
 
-    /// Measures a workload on the loaded records; calls `paced` between its two passes, and once before the first. In the end the loaded
-    /// records are there, and no others, unless it was stopped. `None` if it was stopped before anything was measured.
+    /// Measures a workload on the loaded records; calls `paced` once before the first pass and between the two passes.
+    /// At the end exactly the loaded records exist, unless the session was stopped. Returns `None` if the session was
+    /// stopped before anything was measured.
     ///
     /// # Errors
-    /// As the subject says.
+    /// Any error of the subject.
     pub fn measure(&self, workload: Workload, paced: &mut dyn FnMut()) -> Result<Option<Row>, Error> {
-        // The order of ordered workloads is there before, but where its making is measured.
+        // Ordered workloads find the ordered index built, except where building it is measured.
         if (self.config.keeps_order || workload.is_ordered()) && workload != Workload::Rebuild {
             self.subject.put_in_order()?;
         }
@@ -70,14 +72,15 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok(measured.pace.is_any().then(|| Row::of(workload, self.config.records.count, &measured)))
     }
 
-    /// How long an operation of the workload takes in the throughput pass, in nanoseconds of its thread; `None` if there was none.
+    /// Returns the time per operation of the workload in the throughput pass, in nanoseconds of its thread; `None` if
+    /// there was no operation.
     pub(crate) fn pace_ns(&self, workload: Workload, limit: Duration) -> Result<Option<f64>, Error> {
         let mut streams = self.streams(workload);
         let pace = throughput(&mut streams, self.until(limit))?;
         Ok(pace.is_any().then(|| pace.ns_each(streams.len())))
     }
 
-    /// The same, and what 99.9 % of such operations do not exceed where each is timed.
+    /// Returns the same, and the 99.9th percentile of operations timed one by one.
     pub(crate) fn bound(&self, workload: Workload, limit: Duration) -> Result<Option<Bound>, Error> {
         let (mut streams, until) = (self.streams(workload), self.until(limit));
         let pace = throughput(&mut streams, until)?;
@@ -86,7 +89,7 @@ impl<'a, S: Subject> Session<'a, S> {
         Ok(pace.is_any().then(|| Bound { ns: pace.ns_each(streams.len()), p999_us }))
     }
 
-    /// One build on all of the store's background threads; then everything is read in order.
+    /// Measures one build on all of the store's background threads; then reads everything in order.
     fn rebuild(&self) -> Result<Measured, Error> {
         let start = Instant::now();
         self.subject.put_in_order()?;

@@ -3,7 +3,8 @@
 /// Four rounds make a Feistel network a good pseudo-random permutation.
 const ROUNDS: [u64; 4] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89];
 
-/// A fixed permutation of `0..limit`: a Feistel network on the next even number of bits, walked until it is back inside.
+/// A fixed permutation of `0..limit`: a Feistel network on the next even number of bits, repeated until the result is
+/// below the limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Shuffle {
     limit: u64,
@@ -11,13 +12,13 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// A permutation of `0..limit`.
+    /// Creates a permutation of `0..limit`.
     pub(crate) fn new(limit: u64) -> Shuffle {
         let bits = u64::BITS - limit.saturating_sub(1).leading_zeros();
         Shuffle { limit, half_bits: bits.div_ceil(2).max(1) }
     }
 
-    /// Where `number`, which is below the limit, goes.
+    /// Returns the image of `number`, which is below the limit.
     pub(crate) fn at(self, number: u64) -> u64 {
         debug_assert!(number < self.limit);
         let mut image = self.network(number);

@@ -1,5 +1,5 @@
-//! A thread's stream of operations. Operations are drawn, and their keys made, some hundred at a time between operations, so that
-//! neither stands between two operations whose memory accesses could overlap, nor in any latency.
+//! A thread's stream of operations. Operations are drawn and their keys generated some hundred at a time, so that this
+//! work neither separates two operations whose memory accesses could overlap nor counts in any latency.
 
 use hikv::pool::Kind;
 use rand::SeedableRng;
@@ -12,7 +12,7 @@ use crate::scans::Scans;
 use crate::seat::Seat;
 use crate::subject::{Error, Subject};
 
-/// Operations drawn at a time, a multiple of a group of keys: some kilobytes, which stay in the nearest cache.
+/// Operations drawn at a time, a multiple of a group of keys: a few kilobytes, which stay in the L1 cache.
 const AHEAD_COUNT: usize = 16 * GROUP_KEYS;
 
 /// One thread's operations on a subject.
@@ -21,12 +21,12 @@ pub(crate) struct Stream<'a, S> {
     draws: Box<dyn Draws>,
     rng: SmallRng,
     seat: Seat,
-    /// Where there may be scans.
+    /// For workloads that may scan.
     scans: Option<Scans>,
-    /// Operations that were drawn, and how many of them are done.
+    /// Operations that were drawn, and the number of those that are done.
     ahead: Vec<Draw>,
     next: usize,
-    /// Their keys.
+    /// The keys of these operations.
     keys: Vec<u8>,
     kind: Kind,
     inserted_count: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Stream<'a, S> {
 }
 
 impl<'a, S: Subject> Stream<'a, S> {
-    /// Does what `draws` says on loaded records, in order if it `scans`.
+    /// Creates a stream of the operations of `draws` on loaded records; `scans` if these may scan.
     pub(crate) fn new(subject: &'a S, seat: Seat, draws: Box<dyn Draws>, scans: bool) -> Stream<'a, S> {
         Stream {
             client: Client::new(subject, seat.records),
@@ -51,22 +51,22 @@ impl<'a, S: Subject> Stream<'a, S> {
         }
     }
 
-    /// Results so far that were not the expected ones.
+    /// Returns the number of wrong results so far.
     pub(crate) fn errors(&self) -> u64 {
         self.client.errors
     }
 
-    /// Values that were put so far.
+    /// Returns the number of values put so far.
     pub(crate) fn put_count(&self) -> u64 {
         self.client.put_count
     }
 
-    /// What the last operation was.
+    /// Returns the kind of the last operation.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Makes room for another pass, where a pass uses records up.
+    /// Prepares another pass, if a pass uses records up.
     pub(crate) fn rewind(&mut self) -> Result<(), Error> {
         self.put_back()?;
         if self.draws.rewind() {
@@ -76,7 +76,7 @@ impl<'a, S: Subject> Stream<'a, S> {
         Ok(())
     }
 
-    /// Leaves the loaded records in the store, and no others.
+    /// Leaves exactly the loaded records in the store.
     pub(crate) fn restore(&mut self) -> Result<(), Error> {
         let mut key = vec![0; self.seat.records.key_bytes];
         for number in 0..std::mem::take(&mut self.inserted_count) {
@@ -130,7 +130,7 @@ impl<'a, S: Subject> Stream<'a, S> {
                 self.deleted_count += 1;
             }
             Act::Scan(count) => {
-                let scans = self.scans.as_mut().expect("a workload that scans says so");
+                let scans = self.scans.as_mut().expect("a workload that scans declares it");
                 self.client.scan(key, count, scans)?;
             }
             Act::MultiGet => return self.multi_get(),
@@ -171,9 +171,9 @@ mod tests {
     use crate::records::Records;
     use crate::workload::Workload;
 
-    /// What one pass leaves drawn and not done is no second time in the next.
+    /// An operation that one pass drew and did not do is not repeated in the next.
     #[test]
-    fn a_pass_after_one_that_did_nothing_takes_each_record_once() {
+    fn pass_after_empty_pass_visits_each_record_once() {
         let records = Records { count: 1_000, key_bytes: 16, shared_bytes: 0, value_bytes: 32 };
         let (subject, seat) = (Nothing::new(records), Seat { records, thread: 0, threads: 1, seed: 0 });
         for workload in [Workload::Delete, Workload::Insert] {

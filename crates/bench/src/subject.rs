@@ -1,16 +1,16 @@
-//! A store under measurement: the one trait of everything that is measured, hikv's stores, what the papers compare them with, and
-//! other stores beside those. What tests ask of a store, step by step and after crashes, is another matter (`testkit::Operations`).
+//! A store under measurement: the common trait of hikv's stores, of the structures that the papers compare them with,
+//! and of other stores. The interface for tests, with single steps and crashes, is `testkit::Operations`.
 
 use std::ops::ControlFlow;
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 
 use crate::workload::Workload;
 
-/// Whatever a store says, to be shown.
+/// Any error of a store, to be printed.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// What workloads need of a store beside puts.
+/// Operations that a workload needs in addition to puts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Reads.
@@ -24,7 +24,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// As it stands after 'has no'.
+    /// Returns the text that follows 'has no' in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,43 +38,45 @@ impl Need {
 
 /// A store as the workloads use it. Values reach the caller through a callback or a buffer.
 ///
-/// A store of points has [`Subject::get_into`], [`Subject::put`] and [`Subject::delete`], and takes the rest from here.
+/// A store without order implements [`Subject::get_into`], [`Subject::put`] and [`Subject::delete`], and uses the
+/// defaults for everything else.
 pub trait Subject: Sync {
-    /// What refusals call it.
+    /// Returns the store's name in error messages.
     fn name(&self) -> String;
 
-    /// Whether it can do that. Workloads that need what it cannot do are refused before anything is loaded.
+    /// Returns true if the store has these operations. A workload that needs missing ones is refused before anything is
+    /// loaded.
     fn offers(&self, need: Need) -> bool {
         matches!(need, Need::Gets | Need::Deletes)
     }
 
-    /// Replaces `value` by the value of `key`; false if there is none.
+    /// Replaces `value` by the value of `key`; returns false if there is none.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error>;
 
-    /// The value of `key` in memory of its own.
+    /// Returns the value of `key` in memory of its own.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn get_owned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut value = Vec::new();
         Ok(self.get_into(key, &mut value)?.then_some(value))
     }
 
-    /// Calls `read` with the value of `key` in place; false if there is none.
+    /// Calls `read` with the value of `key` in place; returns false if there is none.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
         Ok(self.get_owned(key)?.map(|value| read(&value)).is_some())
     }
 
-    /// Calls `found` for each of `keys` with the key's place among them and the value in place.
+    /// Calls `found` for each of `keys` with the key's index among them and the value in place.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn multi_get_with(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         for (place, key) in keys.iter().enumerate() {
             if !self.get_with(key, |value| found(place, Some(value)))? {
@@ -84,69 +86,71 @@ pub trait Subject: Sync {
         Ok(())
     }
 
-    /// Inserts or updates.
+    /// Inserts or updates a key.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
-    /// Inserts or updates several, in whatever way is fast: records are loaded so.
+    /// Inserts or updates several keys in the store's fastest way; used to load the records.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn load(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
-    /// Whether `key` was there, which is not any more.
+    /// Removes a key; returns whether it existed.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
-    /// Has the keys put in order, unless they are, and waits for that. From now on the order is kept.
+    /// Builds the ordered index unless it exists, and waits for it. From then on the index is kept up to date.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn put_in_order(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Shows the items from `from` on to `each`, in order, until that says to stop. The keys were put in order before.
+    /// Calls `each` with the items from `from` on, in order, until it returns a break. The ordered index was built
+    /// before.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn scan(&self, _from: &[u8], _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         Err(format!("{} has no {}", self.name(), Need::Scans.name()).into())
     }
 
-    /// Changes that the order has not caught up with, where one is kept.
+    /// Returns the number of changes that are not yet applied to the ordered index, if one is kept.
     fn queued_count(&self) -> Option<u64> {
         None
     }
 
-    /// Applies some of them, or does other work of the background's, for a calling thread that has the backend's role; how many changes.
+    /// Applies some of these changes, or does other background work, on a calling thread that has the backend's role;
+    /// returns the number of changes.
     ///
     /// # Errors
-    /// As the store says.
-    fn help(&self) -> Result<u64, hikv::Error> {
+    /// Any error of the store.
+    fn step(&self) -> Result<u64, hikv::Error> {
         Ok(0)
     }
 
-    /// How the order keeps up.
-    fn upkeep(&self) -> Upkeep {
-        Upkeep::default()
+    /// Returns the state of the ordered index's maintenance.
+    fn queue_stats(&self) -> QueueStats {
+        QueueStats::default()
     }
 
-    /// What the store has asked of its medium so far, where that is counted.
+    /// Returns the flushes and fences that the store has issued so far, if they are counted.
     fn persists(&self) -> Option<Persists> {
         None
     }
 
-    /// Leaves everything durable, where it is not yet.
+    /// Makes everything durable.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn close(self) -> Result<(), Error>
     where
         Self: Sized,
@@ -155,10 +159,10 @@ pub trait Subject: Sync {
     }
 }
 
-/// Sees that `subject` can do what each of `workloads` needs.
+/// Checks that `subject` has the operations that each of `workloads` needs.
 ///
 /// # Errors
-/// Names the subject, the workload, and what it needs.
+/// Names the subject, the workload, and the missing operation.
 pub fn refuse_unfit(subject: &impl Subject, workloads: &[Workload]) -> Result<(), Error> {
     for workload in workloads {
         if let Some(need) = workload.needs().iter().find(|need| !subject.offers(**need)) {
@@ -171,7 +175,7 @@ pub fn refuse_unfit(subject: &impl Subject, workloads: &[Workload]) -> Result<()
 /// Flushes and fences since the store was opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Persists {
-    /// Lines whose write-back was started.
+    /// Cache lines whose write-back was started.
     pub flushed_line_count: u64,
     /// Fences issued.
     pub fence_count: u64,

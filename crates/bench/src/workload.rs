@@ -5,36 +5,36 @@ use std::str::FromStr;
 
 use crate::subject::Need;
 
-/// What the calling threads do.
+/// The operations of the calling threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Workload {
-    /// Reads present keys into a buffer that is used again.
+    /// Reads existing keys into a buffer that is reused.
     Get,
-    /// Reads present keys into memory of their own.
+    /// Reads existing keys into memory of their own.
     GetOwned,
-    /// Reads present keys in place, and copies the value out.
+    /// Reads existing keys in place, and copies the value out.
     GetWith,
     /// Reads absent keys.
     Miss,
-    /// Reads present keys 16 at a time; operations are keys, latencies are of a whole batch.
+    /// Reads existing keys 16 at a time; operations are keys, latencies are of a complete batch.
     MultiGet,
     /// Adds new keys.
     Insert,
-    /// Replaces the values of present keys.
+    /// Replaces the values of existing keys.
     Update,
-    /// Removes present keys, each once.
+    /// Removes existing keys, each once.
     Delete,
-    /// Builds the order, once; operations are keys, each latency is the whole time.
+    /// Builds the ordered index once; operations are keys, each latency is the complete time.
     Rebuild,
-    /// Reads 1 to 100 items in order, from a present key on; operations are scans.
+    /// Reads 1 to 100 items in order, beginning at an existing key; operations are scans.
     Scan,
-    /// As [`Workload::Insert`], with order kept.
+    /// Like [`Workload::Insert`], with order kept.
     InsertOrdered,
-    /// As [`Workload::Update`], with order kept.
+    /// Like [`Workload::Update`], with order kept.
     UpdateOrdered,
-    /// As [`Workload::Delete`], with order kept.
+    /// Like [`Workload::Delete`], with order kept.
     DeleteOrdered,
-    /// YCSB A: half reads, half updates, skewed.
+    /// YCSB A: 50 % reads, 50 % updates, skewed.
     YcsbA,
     /// YCSB B: 95 % reads, 5 % updates, skewed.
     YcsbB,
@@ -42,14 +42,14 @@ pub enum Workload {
     YcsbC,
     /// YCSB D: 95 % reads of the latest keys, 5 % inserts.
     YcsbD,
-    /// YCSB E: 95 % scans of 1 to 100 items from skewed keys on, 5 % inserts.
+    /// YCSB E: 95 % scans of 1 to 100 items beginning at skewed keys, 5 % inserts.
     YcsbE,
-    /// YCSB F: half reads, half reads each followed by an update of the same key, skewed.
+    /// YCSB F: 50 % reads, 50 % reads each followed by an update of the same key, skewed.
     YcsbF,
 }
 
 impl Workload {
-    /// Each of them, in the order of the enum.
+    /// All workloads, in the order of the enum.
     pub const ALL: [Workload; 19] = {
         use Workload::*;
         [
@@ -75,7 +75,7 @@ impl Workload {
         ]
     };
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Workload::Get => "get",
@@ -100,13 +100,13 @@ impl Workload {
         }
     }
 
-    /// True for those that need a store with order.
+    /// Returns true for workloads that need a store with order.
     pub fn is_ordered(self) -> bool {
         use Workload::*;
         matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE)
     }
 
-    /// What a store has to offer for it.
+    /// Returns the operations that a store must offer for the workload.
     #[must_use]
     pub fn needs(self) -> &'static [Need] {
         use Workload::*;
@@ -122,7 +122,7 @@ impl Workload {
         }
     }
 
-    /// The one whose least time the machine's bounds tell, where they do.
+    /// Returns the workload whose bound applies to this one, if there is one.
     pub(crate) fn bounded_as(self) -> Option<Workload> {
         use Workload::*;
         match self {
@@ -135,8 +135,8 @@ impl Workload {
         }
     }
 
-    /// True if it can be measured on the store that `other` was measured on. A workload that needs no order is measured
-    /// without, and an order that is there is not built again.
+    /// Returns true if the workload can be measured on the store on which `other` was measured. A workload that needs
+    /// no order is measured without it, and an existing ordered index is not built again.
     pub fn can_follow(self, other: Workload) -> bool {
         self.is_ordered() == other.is_ordered() && self != Workload::Rebuild
     }
@@ -151,7 +151,7 @@ impl FromStr for Workload {
     }
 }
 
-/// A name that is none of a workload.
+/// A name that no workload has.
 #[derive(Debug)]
 pub struct UnknownWorkload {
     name: String,
@@ -159,7 +159,7 @@ pub struct UnknownWorkload {
 
 impl fmt::Display for UnknownWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no workload '{}'; there are {}", self.name, Workload::ALL.map(Workload::name).join(", "))
+        write!(f, "unknown workload '{}'; choose from {}", self.name, Workload::ALL.map(Workload::name).join(", "))
     }
 }
 

@@ -1,31 +1,31 @@
-//! What kind of instruction lies at an address, and what each operation took of each kind.
+//! Classifies instructions, and counts them per operation and kind.
 
 use std::collections::HashMap;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 
 const LINE_BYTES: u64 = 64;
-/// The longest instruction there is.
+/// The length of the longest instruction.
 pub(crate) const INSTRUCTION_BYTES_MAX: usize = 15;
 
-/// Where an operation ends: a `nop` that no compiler makes.
+/// Marks the end of an operation: the displacement of a `nop` that no compiler emits.
 pub(crate) const BOUNDARY_DISPLACEMENT: u64 = 0x686b_6976;
 
-/// What one operation was made of.
+/// The counts of one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) instructions: u64,
-    /// Lines whose write-back was asked for.
+    /// Cache lines whose write-back was requested.
     pub(crate) flushes: u64,
     /// Bytes stored past the cache.
     pub(crate) streamed_bytes: u64,
     pub(crate) fences: u64,
-    /// Instructions that lock a line.
+    /// Instructions that lock a cache line.
     pub(crate) locked: u64,
 }
 
 impl Counts {
-    /// Whole lines stored past the cache.
+    /// Returns the complete lines stored past the cache.
     pub(crate) fn streamed_lines(&self) -> u64 {
         self.streamed_bytes / LINE_BYTES
     }
@@ -45,7 +45,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Plain,
-    /// A string instruction, which traps once for each repetition.
+    /// A string instruction, which traps once per repetition.
     Repeated,
     Flush,
     Streamed {
@@ -84,14 +84,14 @@ fn is_streamed(code: Code) -> bool {
     )
 }
 
-/// An exchange with memory locks without being told to.
+/// Returns true for a locking instruction. An exchange with memory locks without a prefix.
 fn locks(instruction: &Instruction) -> bool {
     let exchanges = instruction.mnemonic() == Mnemonic::Xchg
         && (instruction.op0_kind() == OpKind::Memory || instruction.op1_kind() == OpKind::Memory);
     instruction.has_lock_prefix() || exchanges
 }
 
-/// Counts the instructions that a program is stepped through, operation by operation, and decodes each address once.
+/// Counts the instructions of a program that is single-stepped, operation by operation, and decodes each address once.
 #[derive(Default)]
 pub(crate) struct Counter {
     operations: Vec<Counts>,
@@ -103,18 +103,18 @@ pub(crate) struct Counter {
     last: Option<u64>,
 }
 
-/// What a program executed between its marks.
+/// The instructions that a program executed between its marks.
 pub(crate) struct Executed {
-    /// What each operation was made of.
+    /// The counts of each operation.
     pub(crate) operations: Vec<Counts>,
     /// The addresses of its instructions, in their order.
     pub(crate) traces: Vec<Vec<u64>>,
-    /// What lies at these addresses.
+    /// The code at these addresses.
     pub(crate) codes: HashMap<u64, [u8; INSTRUCTION_BYTES_MAX]>,
 }
 
 impl Counter {
-    /// The program stands before the instruction at `address`; `read` gives its code.
+    /// Counts the instruction at `address`, which comes next; `read` returns its code.
     pub(crate) fn step<E>(
         &mut self,
         address: u64,
@@ -141,7 +141,7 @@ impl Counter {
         Ok(())
     }
 
-    /// What lies between each boundary and the next.
+    /// Returns the operations, each of them from one boundary to the next.
     pub(crate) fn into_executed(self) -> Executed {
         let Counter { operations, traces, codes, .. } = self;
         let (operations, traces) = (operations.into_iter().skip(1), traces.into_iter().skip(1));
@@ -198,14 +198,14 @@ mod tests {
         }
         let counted: Vec<u64> =
             counter.into_executed().operations.iter().map(|operation| operation.instructions).collect();
-        assert_eq!(counted, [3, 1], "what comes before the first boundary and after the last belongs to no operation");
+        assert_eq!(counted, [3, 1], "instructions before the first boundary and after the last do not count");
     }
 
     #[test]
-    fn a_string_instruction_counts_once_however_often_it_repeats() {
+    fn repeated_string_instruction_counts_once() {
         let movsb: &[u8] = &[0xf3, 0xa4];
         let nop: &[u8] = &[0x90];
         assert_eq!(counted(&[(0, movsb), (0, movsb), (0, movsb), (2, nop), (0, movsb)]).instructions, 3);
-        assert_eq!(counted(&[(0, nop), (0, nop)]).instructions, 2, "a loop of one instruction is no string");
+        assert_eq!(counted(&[(0, nop), (0, nop)]).instructions, 2, "a loop of one instruction is not repeated");
     }
 }

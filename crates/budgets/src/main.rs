@@ -1,12 +1,13 @@
-//! What each operation of a store costs in instructions, and what those are: write-backs, stores past the cache, fences,
+//! Counts the instructions of each store operation, and among them write-backs, stores past the cache, fences and
 //! locked instructions.
 //!
-//! A program cannot count its own instructions where a virtual machine hides the counters, and valgrind may not know the
-//! instructions that write lines back. So the program runs itself under `ptrace` and steps through a measured loop
-//! instruction by instruction. Only the calling thread is counted; background threads run freely beside it.
+//! A program cannot count its own instructions in a virtual machine that hides the counters, and valgrind may not
+//! support the instructions that write lines back. So the program runs itself under `ptrace` and single-steps a
+//! measured loop. Only the calling thread is counted; background threads run freely alongside it.
 //!
-//! What a loop without a store takes is taken off, so that the table shows the library's public functions alone; and it shows
-//! the operation in the middle, since one split weighs more than a hundred inserts. `mean` has all of them.
+//! The count of a loop without a store is subtracted, so that the table shows only the library's public functions. It
+//! shows the median operation, because one split weighs more than a hundred inserts; the column `mean` covers all of
+//! them.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
@@ -31,46 +32,46 @@ use crate::table::Table;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// Counts what each operation of a store costs, by single steps.
+/// Count the instructions of each store operation by single-stepping.
 #[derive(Parser)]
 struct Arguments {
-    /// The directory on a memory file system that stores are made in.
+    /// Directory for the stores, on a memory file system.
     #[arg(long, default_value = "/dev/shm")]
     dir: PathBuf,
-    /// Records loaded before anything is counted.
+    /// Records loaded before counting.
     #[arg(long, default_value_t = 100_000)]
     records: u64,
-    /// Operations of each kind that are counted.
+    /// Operations counted of each kind.
     #[arg(long, default_value_t = 96)]
     operations: u64,
-    /// The table in which the counts stand.
+    /// File with the table of counts.
     #[arg(long, default_value = "docs/budgets.md")]
     table: PathBuf,
-    /// Fail if a count is more than a tenth away from the table's.
+    /// Fail if a count differs from the table's by more than 10 %.
     #[arg(long, conflicts_with = "write")]
     check: bool,
     /// Write the counts into the table.
     #[arg(long)]
     write: bool,
-    /// Show where the instructions of this operation are, by function.
+    /// Show the instructions of this operation by function.
     #[arg(long, conflicts_with_all = ["check", "write"])]
     profile: Option<Operation>,
-    /// With `--profile`: show them one by one, too.
+    /// With `--profile`: also show them one by one.
     #[arg(long, requires = "profile")]
     trace: bool,
-    /// With `--profile`: of which kind of store.
+    /// With `--profile`: the kind of store.
     #[arg(long, default_value = "hash")]
     order: Order,
-    /// The engine that keeps the stores; the table is of hikv's.
+    /// The stores' engine; the table is for hikv.
     #[arg(long, default_value_t, conflicts_with_all = ["check", "write"])]
     engine: EngineKind,
-    /// The length of values; the table's is the default.
+    /// Value length in bytes; the table uses the default.
     #[arg(long, default_value_t = 256, conflicts_with_all = ["check", "write"], value_parser = clap::value_parser!(u64).range(8..))]
     value_bytes: u64,
-    /// Copies of items in so much volatile memory; the table's stores have none.
+    /// Size of the read cache; the table's stores have none.
     #[arg(long, default_value_t = 0, conflicts_with_all = ["check", "write"])]
     read_cache: u64,
-    /// One loop, in the program that is stepped through.
+    /// Run one loop, in the single-stepped program.
     #[arg(long, hide = true)]
     traced: Option<Operation>,
 }
@@ -106,19 +107,19 @@ impl Arguments {
         }
     }
 
-    /// Whether every store of the engine's is ordered.
+    /// Returns true if every store of the engine is ordered.
     fn has_order(&self) -> bool {
         matches!(self.engine, EngineKind::Ink | EngineKind::Pmekv)
     }
 
     fn count_all(&self) -> Result<(), Failure> {
         let mut table = Table::default();
-        // Of the other engines some have no order, and some have nothing else.
+        // Some of the other engines have no order, and some are always ordered.
         let is_of = |order: &Order| self.engine == EngineKind::HiKv || *order == Order::Hash;
         for order in Order::ALL.into_iter().filter(is_of) {
             let (idle, _) = self.count(Operation::Nothing, order)?;
             let own = table::median(&idle.operations, |counts| counts.instructions);
-            println!("{}: {own:.0} instructions of the loop itself, which are taken off", order.name());
+            println!("{}: {own:.0} instructions of the loop itself, which are subtracted", order.name());
             let is_there = |it: &Operation| *it != Operation::Scan || order == Order::Ordered || self.has_order();
             for operation in Operation::COUNTED.into_iter().filter(is_there) {
                 let (counted, _) = self.count(operation, order)?;

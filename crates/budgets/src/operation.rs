@@ -1,7 +1,7 @@
 //! The loops that are counted.
 //!
-//! Keys are made before counting begins, and every kind of operation has been done before on other keys, so that what
-//! happens once (a thread's pin, a chunk's first slot) is not counted.
+//! Keys are made before counting begins, and every kind of operation has run before on other keys, so that work that
+//! happens only once (a thread's first pin, a chunk's first slot) is not counted.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -19,41 +19,41 @@ const KEY_BYTES: usize = 16;
 const GROUP_COUNT: usize = 16;
 /// Puts of one batch.
 const BATCH_COUNT: usize = 1000;
-/// Items of one scan, as many as `hikv bench --workloads scan` asks for in the mean.
+/// Items of one scan: the mean of `hikv bench --workloads scan`.
 const SCAN_COUNT: usize = 50;
-/// One scan is counted where so many other operations are.
+/// One scan is counted for this many other operations.
 const SCANS_FEWER: u64 = 4;
-/// Keys of every kind that are written or looked up before any are counted: retired items are freed by then as they will be for good,
-/// since a reclaimer looks at what pins are there after every 512.
+/// Keys of every kind that are written or looked up before counting. By then retired items are freed at their steady
+/// rate, because a reclaimer checks the existing pins after every 512.
 const WARM_UP_COUNT: u64 = 2048;
-/// Far from the records that are loaded.
+/// Far from the loaded records.
 const FRESH: u64 = 1 << 40;
 const ABSENT: u64 = 1 << 41;
 
 type Key = [u8; KEY_BYTES];
 
-/// What is counted.
+/// The counted operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Operation {
-    /// The loop alone.
+    /// Only the loop.
     Nothing,
-    /// A value shown in place.
+    /// A value read in place.
     Get,
     /// A value copied out.
     GetInto,
-    /// A key that is not there.
+    /// A lookup of an absent key.
     Miss,
-    /// Sixteen values shown in place, a key.
+    /// Sixteen values read in place; counted per key.
     MultiGet,
     /// A value replaced by one of the same length.
     Update,
     /// A new key.
     Insert,
-    /// A key that is there.
+    /// A delete of an existing key.
     Delete,
-    /// A thousand values replaced as one step, a key: what it costs to fill the batch is in it.
+    /// A thousand values replaced atomically; counted per key, including the filling of the batch.
     Batch,
-    /// Fifty items from a key on, copied out, an item.
+    /// Fifty items from a key on, copied out; counted per item.
     Scan,
 }
 
@@ -85,12 +85,12 @@ impl Operation {
         }
     }
 
-    /// What one call is counted as: the keys or items that it is about.
+    /// Returns the number of keys or items by which one call is divided.
     pub(crate) fn items_at_once(self) -> usize {
         if self == Operation::Scan { SCAN_COUNT } else { self.keys_at_once() }
     }
 
-    /// Keys that one call is given.
+    /// Returns the number of keys in one call.
     fn keys_at_once(self) -> usize {
         match self {
             Operation::MultiGet => GROUP_COUNT,
@@ -99,7 +99,8 @@ impl Operation {
         }
     }
 
-    /// Keys of so many operations, and of at least one call. A scan steps through as many instructions as a dozen of others.
+    /// Returns the number of keys for this many operations, at least one call. A scan has as many instructions as a
+    /// dozen other operations.
     fn key_count(self, operations: u64) -> u64 {
         match self {
             Operation::Scan => operations.div_ceil(SCANS_FEWER),
@@ -116,12 +117,12 @@ impl Operation {
     }
 }
 
-/// Whether keys are kept in order.
+/// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// By the hash index alone.
+    /// Only a hash index.
     Hash,
-    /// By both indexes.
+    /// A hash index and an ordered index.
     Ordered,
 }
 
@@ -136,7 +137,7 @@ impl Order {
     }
 }
 
-/// A loop over a store of its own.
+/// A loop on a store of its own.
 pub(crate) struct Loop {
     pub(crate) dir: PathBuf,
     pub(crate) records: u64,
@@ -156,7 +157,7 @@ impl Loop {
             stamp(record, 0, &mut value);
             store.put(key_of(record), &value)?;
         }
-        // Kept alive: order is dropped with its last handle.
+        // Kept alive: the order is dropped with its last handle.
         let ordered = self.put_in_order(&store, operation)?;
         let (first, store) = (operation.first_record(), Subject { store, ordered });
         repeat(&store, operation, &keys(first, WARM_UP_COUNT), &value)?;
@@ -176,7 +177,7 @@ impl Loop {
     }
 }
 
-/// What a loop uses.
+/// The store of a loop.
 struct Subject {
     store: Store,
     ordered: Option<Ordered>,
@@ -188,7 +189,7 @@ fn key_of(record: u64) -> Key {
     key
 }
 
-/// The keys of `count` records; neighbours in number are far apart in the index.
+/// Returns the keys of `count` records; adjacent numbers are far apart in the index.
 fn keys(first: u64, count: u64) -> Vec<Key> {
     (first..first + count).map(key_of).collect()
 }
@@ -229,7 +230,7 @@ fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -
     Ok(())
 }
 
-/// As `hikv bench` scans: keys and values are copied into memory that is used again.
+/// Scans as `hikv bench` does: keys and values are copied into reused memory.
 fn scan(ordered: &Ordered, from: &Key, copy: &mut Vec<u8>) -> Result<(), Failure> {
     copy.clear();
     let mut missing = SCAN_COUNT;

@@ -1,4 +1,4 @@
-//! Where the instructions of one operation are: by function, and one by one.
+//! The instructions of one operation, by function and one by one.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::kinds::Executed;
 use crate::symbols::{Mappings, Symbols};
 
-/// The operation in the middle, by function.
+/// The median operation, by function.
 pub(crate) struct Profile {
     /// Instructions of each function, the most first.
     functions: Vec<(usize, String)>,
@@ -18,7 +18,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Of the operation of `executed` that takes as many instructions as the one in the middle.
+    /// Creates the profile of an operation with the median number of instructions.
     pub(crate) fn of_middle(mut executed: Executed, mappings: &Mappings) -> Result<Profile, Failure> {
         executed.traces.sort_by_key(Vec::len);
         let middle = executed.traces.get(executed.traces.len() / 2).ok_or("there was no operation")?;
@@ -33,7 +33,7 @@ impl Profile {
         Ok(Profile { functions, instructions })
     }
 
-    /// Every instruction on a line of its own.
+    /// Returns every instruction on a separate line.
     pub(crate) fn trace(&self) -> String {
         let line = |(address, name, text): &(u64, String, String)| format!("{address:#x}\t{text}\t{name}\n");
         self.instructions.iter().map(line).collect()

@@ -1,4 +1,4 @@
-//! Names of functions, by address, of a program that is stepped through.
+//! Function names by address, for a program that is single-stepped.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::Failure;
 
-/// Where the kernel put the files that a program is made of.
+/// The addresses at which the kernel mapped a program's files.
 pub(crate) struct Mappings(Vec<Mapping>);
 
 struct Mapping {
@@ -19,7 +19,7 @@ struct Mapping {
 }
 
 impl Mappings {
-    /// Of the process `pid`, as they are now.
+    /// Reads the current mappings of the process `pid`.
     pub(crate) fn of(pid: impl std::fmt::Display) -> Result<Mappings, Failure> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
         Ok(Mappings(maps.lines().filter_map(Mapping::parse).collect()))
@@ -31,7 +31,7 @@ impl Mappings {
 }
 
 impl Mapping {
-    /// A line that names a file: `start-end rights offset device inode path`.
+    /// Parses a line that names a file: `start-end rights offset device inode path`.
     fn parse(line: &str) -> Option<Mapping> {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
@@ -42,18 +42,18 @@ impl Mapping {
     }
 }
 
-/// Functions of the files that were asked for.
+/// Functions of the files that were looked up.
 #[derive(Default)]
 pub(crate) struct Symbols(HashMap<PathBuf, Functions>);
 
-/// A file's functions by their start, and its segments: address and file offset.
+/// A file's functions by their start, and its segments with address and file offset.
 struct Functions {
     named: Vec<(u64, u64, String)>,
     segments: Vec<(u64, u64, u64)>,
 }
 
 impl Symbols {
-    /// The function at `address`, in square brackets the file's name where that has none.
+    /// Returns the function at `address`, or the file's name in square brackets if no function is known.
     pub(crate) fn name(&mut self, mappings: &Mappings, address: u64) -> Result<String, Failure> {
         let Some(mapping) = mappings.at(address) else { return Ok("[unknown]".to_owned()) };
         if !self.0.contains_key(&mapping.path) {
@@ -81,7 +81,7 @@ impl Functions {
         Ok(Functions { named, segments: segments.collect() })
     }
 
-    /// The function that holds the byte at `offset` of the file.
+    /// Returns the function that contains the byte at `offset` of the file.
     fn at(&self, offset: u64) -> Option<String> {
         let within = |&&(start, len_bytes, _): &&(u64, u64, u64)| (start..start + len_bytes).contains(&offset);
         let &(start, _, address) = self.segments.iter().find(within)?;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_of_this_program_has_its_name() {
+    fn function_of_this_program_has_its_name() {
         let mappings = Mappings::of(std::process::id()).expect("the process is there");
         let address = demangled as fn(&str) -> String as usize as u64;
         let name = Symbols::default().name(&mappings, address + 1).expect("its file can be read");

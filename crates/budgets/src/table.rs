@@ -1,4 +1,4 @@
-//! The table of counts, in prose and in a file.
+//! The table of counts, printed and in a file.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -10,16 +10,16 @@ use crate::operation::{Operation, Order};
 
 const BEGIN: &str = "<!-- counts: begin -->";
 const END: &str = "<!-- counts: end -->";
-/// Compilers and memory allocators differ a little; a change that costs more is seen.
+/// Compilers and memory allocators differ a little; a change that costs more is noticed.
 const TOLERANCE: f64 = 0.10;
 
-/// A row for each operation of each kind of store.
+/// A table with a row for each operation and kind of store.
 #[derive(Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
 }
 
-/// Counts of one operation, for each of its keys.
+/// Counts of one operation, per key.
 struct Row {
     store: &'static str,
     operation: Operation,
@@ -69,7 +69,7 @@ impl Display for Table {
 }
 
 impl Table {
-    /// Adds what operations took, less what the `idle` loop takes for each.
+    /// Adds the counts of an operation, minus those of the `idle` loop.
     pub(crate) fn add(&mut self, order: Order, operation: Operation, counted: Vec<Counts>, idle: &[Counts]) {
         let keys = operation.items_at_once() as f64;
         let loop_instructions = median(idle, |counts| counts.instructions);
@@ -88,14 +88,14 @@ impl Table {
         });
     }
 
-    /// Puts the counts in place of those in the file.
+    /// Replaces the counts in the file.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let text = read(path)?;
         let (before, _, after) = parts(&text).ok_or("the file has no place for the counts")?;
         Ok(fs::write(path, format!("{before}{BEGIN}\n{self}{END}{after}"))?)
     }
 
-    /// Compares instructions and fences with those in the file.
+    /// Compares instructions and fences with the counts in the file.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Failure> {
         let text = read(path)?;
         let (_, table, _) = parts(&text).ok_or("the file has no counts")?;
@@ -103,7 +103,7 @@ impl Table {
         if wrong.is_empty() {
             return Ok(());
         }
-        Err(format!("{}\n(`budgets --write` makes the table anew)", wrong.join("\n")).into())
+        Err(format!("{}\n(run `budgets --write` to update the table)", wrong.join("\n")).into())
     }
 }
 
@@ -115,7 +115,7 @@ impl Row {
         };
         let expected = |column: usize| line.split('|').nth(column)?.trim().parse::<f64>().ok();
         let (Some(instructions), Some(fences)) = (expected(4), expected(8)) else {
-            return Some(format!("{name}: the row is no row of counts: {line}"));
+            return Some(format!("{name}: the row is not a row of counts: {line}"));
         };
         let too_far = |is: f64, was: f64| (is - was).abs() > (was * TOLERANCE).max(0.05);
         if too_far(self.instructions, instructions) {
@@ -125,7 +125,8 @@ impl Row {
     }
 }
 
-/// What an operation is to take at most. Ordered writes may take more, for the change that the tree is told of.
+/// Returns the maximum instruction count of an operation. Ordered writes may use more, to queue their change for the
+/// tree.
 fn goal(operation: Operation, order: Order) -> Option<u64> {
     match (operation, order) {
         (Operation::Get | Operation::MultiGet, _) => Some(250),
@@ -138,7 +139,7 @@ fn goal(operation: Operation, order: Order) -> Option<u64> {
     }
 }
 
-/// The figure of the operation in the middle.
+/// Returns the median figure.
 pub(crate) fn median(operations: &[Counts], of: impl Fn(&Counts) -> u64) -> f64 {
     let mut figures: Vec<u64> = operations.iter().map(of).collect();
     figures.sort_unstable();

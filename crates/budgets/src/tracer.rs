@@ -1,6 +1,6 @@
-//! Steps through a program between two marks.
+//! Single-steps a program between two marks.
 //!
-//! The program marks by stopping itself. Up to the first mark and after the second it runs freely.
+//! The program marks by stopping itself. Before the first mark and after the second it runs freely.
 
 use std::arch::asm;
 use std::os::unix::process::CommandExt;
@@ -16,31 +16,31 @@ use crate::Failure;
 use crate::kinds::{BOUNDARY_DISPLACEMENT, Counter, Executed, INSTRUCTION_BYTES_MAX};
 use crate::symbols::Mappings;
 
-/// Where counting begins or ends, in the program that is counted.
+/// Marks the begin or the end of counting, in the program that is counted.
 pub(crate) fn mark() -> Result<(), Failure> {
     Ok(signal::raise(Signal::SIGSTOP)?)
 }
 
-/// The end of an operation, and the begin of the next.
+/// Marks the end of an operation and the begin of the next.
 #[inline(always)]
 pub(crate) fn boundary() {
-    // SAFETY: a `nop`, whatever its operand says, touches neither memory nor registers.
+    // SAFETY: a `nop`, whatever its operand, touches neither memory nor registers.
     unsafe {
         asm!("nop dword ptr [rax + {}]", const BOUNDARY_DISPLACEMENT, options(nostack, preserves_flags));
     }
 }
 
-/// What each operation of `program` executes, in the thread that makes the marks, between its first and its second mark; and
-/// where its files lie.
+/// Counts each operation of `program` between its first and its second mark, in the thread that makes the marks;
+/// returns also the mappings of its files.
 pub(crate) fn count_between_marks(mut program: Command) -> Result<(Executed, Mappings), Failure> {
-    // SAFETY: `ptrace` and `personality` are system calls alone: nothing is allocated between fork and exec.
+    // SAFETY: `ptrace` and `personality` are only system calls: nothing is allocated between fork and exec.
     unsafe { program.pre_exec(|| Ok(trace_me()?)) };
     let child = program.spawn()?;
     let traced = Pid::from_raw(i32::try_from(child.id())?);
-    // The stop of exec itself.
+    // The stop at exec itself.
     let stopped = waitpid(traced, None)?;
     if !matches!(stopped, WaitStatus::Stopped(_, Signal::SIGTRAP)) {
-        return Err(format!("the program does not begin: {stopped:?}").into());
+        return Err(format!("the program does not start: {stopped:?}").into());
     }
     ptrace::setoptions(traced, ptrace::Options::PTRACE_O_EXITKILL)?;
     run_to_mark(traced)?;
@@ -50,7 +50,7 @@ pub(crate) fn count_between_marks(mut program: Command) -> Result<(Executed, Map
     Ok((executed, mappings))
 }
 
-/// Addresses are the same in each run, so that counts repeat.
+/// Requests tracing. Addresses are the same in each run, so that counts repeat.
 fn trace_me() -> nix::Result<()> {
     personality::set(Persona::ADDR_NO_RANDOMIZE)?;
     ptrace::traceme()
@@ -88,7 +88,7 @@ fn finish(traced: Pid) -> Result<(), Failure> {
     ptrace::cont(traced, None)?;
     match waitpid(traced, None)? {
         WaitStatus::Exited(_, 0) => Ok(()),
-        ended => Err(format!("the program ended badly: {ended:?}").into()),
+        ended => Err(format!("the program failed: {ended:?}").into()),
     }
 }
 
@@ -96,7 +96,7 @@ fn code_at(traced: Pid, address: u64) -> nix::Result<[u8; INSTRUCTION_BYTES_MAX]
     let mut code = [0; 16];
     for (word, bytes) in code.chunks_exact_mut(8).enumerate() {
         let at = (address as usize + 8 * word) as ptrace::AddressType;
-        // The last word may lie on a page that is not there; what is missing stays zero.
+        // The last word may be on an unmapped page; missing bytes stay zero.
         match ptrace::read(traced, at) {
             Ok(read) => bytes.copy_from_slice(&read.to_le_bytes()),
             Err(error) if word == 0 => return Err(error),

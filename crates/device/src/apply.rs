@@ -11,7 +11,7 @@ pub(crate) fn status_of(error: &Error) -> Status {
         Error::Medium(MediumError::ReadOnly) => Status::WRITE_PROTECTED,
         Error::KeyTooLong { .. } => Status::INVALID_KEY_SIZE,
         Error::ValueTooLong { .. } => Status::INVALID_VALUE_SIZE,
-        Error::Unsupported { .. } | Error::HashOnly => Status::INVALID_OPCODE,
+        Error::Unsupported { .. } | Error::NoOrder => Status::INVALID_OPCODE,
         _ => Status::INTERNAL_ERROR,
     }
 }

@@ -156,7 +156,7 @@ impl Connection {
         }
         let start = self.output.len();
         let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared, now));
-        let ticket = mem::take(&mut self.walked).and(ticket);
+        let ticket = mem::take(&mut self.walked).merge(ticket);
         self.output.hold(start, ticket);
         if self.session.is_walking() {
             self.walked = ticket;

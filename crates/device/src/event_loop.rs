@@ -265,11 +265,11 @@ impl EventLoop {
             let Some(connection) = self.connections.get_mut(*key) else { continue };
             connection.execute(&self.shared, self.now);
             if let Some(ticket) = connection.ticket() {
-                owed = Some(owed.map_or(ticket, |owed| owed.and(ticket)));
+                owed = Some(owed.map_or(ticket, |owed| owed.merge(ticket)));
             }
         }
         // A connection whose writes can never become durable is found by the check.
-        let is_durable = owed.is_none_or(|owed| self.store_waker.ask(owed).unwrap_or(true));
+        let is_durable = owed.is_none_or(|owed| self.store_waker.request(owed).unwrap_or(true));
         for key in &ready {
             self.conclude(*key, is_durable);
         }

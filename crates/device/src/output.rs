@@ -73,7 +73,7 @@ impl Output {
 
     /// Returns the ticket that must be durable before nothing is held; `None` if nothing is.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
-        self.held.iter().map(|(_, ticket)| *ticket).reduce(Ticket::and)
+        self.held.iter().map(|(_, ticket)| *ticket).reduce(Ticket::merge)
     }
 
     /// Releases the durable parts.

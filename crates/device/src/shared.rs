@@ -73,7 +73,7 @@ impl Shared {
         }
         let ordered = self.store.ordered().map_err(|error| status_of(&error))?;
         let has_threads = self.store.stats_now().is_ok_and(|stats| stats.worker_count > 0);
-        let ordered = if has_threads { ordered.refusing_early() } else { ordered };
+        let ordered = if has_threads { ordered.fail_if_not_ready() } else { ordered };
         Ok(self.ordered.get_or_init(|| ordered))
     }
 

@@ -174,7 +174,7 @@ mod tests {
         (0..100).for_each(|number| store.put(format!("{number:03}"), "v").expect("it stores"));
         let ordered = store.ordered().expect("it can have order");
         let mut walk = Walk::of_keys(1, &Key::default(), 1 << 20);
-        let refusing = ordered.clone().refusing_early();
+        let refusing = ordered.clone().fail_if_not_ready();
         (0..3).for_each(|_| assert_eq!(walk.step(&refusing).expect("it answers"), Piece::Later));
         ordered.wait_until_ready(|_| {}).expect("it is made");
         let Piece::Done(keys, 0) = walk.step(&refusing).expect("it reads") else { panic!("it is not done") };

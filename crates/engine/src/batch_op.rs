@@ -1,18 +1,18 @@
-//! What a batch consists of.
+//! The operations and conditions of a batch.
 
 use crate::{Expiry, Version, Witness};
 
-/// What a key has to hold for a batch to take place.
+/// A condition that a key must meet for a batch to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// The version of its value; `None` if it must not be there.
+    /// The required version of its value; `None` if the key must be absent.
     pub version: Option<Version>,
 }
 
 impl Condition<'_> {
-    /// True if the condition holds where the key has this value, or none.
+    /// Returns true if the key's live value, `None` if it has none, meets the condition.
     #[must_use]
     pub fn holds(&self, live: Option<(Witness, &[u8])>) -> bool {
         match (self.version, live) {
@@ -22,7 +22,8 @@ impl Condition<'_> {
     }
 }
 
-/// One operation of a batch. Key and value lie at the same place in all: a batch asks for them again and again.
+/// One operation of a batch. Every variant keeps key and value at the same offset, because a batch reads them many
+/// times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub enum BatchOp<'a> {
@@ -33,16 +34,16 @@ pub enum BatchOp<'a> {
         /// Its value.
         value: &'a [u8],
     },
-    /// Puts or replaces, and the key expires.
+    /// Puts or replaces, with an expiry.
     PutUntil {
         /// The key.
         key: &'a [u8],
         /// Its value.
         value: &'a [u8],
-        /// When it expires.
+        /// The key's expiry.
         expiry: Expiry,
     },
-    /// Deletes, if the key is there.
+    /// Deletes the key if it is present.
     Delete {
         /// The key.
         key: &'a [u8],
@@ -50,7 +51,7 @@ pub enum BatchOp<'a> {
 }
 
 impl<'a> BatchOp<'a> {
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub const fn key(&self) -> &'a [u8] {
         match *self {
@@ -58,15 +59,16 @@ impl<'a> BatchOp<'a> {
         }
     }
 
-    /// The key, where a batch deletes one and its conditions are of no other. That is one step by itself, without what makes one of several.
+    /// Returns the key if the batch only deletes this one key and has no condition on another key. Such a batch is one
+    /// step as a plain delete, without a batch record.
     #[must_use]
-    pub fn only_deleted(conditions: &[Condition<'_>], ops: &[BatchOp<'a>]) -> Option<&'a [u8]> {
+    pub fn single_delete(conditions: &[Condition<'_>], ops: &[BatchOp<'a>]) -> Option<&'a [u8]> {
         let key = ops.first()?.key();
         let deletes_it = |op: &BatchOp<'_>| op.value().is_none() && op.key() == key;
         (ops.iter().all(deletes_it) && conditions.iter().all(|condition| condition.key == key)).then_some(key)
     }
 
-    /// The value, `None` if the key is deleted.
+    /// Returns the value, `None` for a delete.
     #[must_use]
     pub const fn value(&self) -> Option<&'a [u8]> {
         match *self {
@@ -75,7 +77,7 @@ impl<'a> BatchOp<'a> {
         }
     }
 
-    /// When the key expires, if it is put.
+    /// Returns the expiry of the put value.
     #[must_use]
     pub const fn expiry(&self) -> Expiry {
         match *self {

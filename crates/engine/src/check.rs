@@ -1,18 +1,18 @@
-//! How thoroughly a store is checked, and how far a check has come.
+//! The depth and the progress of a check of a store.
 
 use std::any::Any;
 
-/// How thoroughly.
+/// The depth of a check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Depth {
-    /// Head, chunk and index headers, the places that entries name, item headers: a line an item.
+    /// Reads the head, chunk and index headers, the places in entries, and item headers: one cache line per item.
     Quick,
-    /// The same; every key and value against checksum and index, every key by a lookup, what is free against what is
-    /// named.
+    /// As `Quick`. Also compares every key and value with its checksum and with the index, looks up every key, and
+    /// compares free space with the places in entries.
     Deep,
 }
 
-/// A check under way: of one store, from its start to its end.
+/// A check of one store that is under way.
 #[derive(Debug)]
 pub struct Check {
     depth: Depth,
@@ -22,43 +22,43 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check that has not begun.
+    /// Returns a check that has not begun.
     #[must_use]
     pub fn new(depth: Depth) -> Check {
         Check { depth, is_done: false, item_count: 0, state: None }
     }
 
-    /// How thorough it is.
+    /// Returns the depth of the check.
     #[must_use]
     pub fn depth(&self) -> Depth {
         self.depth
     }
 
-    /// True once everything was checked.
+    /// Returns true once everything was checked.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Items checked so far.
+    /// Returns the number of items checked so far.
     #[must_use]
     pub fn item_count(&self) -> u64 {
         self.item_count
     }
 
-    /// For engines: an item more was checked.
+    /// For engines: counts one more checked item.
     pub fn count_item(&mut self) {
         self.item_count += 1;
     }
 
-    /// For engines: what the engine knows of the check under way, taken out; `None` where it has not begun.
+    /// For engines: takes out the engine's state of the check; `None` if the check has not begun.
     #[must_use]
     pub fn take_state<T: Any + Send>(&mut self) -> Option<Box<T>> {
         self.state.take().and_then(|state| state.downcast().ok())
     }
 
-    /// For engines: the check goes on with this, or everything was checked.
-    pub fn go_on_with<T: Any + Send>(&mut self, state: Option<Box<T>>) {
+    /// For engines: stores the state from which the check continues; `None` if everything was checked.
+    pub fn set_state<T: Any + Send>(&mut self, state: Option<Box<T>>) {
         self.is_done = state.is_none();
         self.state = state.map(|state| state as Box<dyn Any + Send>);
     }

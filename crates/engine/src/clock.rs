@@ -1,4 +1,4 @@
-//! The clock that says which keys have expired.
+//! The clock that decides which keys have expired.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -7,26 +7,26 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use items::Expiry;
 
-/// What is left of a key's life.
+/// The remaining lifetime of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ttl {
-    /// It does not expire.
+    /// The key does not expire.
     Unlimited,
-    /// It expires after this time.
+    /// The key expires after this time.
     Left(Duration),
 }
 
-/// The clock that decides what has expired: it never runs backwards, and never stands still.
+/// The clock that decides which keys have expired. It never runs backwards and never stops.
 ///
-/// It is the system's, as long as that does what clocks do. Where that was set back, by whomever, or had been set forward and
-/// was put right, this one goes on from the latest time that it told, as fast as time goes by: keys that are put from then on
-/// live as long as they are to. A caller that says at which time a key expires, and not after how long, goes by the system's clock,
-/// which is behind then: [`Clock::lead_ms`] is the difference.
+/// It follows the system clock while that runs forward. If the system clock is set back, or was ahead and is corrected,
+/// this clock continues from the latest time that it returned, at normal speed. Keys that are put from then on live as
+/// long as requested. A caller that passes a point in time instead of a duration uses the system clock, which is then
+/// behind: [`Clock::lead_ms`] is the difference.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Source);
 
 impl PartialEq for Clock {
-    /// True if one is the other's clone.
+    /// Returns true if one clock is a clone of the other.
     fn eq(&self, other: &Clock) -> bool {
         match (&self.0, &other.0) {
             (Source::Manual(manual), Source::Manual(other)) => Arc::ptr_eq(manual, other),
@@ -48,51 +48,54 @@ enum Source {
 #[derive(Debug)]
 struct Manual {
     now_ms: AtomicU64,
-    /// It goes on by so much with each look at it.
+    /// Added to the time by each reading.
     step_ms: u64,
 }
 
 impl Manual {
-    /// Goes on by so much, and never back; the time before.
+    /// Advances the time by `by_ms`, and returns the time before.
     fn go_on(&self, by_ms: u64) -> u64 {
         let next = |now_ms: u64| Some(now_ms.saturating_add(by_ms));
         self.now_ms.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_else(|now_ms| now_ms)
     }
 }
 
-/// How far the system's clock was, at most, ahead of [`STARTED`]'s time, as any store of this process was told. So the time is
-/// what has gone by since, and this; each may grow and neither shrinks.
+/// The largest lead of the system clock over the time since [`STARTED`] that any store of this process has read. The
+/// time is this lead plus the time since `STARTED`; both only grow.
 static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
-/// A system's clock that is less behind was not set back: both are cut to milliseconds, and a thread may wait between them.
+/// A smaller difference does not mean that the system clock was set back: both times are cut to milliseconds, and a
+/// thread may pause between the two readings.
 const LEAD_MIN_MS: u64 = 1000;
-/// When this process first asked for the time.
+/// The first reading of the time in this process.
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Clock {
-    /// A clock that stands still at `now_ms` after the Unix epoch until it is advanced, for tests; so do its clones.
+    /// Returns a clock for tests that stays at `now_ms` after the Unix epoch until it is advanced. Clones share its
+    /// time.
     #[must_use]
     pub fn manual(now_ms: u64) -> Clock {
         Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 0 })))
     }
 
-    /// As [`Clock::manual`], of a clock that goes on by a millisecond with each look at it: so that any moment comes between two looks.
+    /// As [`Clock::manual`], but every reading advances the clock by one millisecond, so that any moment can fall
+    /// between two readings.
     #[must_use]
-    pub fn restless(now_ms: u64) -> Clock {
+    pub fn ticking(now_ms: u64) -> Clock {
         Clock(Source::Manual(Arc::new(Manual { now_ms: now_ms.into(), step_ms: 1 })))
     }
 
-    /// Advances a manual clock, and its clones. At the last moment that a `u64` of milliseconds counts, the clock stands still.
+    /// Advances a manual clock and its clones. The time ends at `u64::MAX` milliseconds.
     ///
     /// # Panics
-    /// If the clock is the system's.
+    /// If this is the system clock.
     pub fn advance(&self, by: Duration) {
         match &self.0 {
             Source::Manual(manual) => _ = manual.go_on(ms_of(by)),
-            Source::System => panic!("the system's clock goes by itself"),
+            Source::System => panic!("the system clock cannot be advanced"),
         }
     }
 
-    /// The present, in milliseconds since the Unix epoch.
+    /// Returns the present time in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
@@ -102,8 +105,8 @@ impl Clock {
         }
     }
 
-    /// How far this clock is ahead of the system's, which was set back; 0 if that is less than a second, as it is where both are
-    /// read one after the other.
+    /// Returns the lead of this clock over a system clock that was set back. It is 0 if the lead is less than a second,
+    /// because the two clocks are read one after the other.
     #[must_use]
     pub fn lead_ms(&self) -> u64 {
         match &self.0 {
@@ -112,13 +115,13 @@ impl Clock {
         }
     }
 
-    /// The moment that comes after this time.
+    /// Returns the expiry that is `time` from now.
     #[must_use]
     pub fn after(&self, time: Duration) -> Expiry {
         Expiry::at_ms(self.now_ms().saturating_add(ms_of(time)))
     }
 
-    /// True once the moment has come.
+    /// Returns true if the expiry has passed.
     #[inline(always)]
     #[must_use]
     pub fn is_past(&self, expiry: Expiry) -> bool {
@@ -130,14 +133,13 @@ impl Clock {
         expiry.ms() <= self.now_ms()
     }
 
-    /// The moment at which the system's clock tells this time, which is as much later as this one is ahead of it
-    /// ([`Clock::lead_ms`]).
+    /// Returns the expiry at which the system clock shows `time`. It is later by [`Clock::lead_ms`].
     #[must_use]
     pub fn at(&self, time: SystemTime) -> Expiry {
         Expiry::at_ms(Expiry::at(time).ms().saturating_add(self.lead_ms()))
     }
 
-    /// What is left until then.
+    /// Returns the time left until the expiry.
     #[must_use]
     pub fn left(&self, expiry: Expiry) -> Ttl {
         if expiry.is_never() {
@@ -147,18 +149,18 @@ impl Clock {
     }
 }
 
-/// The time when the system tells `told_ms`, and `gone_ms` have gone by. The line is written only where the system's clock has
-/// gained on the other.
-fn time_ms(ahead_ms: &AtomicU64, told_ms: u64, gone_ms: u64) -> u64 {
-    let (now_ahead_ms, seen_ms) = (told_ms.saturating_sub(gone_ms), ahead_ms.load(Ordering::Relaxed));
+/// Returns the time at which the system clock shows `system_ms` and `gone_ms` have passed since the start. Writes to
+/// `ahead_ms` only if the system clock has gained on the elapsed time.
+fn time_ms(ahead_ms: &AtomicU64, system_ms: u64, gone_ms: u64) -> u64 {
+    let (now_ahead_ms, seen_ms) = (system_ms.saturating_sub(gone_ms), ahead_ms.load(Ordering::Relaxed));
     if now_ahead_ms > seen_ms {
         ahead_ms.fetch_max(now_ahead_ms, Ordering::Relaxed);
     }
     gone_ms.saturating_add(now_ahead_ms.max(seen_ms))
 }
 
-fn lead_ms(now_ms: u64, told_ms: u64) -> u64 {
-    Some(now_ms.saturating_sub(told_ms)).filter(|&lead_ms| lead_ms >= LEAD_MIN_MS).unwrap_or(0)
+fn lead_ms(now_ms: u64, system_ms: u64) -> u64 {
+    Some(now_ms.saturating_sub(system_ms)).filter(|&lead_ms| lead_ms >= LEAD_MIN_MS).unwrap_or(0)
 }
 
 fn system_ms() -> u64 {
@@ -180,7 +182,8 @@ mod tests {
         assert!(times.is_sorted() && times[0] > 1_700_000_000_000, "{times:?}");
     }
 
-    /// A year forward, and put right again: what is put then, to live for a second, does so.
+    /// The system clock is set a year ahead and then corrected: a key that is put then with a second to live lives a
+    /// second.
     #[test]
     fn time_goes_on_when_the_systems_clock_was_set_back() {
         const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
@@ -190,20 +193,20 @@ mod tests {
         assert_eq!(time(1_000_020 + YEAR_MS, 20), 1_000_020 + YEAR_MS);
         assert_eq!(time(1_000_030, 30), 1_000_030 + YEAR_MS);
         assert_eq!(time(1_001_030, 1_030), 1_001_030 + YEAR_MS);
-        // Set back before all times; and right, and as far ahead, after a year.
+        // Set back before every earlier time; then correct, and as far ahead as before, after a year.
         assert_eq!(time(0, 2_000), 1_002_000 + YEAR_MS);
         assert_eq!(time(2_000_000 + YEAR_MS, YEAR_MS), 1_000_000 + 2 * YEAR_MS);
     }
 
     #[test]
-    fn a_clock_that_was_set_back_is_led_and_no_other() {
+    fn clock_set_back_is_led() {
         assert_eq!([lead_ms(5_000, 5_000), lead_ms(5_000, 5_001), lead_ms(5_999, 5_000)], [0; 3]);
         assert_eq!((lead_ms(6_000, 5_000), lead_ms(9_000, 0)), (1_000, 9_000));
         assert_eq!(Clock::manual(9_000).lead_ms(), 0);
     }
 
     #[test]
-    fn a_moment_is_past_once_it_has_come() {
+    fn moment_is_past_once_it_has_come() {
         let clock = Clock::manual(1000);
         let expiry = clock.after(Duration::from_millis(5));
         assert_eq!((expiry.ms(), clock.left(expiry)), (1005, Ttl::Left(Duration::from_millis(5))));
@@ -216,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_never_goes_back() {
-        for clock in [Clock::manual(1_000), Clock::restless(1_000)] {
+    fn manual_clock_never_goes_back() {
+        for clock in [Clock::manual(1_000), Clock::ticking(1_000)] {
             for by in [Duration::MAX, Duration::from_secs(1), Duration::MAX] {
                 clock.advance(by);
                 assert_eq!([clock.now_ms(), clock.now_ms()], [u64::MAX; 2]);

@@ -1,21 +1,21 @@
-//! How far a walk over all keys has come.
+//! The position of a walk over all keys.
 
-/// Where a walk in no order goes on. It holds nothing of the engine, and is good for the store that it comes from.
+/// The position of a walk in no order. It holds no engine resources, and is valid for the store that returned it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Cursor {
     /// At the beginning.
     #[default]
     Start,
-    /// At the engine's number, which is not 0, and stays good when the store is opened again.
+    /// At a number of the engine. It is not 0, and stays valid when the store is opened again.
     Number(u64),
-    /// Behind this key, in the order of keys.
+    /// After this key, in key order.
     After(Vec<u8>),
-    /// Nowhere: everything was visited.
+    /// At the end: every key was visited.
     End,
 }
 
 impl Cursor {
-    /// True when everything was visited.
+    /// Returns true if every key was visited.
     #[must_use]
     pub fn is_done(&self) -> bool {
         *self == Cursor::End

@@ -1,4 +1,4 @@
-//! The seam between fronts and engines.
+//! The interface between front ends and engines.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -8,117 +8,121 @@ use std::time::Duration;
 use epoch::Pinned;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits, Look,
-    OrderedEngine, Progress, Room, Show, ShowCompaction, Skip, SnapshotEngine, Witness,
+    BatchOp, Check, Clock, CompactionReport, Condition, Cursor, EngineStats, Error, Expiry, Features, Limits,
+    OnCompaction, OnDamaged, OnItem, OrderedEngine, PackedLookup, Progress, SnapshotEngine, ValueBuffer, Witness,
 };
 
-/// What to do with a key, given what it holds.
+/// A decision about a key, given its current value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision<'v> {
-    /// Leave it as it is.
+    /// Leaves the key as it is.
     Keep,
-    /// Put this value. The key expires when it did before.
+    /// Puts this value and keeps the key's expiry.
     Put(Cow<'v, [u8]>),
-    /// Put this value, which expires then.
+    /// Puts this value with this expiry.
     PutUntil(Cow<'v, [u8]>, Expiry),
-    /// Delete it.
+    /// Deletes the key.
     Delete,
 }
 
-/// What a key holds.
+/// The current value and expiry of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held<'a> {
-    /// Its value.
+pub struct CurrentItem<'a> {
+    /// The value.
     pub value: &'a [u8],
-    /// When it expires.
+    /// The expiry.
     pub expiry: Expiry,
 }
 
-/// Decides on a key: is shown what it holds, or `None`.
-pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
+/// Decides about a key: receives its current item, or `None`.
+pub type Decide<'a, 'v> = dyn FnMut(Option<CurrentItem<'_>>) -> Decision<'v> + 'a;
 
-/// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
-/// store, and should be quick. A panic ends with the call.
+/// Receives the key of an item that has expired. The thread that removed the item calls it after its operation has
+/// ended. The callback may use the store and should be quick. A panic ends only the call.
 pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
 
-/// As [`OnExpired`], with the value that the key had, and when it expired.
+/// As [`OnExpired`], with the value and the expiry of the item.
 pub type OnExpiredItem = dyn Fn(&[u8], &[u8], Expiry) + Send + Sync;
 
-/// How many background threads have something to do.
+/// The number of background threads that have work to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub enum Wanted {
+pub enum WantedThreads {
     /// None.
-    Nobody,
-    /// One suffices.
+    None,
+    /// One.
     One,
-    /// As many as there are.
+    /// All that exist.
     All,
 }
 
-/// Something in a store that contradicts something else.
+/// A contradiction in a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
-    /// Where, as an offset into the region.
+    /// The offset into the region.
     pub offset: u64,
-    /// What is wrong there.
+    /// A description of the damage.
     pub what: String,
 }
 
-/// Is told what became of an item, or of a key, by its number.
-pub type Told<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
+/// Receives the result of an item or key, by its number.
+pub type OnResult<'a, T = ()> = dyn FnMut(usize, Result<T, Error>) + 'a;
 
-/// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
-/// medium goes, when it returns.
+/// The operations of every engine. All methods may be called by many threads at the same time. When a write returns, it
+/// is durable as far as the medium allows.
 ///
-/// What not every engine has ([`Engine::features`]) is [`Error::Unsupported`] unless the engine says otherwise, and changes
-/// nothing.
+/// # Errors
+/// Every method that can fail may return [`Error::Medium`] or, for damage, [`Error::Corrupt`]. Methods with keys and
+/// values may return [`Error::KeyTooLong`] and [`Error::ValueTooLong`]. An operation that an engine lacks
+/// ([`Engine::features`]) returns [`Error::Unsupported`] and changes nothing, unless the engine says otherwise. The
+/// methods name further errors.
 pub trait Engine: Send + Sync {
-    /// The engine's name in stats and options.
+    /// Returns the engine's name in stats and options.
     fn name(&self) -> &'static str;
 
-    /// What it offers besides.
+    /// Returns the optional operations that the engine offers.
     fn features(&self) -> Features {
         Features::POINTS
     }
 
-    /// How long keys, values and batches may be.
+    /// Returns the longest keys, values and batches.
     fn limits(&self) -> Limits {
         Limits::default()
     }
 
-    /// The store's identity, from its superblock.
+    /// Returns the store's identity, from its superblock.
     fn uuid(&self) -> [u8; 16];
 
-    /// Shows the key's value to `found`; false if there is none. The value stays in place until `found` returns, which
-    /// should be soon: space is not reused meanwhile.
+    /// Calls `found` with the key's value; returns false if there is none. The value stays in place until `found`
+    /// returns. `found` should be quick: freed space is not reused while it runs.
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error>;
 
-    /// Whether it is worth a look ([`Engine::look`], [`Engine::look_at_many`]) before a value is asked for.
-    fn looks(&self) -> bool {
+    /// Returns true if [`Engine::lookup`] and [`Engine::lookup_many`] are worth a try before [`Engine::get`].
+    fn supports_lookup(&self) -> bool {
         false
     }
 
-    /// The key's value, as [`Engine::get`] shows it, if a look at the place where it usually is suffices; where it does not suffice, nothing has
-    /// happened. It lies where the engine has it, or in the caller's `room`.
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _room: &'a mut Room) -> Look<'a> {
-        Look::UNSURE
+    /// Returns the key's value, as [`Engine::get`] finds it, if one optimistic lookup at the key's usual place is
+    /// enough. Otherwise returns [`PackedLookup::UNSURE`], without effect. The value is in the engine's memory or in
+    /// the caller's `_buffer`.
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, _key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        PackedLookup::UNSURE
     }
 
-    /// As [`Engine::look`], one key after the other, up to the first that it does not suffice for: how many are `seen`. Memory accesses
-    /// overlap, those for all other keys, too.
-    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _seen: &mut [Option<&'a [u8]>]) -> usize {
+    /// As [`Engine::lookup`] for several keys in order, up to the first whose lookup is unsure; returns the number of
+    /// `values` written. The memory accesses of all keys overlap.
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, _keys: &[&[u8]], _values: &mut [Option<&'a [u8]>]) -> usize {
         0
     }
 
-    /// As [`Engine::get`], for `found` that looks at a part of the value or at its length: where reads compare checksums
-    /// ([`crate::Verify`]), that of a long value is not.
+    /// As [`Engine::get`], for a `found` that reads only a part of the value or its length: if reads compare checksums
+    /// ([`crate::Verify`]), the checksum of a long value is not compared.
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.get(key, found)
     }
 
-    /// Shows each key's value, or `None`, to `found` with the key's number, in order. Memory accesses overlap, so that
-    /// this is several times as fast as one [`Engine::get`] after the other (HiKV paper, section 6: future work).
+    /// Calls `found` with each key's number and its value, or `None`, in order. The memory accesses overlap, so this is
+    /// several times as fast as calling [`Engine::get`] for each key (HiKV paper, section 6: future work).
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         for (i, key) in keys.iter().enumerate() {
             if !self.get(key, &mut |_, value| found(i, Some(value)))? {
@@ -128,55 +132,58 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Puts or replaces. The key does not expire, whatever it did before.
+    /// Puts or replaces a value. The key then has no expiry, even if it had one before.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
-    /// As [`Engine::put`], of a key that expires.
+    /// As [`Engine::put`], with an expiry.
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         if expiry.is_never() { self.put(key, value) } else { Err(unsupported(self.name(), "keys that expire")) }
     }
 
-    /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
-    /// work). Not one step: an error, or a crash, may leave some of them done.
+    /// Puts or replaces several values: as [`Engine::put`] for each, but faster (HiKV paper, section 6: future work).
+    /// The call is not atomic: after an error or a crash some of the items may have been put.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
-    /// As [`Engine::multi_put`], and `told` is told of each item once what became of it: it was put, or it was not. One that fails
-    /// keeps none of the others back, and nothing is put twice, so that what readers see meanwhile does not come back.
-    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
-        items.iter().enumerate().for_each(|(number, (key, value))| told(number, self.put(key, value)));
+    /// As [`Engine::multi_put`], and calls `on_result` once per item with its result. A failed item does not stop the
+    /// others. No item is put twice, so a value that readers have seen replaced does not return.
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
+        items.iter().enumerate().for_each(|(number, (key, value))| on_result(number, self.put(key, value)));
     }
 
-    /// As [`Engine::multi_put`] of different keys, into a store that is no store before all of it is written: in the way that takes the
-    /// least for many.
+    /// As [`Engine::multi_put`] of different keys into a store that is not yet in use: it is complete only when all
+    /// items are written. Uses the method with the least work per item.
     fn fill(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         self.multi_put(items)
     }
 
-    /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
-    /// order of keys, which scans read, takes the changes one by one. A batch without operations changes nothing, and is refused where
-    /// other writes are.
+    /// Puts and deletes several keys in one step for readers and for a crash. If a key occurs twice, its last operation
+    /// counts. The ordered index, which scans read, takes the changes one by one. A batch without operations changes
+    /// nothing; it fails when other writes would.
+    ///
+    /// # Errors
+    /// [`Error::BatchTooLong`].
     fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.write_batch_if(&[], ops)
     }
 
-    /// As [`Engine::write_batch`], if all conditions hold: each is judged as of one moment, before any of the batch is seen, and
-    /// no other write comes in between. A key may have a condition, or be written, or both. See
-    /// `docs/decisions/0046-conditions-in-a-batch.md`.
+    /// As [`Engine::write_batch`], if all conditions hold. All conditions are judged at one moment before any operation
+    /// of the batch is visible, and no other write comes between. A key may have a condition, or be written, or both.
+    /// See `docs/decisions/0015-compare-versions-under-the-locks.md`.
     ///
     /// # Errors
-    /// [`Error::Unmet`] names a condition that did not hold, and nothing has changed.
+    /// [`Error::ConditionFailed`] names a condition that did not hold; nothing has changed.
     fn write_batch_if(&self, _conditions: &[Condition<'_>], _ops: &[BatchOp<'_>]) -> Result<(), Error> {
         Err(unsupported(self.name(), "batches"))
     }
 
-    /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
+    /// Puts or replaces a value of `len_bytes` read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
         self.put_from_until(key, len_bytes, source, Expiry::NEVER)
     }
 
-    /// As [`Engine::put_from`], of a key that expires.
+    /// As [`Engine::put_from`], with an expiry.
     fn put_from_until(
         &self,
         _key: &[u8],
@@ -187,142 +194,154 @@ pub trait Engine: Send + Sync {
         Err(unsupported(self.name(), "values that are read from a source"))
     }
 
-    /// Deletes; false if there was no such key.
+    /// Deletes the key; returns false if it was absent.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
-    /// Deletes several keys: as [`Engine::delete`] for one after the other, but faster. `told` is told of each once whether there was such
-    /// a key. Not one step; one that fails keeps none of the others back, and nothing is deleted twice.
-    fn multi_delete_each(&self, keys: &[&[u8]], told: &mut Told<'_, bool>) {
-        keys.iter().enumerate().for_each(|(number, key)| told(number, self.delete(key)));
+    /// Deletes several keys: as [`Engine::delete`] for each, but faster. Calls `on_result` once per key, with true if
+    /// the key was present. The call is not atomic; a failed key does not stop the others, and no key is deleted twice.
+    fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
+        keys.iter().enumerate().for_each(|(number, key)| on_result(number, self.delete(key)));
     }
 
-    /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
-    /// locks, is asked again whenever another thread wrote the key meanwhile, and its last answer is what happened. It should be
-    /// quick: space is not reused meanwhile.
+    /// Changes the key as `decide` returns for its current item, in one step; returns true if anything changed.
+    /// `decide` runs without locks, is called again if another thread wrote the key in between, and its last decision
+    /// is the one carried out. It should be quick: freed space is not reused while it runs.
     fn update<'v>(&self, _key: &[u8], _decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         Err(unsupported(self.name(), "writes that depend on what a key holds"))
     }
 
-    /// Changes when the key expires, and says whether it was there. The item is written anew: its value is copied within
-    /// the region.
+    /// Changes the key's expiry; returns true if the key was present. Writes a new item: the value is copied within the
+    /// region.
     fn expire(&self, _key: &[u8], _expiry: Expiry) -> Result<bool, Error> {
         Err(unsupported(self.name(), "keys that expire"))
     }
 
-    /// When the key expires; `None` if there is no such key.
+    /// Returns the key's expiry; `None` if the key is absent.
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
     }
 
-    /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
-    /// so, or by a write to the key that comes before. It takes the place of any other, which does not run any more when this
-    /// returns, unless the caller is inside of it; `None` ends the telling. Engines without keys that expire never call it.
-    fn on_expired(&self, _told: Option<Arc<OnExpired>>) {}
+    /// Registers `callback`, which is called with each expired key after its removal: by the background within about a
+    /// second, or by an earlier write to the key. Replaces any earlier callback, which no longer runs when this
+    /// returns, unless the caller is inside that callback. `None` unregisters the callback. Engines without expiry
+    /// never call it.
+    fn on_expired(&self, _callback: Option<Arc<OnExpired>>) {}
 
-    /// As [`Engine::on_expired`], for a callback that wants values: each is copied before its item goes. Replaces the callback of that method as well, and is
-    /// replaced by it.
+    /// As [`Engine::on_expired`], for a callback that needs values: each value is copied before its item is removed.
+    /// Each of the two methods replaces the callback of the other.
     fn on_expired_item(&self, _callback: Arc<OnExpiredItem>) {}
 
-    /// The clock by which keys expire.
+    /// Returns the clock that decides which keys have expired.
     fn clock(&self) -> &Clock;
 
-    /// Deletes every key, as one step.
+    /// Deletes every key in one step.
     ///
     /// # Errors
-    /// [`Error::SnapshotLive`], and nothing has changed.
+    /// [`Error::SnapshotLive`]: nothing has changed.
     fn clear(&self) -> Result<(), Error>;
 
-    /// How many keys there are, those among them that expired and were not reaped yet. Waits for the sweep after open, and helps it.
+    /// Returns the number of keys, including expired keys that the reaper has not deleted yet. Waits for the sweep
+    /// after an open, and helps with it.
     fn len(&self) -> Result<u64, Error>;
 
-    /// True if there is no key; see [`Engine::len`].
+    /// Returns true if there is no key; see [`Engine::len`].
     fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }
 
-    /// Shows the items of the next part of the store to `each`, with when they expire, in no order, and returns where to go
-    /// on. Each key that is there from the first step to the last is shown exactly once; not a snapshot. A number that the
-    /// engine never gave is harmless.
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
+    /// Calls `each` with the items of the next part of the store and their expiries, in no order, and returns the
+    /// position after them. A key that is present from the first step to the last is visited exactly once. The walk is
+    /// not a snapshot. A number that the engine never returned is harmless.
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error>;
 
-    /// As [`Engine::walk`], of a store that is open for reading alone, without what is damaged, each of which `damaged` is told of: an item, or a
-    /// part of the store of which nobody knows how many items it has. Cursors are those of this walk.
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, _damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    /// As [`Engine::walk`], for read-only stores: skips damaged items and reports each to `damaged`. A report may also
+    /// stand for a part of the store with an unknown number of items. Cursors of this walk are valid only for this
+    /// walk.
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        _damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
         self.walk(cursor, each)
     }
 
-    /// Somewhere in the store, chosen by `seed`: for callers that want any key.
-    fn somewhere(&self, _seed: u64) -> Cursor {
+    /// Returns a position in the store chosen by `seed`, for callers that want any key.
+    fn random_cursor(&self, _seed: u64) -> Cursor {
         Cursor::Start
     }
 
-    /// Checks the next part of the store; see [`Check`]. Damage is shown to `damaged`. Nothing is stored.
+    /// Checks the next part of the store and reports damage to `damaged`; see [`Check`]. Writes nothing.
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error>;
 
-    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs,
-    /// what has expired.
+    /// Does a bounded piece of background work: the sweep after an open, growth ahead of writers, changes for the
+    /// ordered index, deletion of expired keys.
     fn step(&self) -> Result<Progress, Error> {
         Ok(Progress::Idle)
     }
 
-    /// Frees what writers left behind when they stopped, puts small pages together, and says whether there is more to do, or that leaves
-    /// something for [`Engine::step`]. For idle times: every core passes a barrier.
+    /// Frees garbage of writers that have stopped, collapses small pages into huge pages, and returns the work that is
+    /// left or that became possible for [`Engine::step`]. Meant for idle times: every core executes a barrier.
     fn tidy(&self) -> Progress {
         Progress::Idle
     }
 
-    /// Gathers items, and gives free space back to the file system, as far as it can be done, or until `_progress` stops it; others read and
-    /// write meanwhile. Waits for the sweep after open, and helps it.
-    fn compact(&self, _progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    /// Moves items together and returns free space to the file system, as far as possible or until `_progress` stops
+    /// it. Other threads read and write at the same time. Waits for the sweep after an open, and helps with it.
+    ///
+    /// # Errors
+    /// [`Error::InsideCallback`] if `_progress` requests a compaction.
+    fn compact(&self, _progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         Err(unsupported(self.name(), "compaction"))
     }
 
-    /// What speaks against further writes, though the store was opened for them. Costs a load.
+    /// Returns the error that blocks writes to a store that was opened for writing. Costs a load.
     ///
     /// # Errors
-    /// The medium's.
+    /// [`Error::Medium`] if the medium has failed.
     fn health(&self) -> Result<(), Error>;
 
-    /// Makes every write that has returned as durable as the medium can, where it was acknowledged with less.
+    /// Makes every write that has returned as durable as the medium can, if it was acknowledged with less.
     fn sync(&self) -> Result<(), Error>;
 
-    /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
-    /// that was acknowledged depends on it.
+    /// Writes an image that makes the next open quick, if there is space. No other thread uses the
+    /// engine during the call. No acknowledged write depends on it.
     fn close(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
-    fn wanted(&self) -> Wanted {
-        Wanted::Nobody
+    /// Returns how many threads should call [`Engine::step`]: there is work that other threads may soon wait for.
+    fn wanted_threads(&self) -> WantedThreads {
+        WantedThreads::None
     }
 
-    /// Does a step of what writers can put off faster than the background keeps up with, if the background is behind: for a writer, after a
-    /// write that found a step [wanted](Engine::wanted). A caller that is inside of another operation's callback does nothing.
+    /// Does a step of background work that writers create faster than the background finishes it, if the background is
+    /// behind. For a writer, after a write that found a step [wanted](Engine::wanted_threads). Does nothing inside
+    /// another operation's callback.
     ///
     /// # Errors
     /// As for [`Engine::step`].
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever. The one thread that watches time
-    /// asks this before each of its sleeps.
+    /// Returns how long no thread needs to call [`Engine::step`] unless [`Engine::wanted_threads`] requests one; `None`
+    /// for no limit. The one thread that watches time calls this before each sleep.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }
 
-    /// The ordered operations, if the engine can keep keys in order.
+    /// Returns the ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         None
     }
 
-    /// The operations of snapshots, if the engine has them.
+    /// Returns the snapshot operations, if the engine has them.
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
         None
     }
 
-    /// The figures.
+    /// Returns the engine's statistics.
     fn stats(&self) -> EngineStats;
 }
 

@@ -1,4 +1,4 @@
-//! What an operation can fail with.
+//! Limits and errors of operations.
 
 use std::{fmt, io};
 
@@ -8,20 +8,20 @@ use pmem::{Durability, MediumError};
 
 use crate::{BatchOp, Condition};
 
-/// How long what an engine keeps may be: the constants are what formats and fronts may assume of any store, the values what one engine
-/// says ([`crate::Engine::limits`]), which is no more.
+/// The longest keys, values and batches. The constants are the bounds that formats and front ends may assume for any
+/// store; the fields are the limits of one engine ([`crate::Engine::limits`]), which are never higher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The longest key.
     pub key_bytes_max: usize,
     /// The longest value.
     pub value_bytes_max: u64,
-    /// One batch, counted as [`Limits::BATCH_BYTES_MAX`] is.
+    /// The largest batch, counted as [`Limits::BATCH_BYTES_MAX`] is.
     pub batch_bytes_max: u64,
 }
 
 impl Default for Limits {
-    /// The constants.
+    /// Returns the constants.
     fn default() -> Limits {
         Limits {
             key_bytes_max: Limits::KEY_BYTES_MAX,
@@ -36,23 +36,25 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = items::KEY_BYTES_MAX;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = items::VALUE_BYTES_MAX;
-    /// The longest value that compaction moves, which changes its version and nothing else. A longer one stays where it is.
+    /// The longest value that compaction moves. A move changes the value's version and nothing else; a longer value is
+    /// not moved.
     pub const MOVED_VALUE_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
-    /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what a batch
-    /// needs of volatile memory and of the store is there at once, and other writers of the keys' buckets wait while it is
-    /// carried out.
+    /// The largest batch: the bytes of its keys and values, plus [`Limits::BATCH_OP_BYTES`] for each operation. The
+    /// limit is 1 GiB, because a batch allocates all its DRAM and storage at the same time, and other writers of the
+    /// keys' buckets wait during the batch.
     pub const BATCH_BYTES_MAX: u64 = 1 << 30;
-    /// What an operation of a batch counts for beside its key and value: somewhat more than what is known of it in volatile
-    /// memory and in the batch's record while it is carried out.
+    /// The size of an operation of a batch in addition to key and value: a little more than its entries in DRAM and in
+    /// the batch record.
     pub const BATCH_OP_BYTES: u64 = 512;
 
-    /// What an operation of a batch counts for in all: one that deletes has no value.
+    /// Returns the size that an operation of a batch counts for. A delete has no value.
     #[must_use]
     pub const fn batch_op_bytes(key: &[u8], value: &[u8]) -> u64 {
         (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
     }
 
-    /// Whether a batch, which may have conditions, keeps the limits. A condition counts as an operation without a value.
+    /// Returns an error if a batch with its conditions exceeds a limit. A condition counts as an operation without a
+    /// value.
     ///
     /// # Errors
     /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::BatchTooLong`].
@@ -73,7 +75,7 @@ impl Limits {
     }
 }
 
-/// Why an operation did not happen. Unless said otherwise nothing has changed.
+/// The failure of an operation. Nothing has changed unless the variant says otherwise.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -87,101 +89,101 @@ pub enum Error {
         /// The value's length.
         len_bytes: u64,
     },
-    /// The batch is longer than [`Limits::BATCH_BYTES_MAX`].
+    /// The batch is larger than [`Limits::BATCH_BYTES_MAX`].
     BatchTooLong {
-        /// The batch's length, as that limit counts it.
+        /// The batch's size, counted as that limit is.
         len_bytes: u64,
     },
-    /// The key was to expire later than a store can note.
+    /// The requested expiry is later than a store can record.
     ExpiryTooLate {
-        /// So many seconds from now, or from the Unix epoch where a moment was given.
+        /// Seconds from now, or from the Unix epoch if the caller passed a point in time.
         seconds: u64,
     },
     /// A condition of the batch does not hold.
-    Unmet {
-        /// Its number among the batch's conditions, from 0.
+    ConditionFailed {
+        /// The condition's number in the batch, from 0.
         condition: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
     /// The medium failed: it is full, read-only, or the operating system refused.
     Medium(MediumError),
-    /// The store's bytes contradict themselves.
+    /// The store's bytes contradict each other.
     Corrupt {
-        /// Where, as an offset into the region.
+        /// The offset into the region.
         offset: u64,
-        /// What is wrong there.
+        /// A description of the damage.
         what: &'static str,
     },
     /// The process has no memory left for the store's tables.
     NoMemory {
-        /// How much was wanted.
+        /// The requested bytes.
         wanted_bytes: usize,
     },
     /// The ordered index is still being built, and the caller did not want to wait.
     NotOrderedYet {
-        /// Steps that are done.
+        /// Finished steps.
         done: u64,
-        /// Steps in all, as far as is known.
+        /// All steps, as far as is known.
         total: u64,
     },
-    /// The store's engine cannot do this.
+    /// The store's engine lacks this operation.
     Unsupported {
         /// The engine's name.
         engine: &'static str,
-        /// What it lacks.
+        /// The missing operation.
         what: &'static str,
     },
-    /// A walk was to go on at a number that is not known any more.
+    /// The store no longer has the position of this walk's number.
     CursorForgotten {
         /// The number.
         number: u64,
     },
     /// The store was opened without order.
-    HashOnly,
-    /// Live snapshots see the keys that were to be deleted all at once.
+    NoOrder,
+    /// Live snapshots see the keys that should be cleared.
     SnapshotLive {
-        /// How many there are.
+        /// The number of live snapshots.
         count: usize,
     },
-    /// A snapshot was asked for inside of another operation's callback, for whose end it would wait; or a compaction by the callback
-    /// of one.
+    /// The call was made inside a callback: a snapshot inside another operation's callback, whose end it would wait
+    /// for; or a compaction inside a compaction's callback.
     InsideCallback,
-    /// The store was to be closed, and other handles of this process keep it open: the last of them closes it.
+    /// The store cannot be closed yet: other handles of this process keep it open. The last of them closes it.
     StillOpen {
-        /// How many of each kind: `2 handles, 1 snapshot`.
+        /// The number of each kind: `2 handles, 1 snapshot`.
         kept_by: Box<str>,
     },
-    /// As many snapshots were taken of the store as its format can count.
+    /// The store has reached the number of snapshots that its format can count.
     TooManySnapshots {
-        /// How many that is.
+        /// That number.
         count: u64,
     },
-    /// The key that was to be incremented holds something else than a whole number of 64 bits.
+    /// The key to increment holds something other than a 64-bit integer.
     NotANumber {
-        /// What it holds, escaped, and cut if it is long.
+        /// The key's value, escaped, and cut if it is long.
         value: String,
     },
-    /// The sum has more than 64 bits.
+    /// The sum does not fit in 64 bits.
     Overflow {
-        /// What the key holds.
+        /// The key's number.
         number: i64,
-        /// What was to be added.
+        /// The increment.
         by: i64,
     },
-    /// More durability was asked for than the medium gives.
+    /// The medium gives less durability than requested.
     Durability {
-        /// What was asked for.
+        /// The requested durability.
         wanted: Durability,
-        /// What the medium gives.
+        /// The medium's durability.
         given: Durability,
         /// The medium's name.
         medium: &'static str,
     },
-    /// The store was opened by this process' parent: a child of a fork may not touch it.
+    /// The store was opened by this process' parent: a forked child must not use it.
     Forked,
-    /// A write of this store has panicked, and may have left the engine half way: the store takes no further write until it is opened
-    /// again, which recovers it as after a crash.
+    /// A write of this store has panicked and may have left the engine in the middle of a change. The store refuses
+    /// further writes until it is opened again, which recovers it as after a crash.
     HalfWay,
 }
 
@@ -208,62 +210,60 @@ impl fmt::Display for Error {
                 write!(f, "the batch has {len_bytes} bytes, {each} for each operation; the limit is {most}")
             }
             Error::ExpiryTooLate { seconds } => {
-                write!(f, "an expiry of {seconds} seconds is later than a store can note; a key without one stays")
+                write!(f, "an expiry of {seconds} seconds is later than a store can record; put the key without expiry")
             }
-            Error::Unmet { condition } => {
+            Error::ConditionFailed { condition } => {
                 write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error @ MediumError::Limit { .. }) => {
-                write!(
-                    f,
-                    "{error}; single keys can be deleted (DEL, UNLINK), or the limit raised (--size of `hikv device`, \
-                     `Options::region_bytes_max`)"
-                )
+                write!(f, "{error}; delete single keys, or raise the limit (`Options::region_bytes_max`)")
             }
             Error::Medium(error) if error.is_full() => {
-                write!(f, "{error}; single keys can be deleted (DEL, UNLINK), or space freed on the disk")
+                write!(f, "{error}; delete single keys, or free space on the disk")
             }
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
-            Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),
+            Error::NoMemory { wanted_bytes } => write!(f, "out of memory: cannot allocate {wanted_bytes} bytes"),
             Error::NotOrderedYet { done, total } => {
-                write!(f, "keys are not in order yet: {done} of {total} steps are done; ask again later, or wait")
+                write!(f, "keys are not in order yet: {done} of {total} steps are done; wait, or try again later")
             }
-            Error::NotANumber { value } => write!(f, "the value '{value}' is not a whole number of 64 bits"),
+            Error::NotANumber { value } => write!(f, "the value '{value}' is not a 64-bit integer"),
             Error::Overflow { number, by } => {
-                write!(f, "{number} and {by} make more than a number of 64 bits can hold")
+                write!(f, "the sum of {number} and {by} does not fit in 64 bits")
             }
             Error::Unsupported { engine, what } => write!(f, "engine {engine} has no {what}"),
             Error::CursorForgotten { number } => {
-                write!(f, "the walk's number {number} is not known any more: begin again at 0")
+                write!(f, "the walk's number {number} is no longer known; begin again at 0")
             }
-            Error::HashOnly => f.write_str("the store was opened without order: there are no ranges; Options::ordered opens it with order"),
+            Error::NoOrder => {
+                f.write_str("the store was opened without order; open it with `Options::ordered` to read ranges")
+            }
             Error::SnapshotLive { count } => {
-                write!(
-                    f,
-                    "{count} live snapshots see the store's keys: they cannot be cleared before those are dropped"
-                )
+                write!(f, "the store cannot be cleared while {count} snapshots are live; drop them first")
             }
             Error::InsideCallback => {
-                f.write_str("not inside of a callback of the store, for whose end it would wait: before, or after")
+                f.write_str("this call cannot run inside a callback whose end it waits for; make it before or after")
             }
             Error::StillOpen { kept_by } => {
-                write!(f, "the store is not closed yet: {kept_by} of this process keep it open")
+                write!(f, "the store is not closed yet: {kept_by} of this process keep it open; drop them")
             }
             Error::TooManySnapshots { count } => {
                 write!(
                     f,
-                    "{count} snapshots were taken of this store, which is the limit: dump and load it to begin anew"
+                    "{count} snapshots were taken of this store, which is the limit; copy its items into a new store"
                 )
             }
             Error::Durability { wanted, given, medium } => {
-                write!(f, "durability '{wanted}' is wanted, and the store's medium, {medium}, gives '{given}': ask for less, or put the store on a disk")
+                write!(
+                    f,
+                    "durability '{wanted}' is not available: the store's medium, {medium}, gives '{given}'; request less, or put the store on a disk"
+                )
             }
             Error::HalfWay => f.write_str(
-                "a write panicked, and may have left the store half way: no write is taken until the store is opened again",
+                "a write panicked and may have left a change unfinished; writes fail until the store is opened again",
             ),
-            Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
+            Error::Forked => f.write_str("the store was opened before a fork; open it again in the child process"),
         }
     }
 }
@@ -301,18 +301,18 @@ impl From<HeapError> for Error {
             HeapError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
             HeapError::TooLong { len_bytes, .. } => Error::ValueTooLong { len_bytes },
             HeapError::Damaged { offset, what } => Error::Corrupt { offset, what },
-            // The rest concerns format and open alone.
+            // The other variants occur only when a region is formatted or opened.
             _ => Error::Corrupt { offset: 0, what: "the region's head changed while it was open" },
         }
     }
 }
 
-/// Why a region does not open as a store.
+/// The failure to open a region as a store.
 #[derive(Debug)]
 pub enum OpenError {
     /// The region's head, chunks or medium.
     Heap(HeapError),
-    /// The operating system gives it no thread.
+    /// The operating system refused to start a thread.
     Thread(io::Error),
 }
 
@@ -320,7 +320,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Heap(error) => error.fmt(f),
-            OpenError::Thread(error) => write!(f, "no thread can be started: {error}"),
+            OpenError::Thread(error) => write!(f, "cannot start a thread: {error}"),
         }
     }
 }

@@ -1,17 +1,20 @@
-//! The callback that is told of keys that have expired.
+//! The callback for expired keys.
 //!
-//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, a writer that does a step
-//! of the reaper (`pace`), or a write to the same key that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
+//! Each expired item is reported once, by the thread that removes it from the index: the reaper, a writer that does a
+//! step of the reaper (`pace`), or an earlier write to the same key. Moving an item by compaction is not a removal.
+//! `clear` reports nothing.
 //!
-//! A callback that wants values gets a copy, which is made before the item goes: the item's room may be used again by the time of the call.
+//! A callback that needs values receives a copy made before the item is removed, because the item's slot may be reused
+//! by the time of the call.
 //!
-//! # When
-//! At the end of the operation, which has filled its tickets and holds neither a lock nor a pin. So the callback may use the store
-//! as any caller does, scans and `clear` included, and a slow one keeps no garbage. Another key that is taken out meanwhile by the
-//! same thread is told of when the first call has returned: calls never nest, however long the chain.
+//! # Time of the call
+//! The call comes at the end of the operation, when its tickets are filled and no lock or pin is held. So the callback
+//! may use the store like any caller, including scans and `clear`, and a slow callback keeps no garbage. If the same
+//! thread removes another expired key during the call, that key is reported after the first call has returned: calls
+//! never nest, whatever the length of the chain.
 //!
-//! A call that panics is caught: the write is done, and its caller need not be the one that set the callback. Rust's panic hook has
-//! said so by then. Later keys are told of as before.
+//! A panic of the callback is caught: the write is done, and its caller may not be the one that registered the
+//! callback. Rust's panic hook has reported the panic by then. Later keys are reported as before.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -26,14 +29,14 @@ use items::Expiry;
 
 use crate::{OnExpired, OnExpiredItem};
 
-/// A step of a reaper calls back before it goes on, once it has copied so many bytes: values may be long.
+/// A step of a reaper calls back before it continues once it has copied this many bytes, because values may be long.
 pub const COPIED_BYTES_MAX: usize = 1 << 20;
 
-/// The callback, if there is one.
+/// The registered callback, if there is one.
 #[derive(Default)]
-pub struct ExpiredHook(Mutex<Option<Arc<Told>>>);
+pub struct ExpiredHook(Mutex<Option<Arc<Registration>>>);
 
-/// An item that has expired, copied for the callback before it went. The value is empty unless the callback wants values.
+/// A copy of an expired item, made before the item was removed. The value is empty unless the callback needs values.
 #[derive(PartialEq, Eq, Debug)]
 pub struct ExpiredItem(Box<Copied>);
 
@@ -49,27 +52,29 @@ enum Callback {
     Item(Arc<OnExpiredItem>),
 }
 
-struct Told {
+struct Registration {
     callback: Callback,
-    /// Held, shared, while the callback runs.
-    telling: RwLock<()>,
-    /// Another has taken its place.
+    /// Held shared while the callback runs.
+    running: RwLock<()>,
+    /// Another callback has replaced this one.
     is_over: AtomicBool,
 }
 
-/// An item, and the callback that is to be told of it.
-type Late = (Arc<Told>, ExpiredItem);
+/// An item with the callback that is to receive it.
+type Late = (Arc<Registration>, ExpiredItem);
 
 thread_local! {
-    /// What this thread has still to tell; `None` unless it is telling.
+    /// The calls that this thread has yet to make; `None` outside a callback. A thread that is ending has no list: its
+    /// stores may be closed after the destructor of this value.
     static LATE: RefCell<Option<VecDeque<Late>>> = const { RefCell::new(None) };
 }
 
-/// True on a thread that is inside of a callback for an expired key, of any store. Writes of the callback do no step of a reaper: if each reported
-/// key led to another one that expires, the write that called back would never return.
+/// Returns true on a thread that is inside a callback for an expired key, of any store. Writes of the callback do no
+/// step of a reaper: if each reported key led to another key that expires, the write that called back would never
+/// return.
 #[must_use]
 pub fn in_expired_callback() -> bool {
-    LATE.with_borrow(Option::is_some)
+    LATE.try_with(|late| late.borrow().is_some()).unwrap_or(false)
 }
 
 impl fmt::Debug for ExpiredHook {
@@ -79,7 +84,7 @@ impl fmt::Debug for ExpiredHook {
 }
 
 impl ExpiredItem {
-    /// How many bytes the copy has.
+    /// Returns the number of bytes of the copy.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.0.key.len() + self.0.value.len()
@@ -87,68 +92,64 @@ impl ExpiredItem {
 }
 
 impl ExpiredHook {
-    /// Has this one told from now on. The callback before this one does not run any more when this returns, unless the caller is
-    /// inside of such a call, whose end it cannot wait for.
+    /// Registers a callback. The earlier callback no longer runs when this returns, unless the caller is inside such a
+    /// call, whose end it cannot wait for.
     pub fn set(&self, callback: Option<Arc<OnExpired>>) {
         self.replace(callback.map(Callback::Key));
     }
 
-    /// As [`ExpiredHook::set`], of one that wants values.
+    /// As [`ExpiredHook::set`], for a callback that needs values.
     pub fn set_item(&self, callback: Arc<OnExpiredItem>) {
         self.replace(Some(Callback::Item(callback)));
     }
 
     fn replace(&self, callback: Option<Callback>) {
-        let told = |callback| Told { callback, telling: RwLock::default(), is_over: AtomicBool::new(false) };
-        let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
+        let registration =
+            |callback| Registration { callback, running: RwLock::default(), is_over: AtomicBool::new(false) };
+        let before = std::mem::replace(&mut *self.0.lock(), callback.map(registration).map(Arc::new));
         let Some(before) = before else { return };
         before.is_over.store(true, Ordering::Release);
         if !in_expired_callback() {
-            drop(before.telling.write());
+            drop(before.running.write());
         }
     }
 
-    /// True if there is a callback.
+    /// Returns true if there is a callback.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.lock().is_some()
     }
 
-    /// What the callback will get of an item that expired; `None` without a callback. The caller still holds what keeps the item.
+    /// Returns a copy of an expired item for the callback; `None` without a callback. The caller still holds the lock
+    /// or pin that keeps the item.
     #[cold]
     #[must_use]
     pub fn copy(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Option<ExpiredItem> {
-        let told = self.0.lock().clone()?;
-        let value = match &told.callback {
+        let registration = self.0.lock().clone()?;
+        let value = match &registration.callback {
             Callback::Key(_) => &[],
             Callback::Item(_) => value,
         };
         Some(ExpiredItem(Box::new(Copied { key: key.into(), value: value.into(), expiry })))
     }
 
-    /// Tells of an item that was [copied](ExpiredHook::copy). The caller holds no lock, and no pin of its own.
+    /// Reports an item that was [copied](ExpiredHook::copy). The caller holds no lock and no pin of its own.
     #[cold]
-    pub fn tell(&self, item: ExpiredItem) {
-        let Some(told) = self.0.lock().clone() else { return };
-        let first = LATE.with_borrow_mut(|late| match late {
-            Some(late) => {
-                late.push_back((Arc::clone(&told), item));
-                None
-            }
-            None => {
-                *late = Some(VecDeque::new());
-                Some(item)
-            }
-        });
-        let Some(item) = first else { return };
-        told.tell(&item);
-        while let Some((told, item)) = LATE.with_borrow_mut(next_late) {
-            told.tell(&item);
+    pub fn notify(&self, item: ExpiredItem) {
+        let Some(registration) = self.0.lock().clone() else { return };
+        if in_expired_callback() {
+            LATE.with_borrow_mut(|late| late.get_or_insert_default().push_back((registration, item)));
+            return;
+        }
+        let _ = LATE.try_with(|late| late.replace(Some(VecDeque::new())));
+        registration.call(&item);
+        while let Ok(Some((registration, item))) = LATE.try_with(|late| next_late(&mut late.borrow_mut())) {
+            registration.call(&item);
         }
     }
 }
 
-/// The next that is late; without one the thread tells no more.
+/// Returns the next delayed call; after the last one the thread is no longer inside a callback.
 fn next_late(late: &mut Option<VecDeque<Late>>) -> Option<Late> {
     let next = late.as_mut()?.pop_front();
     if next.is_none() {
@@ -157,10 +158,11 @@ fn next_late(late: &mut Option<VecDeque<Late>>) -> Option<Late> {
     next
 }
 
-impl Told {
-    fn tell(&self, ExpiredItem(item): &ExpiredItem) {
-        // Recursive: somebody who waits for this call's end must not keep another, for which this one may wait.
-        let _telling = self.telling.read_recursive();
+impl Registration {
+    fn call(&self, ExpiredItem(item): &ExpiredItem) {
+        // Recursive: a thread that waits for the end of this call must not block another call, for which this one may
+        // wait.
+        let _telling = self.running.read_recursive();
         if self.is_over.load(Ordering::Acquire) {
             return;
         }

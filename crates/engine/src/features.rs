@@ -1,39 +1,40 @@
-//! What an engine can do besides.
+//! The optional operations of engines.
 
-/// What an engine offers beyond points and walks. What it lacks is [`crate::Error::Unsupported`].
+/// The optional operations of an engine, in addition to point operations and walks. The others return
+/// [`crate::Error::Unsupported`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Features {
-    /// How it keeps keys in order.
+    /// The kind of key order.
     pub order: Order,
-    /// Batches: several writes as one step.
+    /// Batches: several writes in one step.
     pub batch: bool,
     /// Snapshots.
     pub snapshots: bool,
     /// Keys that expire.
     pub expiry: bool,
-    /// Writes that depend on what a key holds.
+    /// Writes that depend on a key's value.
     pub conditional: bool,
-    /// Gathering items, and giving space back.
+    /// Compaction, which moves items together and returns space to the file system.
     pub compaction: bool,
-    /// Walks whose cursors are numbers that outlive a restart.
+    /// Walks whose cursors are numbers that stay valid after a restart.
     pub numbered_walk: bool,
-    /// Salvaging what is whole of a damaged store.
+    /// Salvaging the undamaged items of a damaged store.
     pub salvage: bool,
 }
 
-/// How an engine keeps keys in order.
+/// The way in which an engine keeps keys in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Not at all.
+    /// Never.
     No,
-    /// Once it is asked for, beside its index of points.
+    /// On request, in an ordered index in addition to the hash index.
     Asked,
-    /// Always: its index is ordered.
+    /// Always: the engine's index is ordered.
     Native,
 }
 
 impl Features {
-    /// Nothing beyond points and walks.
+    /// Only point operations and walks.
     pub const POINTS: Features = Features {
         order: Order::No,
         batch: false,
@@ -45,7 +46,7 @@ impl Features {
         salvage: false,
     };
 
-    /// What is named, in the order of the fields, with whether the engine has it.
+    /// Returns the names of the features, in the order of the fields, with true if the engine has the feature.
     #[must_use]
     pub fn named(&self) -> [(&'static str, bool); 8] {
         [

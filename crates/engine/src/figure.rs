@@ -1,64 +1,64 @@
-//! Figures that an engine alone has.
+//! Figures that only one engine has.
 
-/// What a figure counts.
+/// The kind of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FigureKind {
-    /// How many there are at the moment.
+    /// A number at the moment.
     Gauge,
-    /// A part of a whole at the moment, 0 to 1.
+    /// A share at the moment, 0 to 1.
     Ratio,
-    /// What has happened since the store was opened.
+    /// A count since the store was opened.
     Counter,
 }
 
-/// One figure of an engine's own.
+/// A figure that only one engine has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
-    /// Its name in stats and metrics, in words joined by underscores.
+    /// The name in stats and metrics, in words joined by underscores.
     pub name: &'static str,
-    /// What it tells, in a sentence without its stop.
+    /// A description: a sentence without a full stop.
     pub help: &'static str,
-    /// What it counts.
+    /// The kind.
     pub kind: FigureKind,
-    /// Its value.
+    /// The value.
     pub value: f64,
 }
 
 impl Figure {
-    /// A part of a whole at the moment, 0 to 1.
+    /// Returns a share at the moment, 0 to 1.
     #[must_use]
     pub const fn ratio(name: &'static str, help: &'static str, value: f64) -> Figure {
         Figure { name, help, kind: FigureKind::Ratio, value }
     }
 
-    /// True if it is a part of a whole.
+    /// Returns true for a share.
     #[must_use]
     pub fn is_ratio(&self) -> bool {
         self.kind == FigureKind::Ratio
     }
 
-    /// How many there are at the moment.
+    /// Returns a number at the moment.
     #[must_use]
     pub const fn gauge(name: &'static str, help: &'static str, value: f64) -> Figure {
         Figure { name, help, kind: FigureKind::Gauge, value }
     }
 
-    /// What has happened since the store was opened.
+    /// Returns a count since the store was opened.
     #[must_use]
     pub const fn counter(name: &'static str, help: &'static str, value: f64) -> Figure {
         Figure { name, help, kind: FigureKind::Counter, value }
     }
 
-    /// Those of a cache of items in volatile memory: the part of searches that were answered there, how many were and were not,
-    /// what was evicted, and the bytes of what is in the cache.
+    /// Returns the figures of a cache of items in DRAM: the share of lookups that the cache answered, the numbers of
+    /// hits, misses and evicted items, and the bytes of the cached items.
     #[must_use]
     pub const fn of_cache(hit_ratio: f64, hits: u64, misses: u64, evicted: u64, bytes: u64) -> [Figure; 5] {
         [
-            Figure::ratio("cache_hit_ratio", "Searches that the cache of items answered, 0 to 1", hit_ratio),
-            Figure::counter("cache_hit_count", "Searches since open that the cache of items answered", hits as f64),
-            Figure::counter("cache_miss_count", "Searches since open that it did not answer", misses as f64),
-            Figure::counter("cache_evicted_count", "Items since open that made room for others in it", evicted as f64),
-            Figure::gauge("cache_bytes", "Bytes of items in the cache", bytes as f64),
+            Figure::ratio("cache_hit_ratio", "Share of lookups that the item cache answered, 0 to 1", hit_ratio),
+            Figure::counter("cache_hit_count", "Lookups since open that the item cache answered", hits as f64),
+            Figure::counter("cache_miss_count", "Lookups since open that the item cache did not answer", misses as f64),
+            Figure::counter("cache_evicted_count", "Items evicted from the item cache since open", evicted as f64),
+            Figure::gauge("cache_bytes", "Bytes of items in the item cache", bytes as f64),
         ]
     }
 }

@@ -1,16 +1,17 @@
-//! Garbage, and its bound: what was replaced or deleted and may still be looked at.
+//! The bound on garbage: items that were replaced or deleted and that readers may still use.
 //!
-//! An operation is pinned for microseconds, but a callback may take as long as it likes, and until then nothing that is unlinked
-//! becomes free. So that a slow callback does not fill the disk, writers are slowed while more than [`GARBAGE_BYTES_MAX`] waits.
+//! An operation is pinned for microseconds, but a callback may run for any time, and until it returns no unlinked item
+//! becomes free. Writers are slowed while more than [`GARBAGE_BYTES_MAX`] waits, so that a slow callback does not fill
+//! the disk.
 //!
-//! # Gently
-//! Each write owes a time, a microsecond at the bound, and twice as much for each further fifth of the bound: a put that takes a
-//! microsecond becomes half as fast at the bound, and takes a millisecond at three times the bound. A write sleeps once the writes of all threads
-//! owe a millisecond. So garbage grows with the logarithm of the time that the reader takes, and there is no bound at which writes suddenly
-//! stop. Nothing fails. The stats show how much waits, how many writes were slowed, how long the oldest pin has been there, and which thread
-//! has that pin.
+//! # Gradual slowing
+//! Each write owes a delay: a microsecond at the bound, and twice as much for each further fifth of the bound. A put
+//! that takes a microsecond is half as fast at the bound, and takes a millisecond at three times the bound. A write
+//! sleeps once the writes of all threads owe a millisecond. So garbage grows with the logarithm of the time that the
+//! reader takes, and writes never stop suddenly at some bound. No write fails. The stats show the bytes that wait, the
+//! writes that were slowed, and the age and thread of the oldest pin.
 //!
-//! A writer that is pinned itself is inside of a callback, perhaps of the very one that is waited for, and goes on.
+//! A writer that is itself pinned is inside a callback, perhaps the one that is awaited. Such a writer is not slowed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -18,51 +19,52 @@ use std::time::Duration;
 
 use epoch::Limbo;
 
-/// More than this waits only where a reader takes its time: writers of the largest values included, who free what they can
-/// first.
+/// More than this waits only if a reader is slow. That includes writers of the largest values, which first free all
+/// garbage that they can.
 pub const GARBAGE_BYTES_MAX: u64 = 64 << 20;
-/// What a write owes at the bound: about as long as it takes by itself.
+/// The delay that a write owes at the bound: about the duration of a write.
 const OWED_MIN: Duration = Duration::from_micros(1);
-/// What it owes at most.
+/// The longest delay of a write.
 const OWED_MAX: Duration = Duration::from_millis(100);
-/// What a write owes doubles so often while garbage grows by its bound.
+/// The number of times that the owed delay doubles while garbage grows by its bound.
 const DOUBLINGS_PER_BOUND: f64 = 5.0;
-/// A sleep that is much shorter takes longer than it should.
+/// A much shorter sleep takes longer than requested.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
-/// A writer looks for free garbage again after so much more garbage, and before each sleep: a look interrupts every core.
-const LOOKED_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
-/// Garbage of readers who have moved on is free after so many looks.
-const LOOK_COUNT: usize = 3;
+/// A writer collects garbage again after this much more garbage, and before each sleep: each collection interrupts
+/// every core.
+const COLLECT_BYTES: u64 = GARBAGE_BYTES_MAX / 64;
+/// The number of collections after which garbage of readers that have moved on is free.
+const COLLECT_COUNT: usize = 3;
 
-/// The writes that were slowed, and what they owe.
+/// The number of slowed writes, and the delay that they owe.
 #[derive(Debug, Default)]
-pub struct HeldUp {
+pub struct WriteThrottle {
     count: AtomicU64,
     owed_ns: AtomicU64,
-    /// How much garbage there was at the last look.
-    looked_bytes: AtomicU64,
+    /// The bytes of garbage at the last collection.
+    collected_bytes: AtomicU64,
 }
 
-impl HeldUp {
-    /// How many writes were slowed.
+impl WriteThrottle {
+    /// Returns the number of slowed writes.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Comes before a write, once, that leaves garbage in `limbo`, while that is [over its bound](Limbo::is_over); `collect` frees what it can.
-    /// The caller holds no lock.
-    pub fn hold_up<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
+    /// Slows a write that leaves garbage in `limbo`, while the limbo is [over its bound](Limbo::is_over). Called once
+    /// before the write, without a lock; `collect` frees the garbage that has no readers.
+    pub fn throttle<T: Send>(&self, limbo: &Limbo<T>, mut collect: impl FnMut()) {
         if epoch::is_pinned() {
             return;
         }
         let bytes = limbo.queued_bytes();
         let due = self.owe(bytes);
-        let has_grown = self.looked_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= LOOKED_BYTES;
+        let has_grown = self.collected_bytes.load(Ordering::Relaxed).abs_diff(bytes) >= COLLECT_BYTES;
         if due.is_none() && !has_grown {
             return;
         }
-        self.looked_bytes.store(bytes, Ordering::Relaxed);
-        for _ in 0..LOOK_COUNT {
+        self.collected_bytes.store(bytes, Ordering::Relaxed);
+        for _ in 0..COLLECT_COUNT {
             collect();
             if !limbo.is_over() {
                 return;
@@ -71,7 +73,7 @@ impl HeldUp {
         due.into_iter().for_each(thread::sleep);
     }
 
-    /// Adds what a write owes; the time that this one is to sleep for all, if that is due.
+    /// Adds the delay that a write owes; returns the time that this write should sleep for all, if a sleep is due.
     fn owe(&self, garbage_bytes: u64) -> Option<Duration> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let owed_ns = owed(garbage_bytes).as_nanos() as u64;
@@ -83,7 +85,7 @@ impl HeldUp {
     }
 }
 
-/// What a write owes while so much waits.
+/// Returns the delay that a write owes while `garbage_bytes` wait.
 fn owed(garbage_bytes: u64) -> Duration {
     let above = garbage_bytes.saturating_sub(GARBAGE_BYTES_MAX) as f64 / GARBAGE_BYTES_MAX as f64;
     let factor = (above * DOUBLINGS_PER_BOUND).exp2().min(OWED_MAX.as_secs_f64() / OWED_MIN.as_secs_f64());
@@ -94,7 +96,7 @@ fn owed(garbage_bytes: u64) -> Duration {
 mod tests {
     use super::*;
 
-    /// No step anywhere: a percent of the bound more never slows a write by more than four percent.
+    /// The delay has no step: 1 % of the bound more slows a write by at most 4 %.
     #[test]
     fn writes_slow_down_gradually() {
         let owed: Vec<_> = (100..=1000).map(|percent| owed(GARBAGE_BYTES_MAX / 100 * percent)).collect();
@@ -105,12 +107,13 @@ mod tests {
         }
     }
 
-    /// The time that a writer takes for so much garbage, beyond what its writes take by themselves.
+    /// The delay of a writer that makes `garbage_bytes` of garbage, without the duration of its writes.
     fn owed_until(garbage_bytes: u64, value_bytes: u64) -> Duration {
         (0..garbage_bytes / value_bytes).map(|number| owed(number * value_bytes)).sum()
     }
 
-    /// As counted, not as measured: while a reader takes five seconds, garbage stays below five times its bound, whatever is written.
+    /// Calculated, not measured: while a reader takes five seconds, garbage stays below five times its bound for any
+    /// size of values.
     #[test]
     fn garbage_grows_with_the_logarithm_of_time() {
         for value_bytes in [64, 1 << 10, 64 << 10, 1 << 20] {
@@ -120,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn a_write_sleeps_for_those_before_it() {
-        let held_up = HeldUp::default();
+    fn write_sleeps_for_those_before_it() {
+        let held_up = WriteThrottle::default();
         let slept: Vec<_> = (0..2_000).filter_map(|_| held_up.owe(GARBAGE_BYTES_MAX)).collect();
         assert_eq!(slept, [SLEEP_MIN; 2]);
         assert_eq!(held_up.count(), 2_000);

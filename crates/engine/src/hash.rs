@@ -1,8 +1,9 @@
 //! The hash of keys.
 //!
-//! Signatures are persisted, so the hash's definition is part of the format: rapidhash V3, whose output its crate
-//! promises never to change, keyed with secrets from the store's seed, since clients choose keys. The tests hold it to
-//! known answers. See `docs/decisions/0006-hash-and-checksum.md` and `0007-a-seeded-hash.md`.
+//! Signatures are persisted, so the definition of the hash is part of the format. It is rapidhash V3, whose crate
+//! promises a stable output. It is keyed with secrets from the store's seed, because clients choose keys. The tests
+//! compare it with known answers. See
+//! `docs/decisions/0006-hash-with-seeded-rapidhash-and-checksum-with-our-own-crc-32c.md` and `0007-a-seeded-hash.md`.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
@@ -11,13 +12,13 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 pub struct Hasher(RapidSecrets);
 
 impl Hasher {
-    /// The hash of a store with this seed.
+    /// Returns the hash of a store with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Hasher {
         Hasher(RapidSecrets::seed(seed))
     }
 
-    /// The signature of `key`.
+    /// Returns the signature of `key`.
     #[inline(always)]
     #[must_use]
     pub fn signature(&self, key: &[u8]) -> u64 {

@@ -1,10 +1,10 @@
-//! What a store can do, whichever engine keeps it.
+//! The operations of a store, independent of the engine that implements them.
 //!
-//! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
-//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock; but what a look
-//! finds ([`Engine::look`]) is returned, and ends with the caller's pin. This crate knows no engine and no index.
+//! [`Engine`] is the object-safe interface between the front ends (library, command line, server) and the engines, each
+//! of which is a separate crate. Reads pass values to a callback, so that no copy is forced on the caller and no
+//! lifetime crosses a lock. Exception: [`Engine::lookup`] returns the value, which is valid until the caller unpins.
+//! This crate depends on no engine and no index.
 
-mod answer;
 mod batch_op;
 mod check;
 mod clock;
@@ -19,50 +19,51 @@ mod features;
 mod figure;
 pub mod garbage;
 mod hash;
-mod look;
+mod lookup;
 mod ordered_engine;
 pub mod pace;
 pub mod pool;
 mod progress;
 mod reaper;
 mod relax;
-mod room;
 mod scan_cursor;
 mod snapshot_engine;
+mod space;
 mod streamed;
 mod verify;
 mod version;
 mod worker;
+mod write_result;
 
-pub use answer::{Answer, Before};
 pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compact::canary;
 pub use compact::{
-    Compacted, Compacting, Compaction, CompactionProgress, CompactionStats, Compacts, Moved, Pass, ShowCompaction,
+    Compacting, Compaction, CompactionProgress, CompactionReport, CompactionStats, Compacts, Moved, OnCompaction, Pass,
 };
 pub use cursor::Cursor;
-pub use engine::{Damage, Decide, Decision, Engine, Held, OnExpired, OnExpiredItem, Told, Wanted};
+pub use engine::{CurrentItem, Damage, Decide, Decision, Engine, OnExpired, OnExpiredItem, OnResult, WantedThreads};
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};
 pub use expectation::Expectation;
 pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback};
 pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
-pub use garbage::HeldUp;
+pub use garbage::WriteThrottle;
 pub use hash::Hasher;
 pub use items::Expiry;
-pub use look::{Look, Room, Seen, empty_room};
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
+pub use lookup::{Lookup, PackedLookup, ValueBuffer, empty_buffer};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, QueueStats, Visit};
 pub use pace::Pace;
 pub use progress::Progress;
 pub use reaper::{Reaper, WalkAll};
 pub use relax::{relax, relax_by_threads};
-pub use room::{while_readers_keep, with_room};
 pub use scan_cursor::{Direction, ScanCursor};
-pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
+pub use snapshot_engine::{Moment, OnDamaged, OnItem, SnapshotEngine, SnapshotStats};
+pub use space::{wait_for_readers, with_space};
 pub use streamed::Streamed;
 pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
+pub use write_result::{PriorState, WriteResult};

@@ -1,22 +1,22 @@
-//! The seam between fronts and engines that keep keys in order.
+//! The interface between front ends and engines that keep keys in order.
 
 use std::ops::{Bound, ControlFlow};
 
 use crate::{Damage, Engine, Error, Moment, ScanCursor};
 
-/// How an ordered index is doing.
+/// The state of an ordered index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderState {
-    /// Nobody has asked for order yet: writes pay nothing for it.
+    /// No caller has requested order yet: writes do no work for it.
     Off,
-    /// It is being built.
+    /// The index is being built.
     Building,
     /// Scans run.
     Ready,
 }
 
 impl OrderState {
-    /// The name in stats: `off`, `building` or `ready`.
+    /// Returns the name in stats: `off`, `building` or `ready`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -27,29 +27,29 @@ impl OrderState {
     }
 }
 
-/// The figures of an ordered index.
+/// The statistics of an ordered index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OrderStats {
-    /// How it is doing.
+    /// The state.
     pub state: OrderState,
-    /// Steps of the last build that are done: two for each key, or one where a clean image had them in order.
+    /// Finished steps of the last build: two for each key, or one if a clean image had the keys in order.
     pub done: u64,
-    /// Steps of the last build; estimated at first.
+    /// Steps of the last build; an estimate at first.
     pub total: u64,
     /// Changes that wait in queues.
     pub queued_count: u64,
-    /// Changes that wait for the build to end.
+    /// Changes that wait for the end of the build.
     pub delta_count: u64,
-    /// Changes that were applied to the ordered index since the store was opened.
+    /// Changes applied to the ordered index since the store was opened.
     pub applied_count: u64,
-    /// How many of those replaced an item by another.
+    /// Applied changes that replaced an item by another.
     pub updated_count: u64,
-    /// Volatile memory of the tree.
+    /// DRAM of the tree.
     pub dram_bytes: u64,
 }
 
 impl OrderStats {
-    /// Of an engine whose keys are in order by themselves: nothing is ever built or waits.
+    /// Returns the statistics of an engine whose index is ordered: it never builds an index or queues changes.
     #[must_use]
     pub fn native(dram_bytes: u64) -> OrderStats {
         OrderStats {
@@ -65,9 +65,9 @@ impl OrderStats {
     }
 }
 
-/// How an ordered index keeps up with writers; cheap to ask for.
+/// The queue lengths of an ordered index; cheap to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Upkeep {
+pub struct QueueStats {
     /// Changes that wait in queues.
     pub queued_count: u64,
     /// As [`OrderStats::applied_count`].
@@ -76,64 +76,70 @@ pub struct Upkeep {
     pub updated_count: u64,
 }
 
-/// What a scan does that comes before the index is built.
+/// The behaviour of a scan that comes before the index is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Early {
-    /// It waits, and helps.
+    /// The scan waits, and helps with the build.
     #[default]
     Wait,
-    /// It is refused: [`Error::NotOrderedYet`].
+    /// The scan fails with [`Error::NotOrderedYet`].
     Refuse,
 }
 
-/// Is shown a key and its value, and says whether to go on.
+/// Receives a key and its value, and returns whether to continue.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// What an engine that keeps order can do besides (HiKV paper, section 3.2).
+/// The operations of an engine that keeps keys in order (HiKV paper, section 3.2).
 pub trait OrderedEngine: Engine {
-    /// Has the ordered index built, in the background, unless it is there. Why an earlier one was lost is told once.
-    /// An engine whose index is ordered has nothing to build.
-    fn ask_for_order(&self) -> Result<(), Error> {
+    /// Starts building the ordered index in the background, unless it exists. Returns once the error that lost an
+    /// earlier index. An engine whose index is ordered has nothing to build.
+    fn request_order(&self) -> Result<(), Error> {
         Ok(())
     }
 
     /// Returns once a scan would see every write that was acknowledged before this call.
     ///
     /// # Errors
-    /// [`Error::NotOrderedYet`] if the index is not built yet and the caller will not wait, or cannot, since it is inside
-    /// of another operation's callback.
+    /// [`Error::NotOrderedYet`] if the index is not built yet and the caller will not wait, or cannot wait because it
+    /// is inside another operation's callback.
     fn catch_up(&self, _early: Early) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Applies one group of the changes that wait, some ten microseconds of work, for a thread that has nothing better to do; how many
-    /// those were. None where none waits, or other threads are at them: nothing is waited for. An engine whose index is ordered has none.
+    /// Applies one group of waiting changes, about ten microseconds of work, for a thread that is idle; returns their
+    /// number. It is 0 if no change waits or other threads are applying them: the call never waits. An engine whose
+    /// index is ordered has no waiting changes.
     ///
     /// # Errors
-    /// The medium's.
+    /// [`Error::Medium`].
     fn apply(&self) -> Result<u64, Error> {
         Ok(0)
     }
 
-    /// Whether the caller's threads do that between their operations: the background is then asked only where they do not keep up.
-    fn callers_apply(&self, _do_they: bool) {}
+    /// Sets whether the caller's threads call [`OrderedEngine::apply`] between their operations. Then writes wake the
+    /// background only if these threads do not keep up.
+    fn set_callers_apply(&self, _is_enabled: bool) {}
 
-    /// How that stands.
-    fn upkeep(&self) -> Upkeep {
-        Upkeep::default()
+    /// Returns the queue lengths.
+    fn queue_stats(&self) -> QueueStats {
+        QueueStats::default()
     }
 
-    /// Shows the next items of a scan, dozens or hundreds, to `each`; false when the scan is at its end, or `each` has ended it.
-    /// It can then be gone on with, too, after the last item that was shown.
+    /// Calls `each` with the next items of a scan, dozens or hundreds. Returns false when the scan is at its end or
+    /// `each` has ended it. In both cases the cursor can continue after the last item that was passed to `each`.
+    ///
+    /// # Errors
+    /// [`Error::NotOrderedYet`] if the index was lost since the last [`OrderedEngine::catch_up`] and the caller is
+    /// pinned.
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 
-    /// As [`OrderedEngine::scan`], at a snapshot, whose keys it shows exactly once, as long as the snapshot lives. The caller
-    /// has caught up once since it was taken.
+    /// As [`OrderedEngine::scan`], at a snapshot: it visits each key of the snapshot exactly once while the snapshot
+    /// lives. The caller has caught up once since the snapshot was taken.
     fn scan_at(&self, _at: Moment, _cursor: &mut ScanCursor, _each: &mut Visit<'_>) -> Result<bool, Error> {
         Err(Error::Unsupported { engine: self.name(), what: "snapshots" })
     }
 
-    /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
+    /// Returns the number of keys before `end` in the next part of a scan, without reading all of them; false as in
     /// [`OrderedEngine::scan`].
     fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
         let (is_backward, mut count, mut is_past) = (cursor.is_backward(), 0, false);
@@ -145,8 +151,8 @@ pub trait OrderedEngine: Engine {
         Ok((count, goes_on && !is_past))
     }
 
-    /// Checks the ordered index, and compares it with the index of points; how many keys that were. Damage is shown to
-    /// `damaged`. Nobody writes meanwhile: a key that changes can look damaged.
+    /// Checks the ordered index, compares it with the hash index, and returns the number of keys. Reports damage to
+    /// `damaged`. The caller ensures that no thread writes during the check: a key that changes can look damaged.
     ///
     /// # Errors
     /// See [`OrderedEngine::catch_up`], for a caller that waits.

@@ -1,35 +1,39 @@
-//! Keeping the reaper as fast as the writers of keys that expire (`docs/decisions/0105-a-reaper-that-keeps-pace.md`).
+//! Keeps the reaper as fast as the writers of expiring keys
+//! (`docs/decisions/0105-store-expiry-in-items-and-let-writers-help-the-reaper.md`).
 //!
-//! A reaper goes past the keys of a store in rounds, with rests in between. [`Pace`] counts the expiring keys that were put since the
-//! present round or rest began, and compares the count with an allowance:
+//! A reaper visits the keys of a store in rounds, with rests in between. [`Pace`] counts the expiring keys that were
+//! put since the present round or rest began, and compares the count with an allowance:
 //!
 //! | while | allowed puts of expiring keys | beyond that |
 //! |---|---|---|
-//! | the reaper rests | an eighth of the entries of the last round, at least [`FREE_COUNT`] | the next round begins early |
-//! | a round runs | half of the deleted keys, and a sixteenth of the visited entries, and [`FREE_COUNT`] | writers do steps of the round after their puts |
+//! | the reaper rests | `visited in the last round / 8`, at least [`FREE_COUNT`] | the next round begins early |
+//! | a round runs | `deleted / 2 + visited / 16` plus [`FREE_COUNT`] | writers do steps of the round after a put |
 //!
-//! A round that finds few expired keys, under one of 32 entries, allows any number: the worker alone goes on, and rests as usual.
+//! A round that finds few expired keys (fewer than one of 32 entries) allows any number: only the worker continues, and
+//! rests as usual.
 //!
 //! # Bound
-//! With E expired keys and L live ones at the begin of a round, at most `E / 2 + (E + L) / 16` plus [`FREE_COUNT`] expiring keys are put
-//! until its end. Only these and the L live ones can have expired by then. So the number of expired keys that wait converges to less than
-//! three times the live keys, plus some ten thousand, however fast writers are. Exception: where expired keys are few or only begin to be many, as
-//! many can wait as are put in one rest and one round of the worker.
+//! With E expired keys and L live keys at the begin of a round, at most `E / 2 + (E + L) / 16` plus [`FREE_COUNT`]
+//! expiring keys are put until its end. Only these and the L live keys can have expired by then. So the number of
+//! expired keys that wait converges to less than three times the live keys, plus about ten thousand, at any speed of
+//! writers. Exception: while expired keys are few or only begin to be many, as many can wait as are put in one rest and
+//! one round of the worker.
 //!
-//! All counts are relaxed: a thread that reads an old one does a step too many or too late.
+//! All counts are relaxed: a thread that reads an old count does one step too many, or does a step too late.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Expiring keys whose puts are always free: a round that is worth its walk, and far more than writers put while a worker wakes.
+/// Expiring keys whose puts are always free: enough to make a round worthwhile, and far more than writers put while a
+/// worker wakes.
 pub const FREE_COUNT: u64 = 4096;
-/// Visited entries that pay for one put in a round: together about as much work as the put itself.
-const LOOKED_SHARE: u64 = 16;
+/// Visited entries that pay for one put in a round: visiting them is about as much work as the put.
+const VISITED_SHARE: u64 = 16;
 /// Deleted keys that pay for one put in a round: two, so that each round leaves less than the one before.
 const DELETED_SHARE: u64 = 2;
-/// An early round visits so many entries for each expiring key that was put: a few times fewer than [`FEW_SHARE`], so that rounds that keep up
-/// with writers find enough.
+/// An early round visits this many entries for each expiring key that was put. This is a fraction of [`FEW_SHARE`], so
+/// that rounds that keep up with writers find enough expired keys.
 const RESTED_SHARE: u64 = 8;
-/// Expired keys are few if fewer than one of so many visited entries was one.
+/// Expired keys are few if fewer than one of this many visited entries has expired.
 const FEW_SHARE: u64 = 32;
 
 /// The counts of one reaper.
@@ -38,7 +42,7 @@ pub struct Pace {
     put_count: AtomicU64,
     allowed_count: AtomicU64,
     /// Of the present round, or of the last one.
-    looked_count: AtomicU64,
+    visited_count: AtomicU64,
     deleted_count: AtomicU64,
     is_behind: AtomicBool,
 }
@@ -48,7 +52,7 @@ impl Default for Pace {
         Pace {
             put_count: AtomicU64::new(0),
             allowed_count: AtomicU64::new(FREE_COUNT),
-            looked_count: AtomicU64::new(0),
+            visited_count: AtomicU64::new(0),
             deleted_count: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
         }
@@ -56,7 +60,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Counts puts of so many expiring keys; true if the reaper is behind.
+    /// Counts puts of `count` expiring keys; returns true if the reaper is behind.
     #[inline]
     pub fn put(&self, count: u64) -> bool {
         let put_count = count + self.put_count.fetch_add(count, Ordering::Relaxed);
@@ -67,40 +71,40 @@ impl Pace {
         is_behind
     }
 
-    /// True while more expiring keys were put than are allowed. Costs a load.
+    /// Returns true while more expiring keys were put than are allowed. Costs a load.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::Acquire)
     }
 
-    /// A round begins.
+    /// Begins a round.
     pub fn begin(&self) {
-        self.looked_count.store(0, Ordering::Relaxed);
+        self.visited_count.store(0, Ordering::Relaxed);
         self.deleted_count.store(0, Ordering::Relaxed);
         self.restart(FREE_COUNT);
     }
 
-    /// The round has visited so many more entries, and deleted so many keys.
-    pub fn advance(&self, looked_count: u64, deleted_count: u64) {
-        let looked_count = looked_count + self.looked_count.fetch_add(looked_count, Ordering::Relaxed);
+    /// Adds visited entries and deleted keys to the round.
+    pub fn advance(&self, visited_count: u64, deleted_count: u64) {
+        let visited_count = visited_count + self.visited_count.fetch_add(visited_count, Ordering::Relaxed);
         let deleted_count = deleted_count + self.deleted_count.fetch_add(deleted_count, Ordering::Relaxed);
-        self.allow(match is_few(looked_count, deleted_count) {
+        self.allow(match is_few(visited_count, deleted_count) {
             true => u64::MAX,
-            false => FREE_COUNT + looked_count / LOOKED_SHARE + deleted_count / DELETED_SHARE,
+            false => FREE_COUNT + visited_count / VISITED_SHARE + deleted_count / DELETED_SHARE,
         });
     }
 
-    /// The round has ended, and the reaper rests.
+    /// Ends the round; the reaper rests.
     pub fn end(&self) {
-        let [looked_count, deleted_count] =
-            [&self.looked_count, &self.deleted_count].map(|count| count.load(Ordering::Relaxed));
-        self.restart(match is_few(looked_count, deleted_count) {
+        let [visited_count, deleted_count] =
+            [&self.visited_count, &self.deleted_count].map(|count| count.load(Ordering::Relaxed));
+        self.restart(match is_few(visited_count, deleted_count) {
             true => u64::MAX,
-            false => FREE_COUNT.max(looked_count / RESTED_SHARE),
+            false => FREE_COUNT.max(visited_count / RESTED_SHARE),
         });
     }
 
-    /// Allows [`FREE_COUNT`] more puts: there was nothing to do for the reaper.
+    /// Allows [`FREE_COUNT`] more puts: the reaper had nothing to do.
     pub fn excuse(&self) {
         self.allow(self.put_count.load(Ordering::Relaxed) + FREE_COUNT);
     }
@@ -118,15 +122,15 @@ impl Pace {
     }
 }
 
-fn is_few(looked_count: u64, deleted_count: u64) -> bool {
-    deleted_count < looked_count / FEW_SHARE
+fn is_few(visited_count: u64, deleted_count: u64) -> bool {
+    deleted_count < visited_count / FEW_SHARE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Puts until the reaper is behind; the number of puts that were free.
+    /// Puts until the reaper is behind; returns the number of free puts.
     fn free_count(pace: &Pace) -> u64 {
         (0..).find(|_| pace.put(1)).unwrap()
     }
@@ -138,13 +142,13 @@ mod tests {
         pace.begin();
         assert!(!pace.is_behind());
         assert_eq!(free_count(&pace), FREE_COUNT);
-        pace.advance(LOOKED_SHARE * 3, 20);
+        pace.advance(VISITED_SHARE * 3, 20);
         assert_eq!(free_count(&pace), 3 + 10 - 1);
         assert!(pace.is_behind());
     }
 
     #[test]
-    fn a_rest_is_long_after_a_long_round() {
+    fn rest_is_long_after_long_round() {
         let pace = Pace::default();
         pace.begin();
         pace.advance(RESTED_SHARE * 3 * FREE_COUNT, FREE_COUNT);

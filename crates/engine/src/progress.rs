@@ -1,26 +1,26 @@
-//! How far a background step is.
+//! The result of a background step.
 
 use std::time::Duration;
 
-/// What a background step has left to do.
+/// The work that is left after a background step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// There is more.
+    /// There is more work.
     More,
-    /// There is more, which can wait for so long, that others get their turn.
+    /// There is more work, which can wait this long so that other threads run.
     Rest(Duration),
-    /// Nothing, until the next write.
+    /// There is no work until the next write.
     Idle,
 }
 
 impl Progress {
-    /// More after so long, or nothing.
+    /// Returns more work after `rest`, or none.
     #[must_use]
     pub fn resting(rest: Option<Duration>) -> Progress {
         rest.map_or(Progress::Idle, Progress::Rest)
     }
 
-    /// What is left of two kinds of work, the second of which is tried only where the first has no step to take now.
+    /// Returns the work left of two kinds. Tries the second only if the first has no step to take now.
     ///
     /// # Errors
     /// Those of the second.

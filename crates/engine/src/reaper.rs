@@ -1,14 +1,15 @@
-//! The reaper: deletes keys whose time has come, for engines that do not know when their keys expire.
+//! The reaper deletes expired keys, for engines that do not record when their keys expire.
 //!
-//! The reaper walks the keys, a part a step, from the first to the last, rests, and begins again if the walk met a value that
-//! expires, or one was put since it began. A store of which no value expires is walked once after the opening, and not again.
+//! The reaper walks the keys from the first to the last, one part per step, and rests. It begins again if the walk met
+//! a value that expires, or if one was put since the walk began. A store without expiring values is walked once after
+//! an open, and not again.
 //!
-//! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
+//! The delete checks again whether the key has expired: a key that was renewed stays.
 //!
-//! Where writers put expiring keys faster than the worker deletes keys, writers do steps of the walk (`pace`).
+//! If writers put expiring keys faster than the worker deletes keys, writers do steps of the walk (`pace`).
 //!
-//! Reads of a key tell of damage, and the reaper does not stop there: what lies behind would stay for ever. So a walk goes past what cannot be
-//! read, and a key that cannot be deleted for damage keeps back none of the others.
+//! Damage does not stop the reaper, or the expired keys behind it would stay forever; reads report the damage. So a
+//! walk skips unreadable items, and a key that cannot be deleted because of damage does not delay other keys.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,16 +17,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::expectation::REST;
-use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, Pace, Progress, Show};
+use crate::{Cursor, Error, Expectation, ExpiredHook, Expiry, OnItem, Pace, Progress};
 
-/// What an engine shows the reaper of its keys: the next part of a walk, with what has expired and without what is damaged. Where this ends with
-/// an error the same part comes again, so it never does for what lies there.
-pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
+/// Returns the next part of a walk over an engine's keys: with expired keys, without damaged ones. After an error the
+/// reaper requests the same part again, so damage must not be an error.
+pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut OnItem<'_>) -> Result<Cursor, Error> + 'a;
 
 /// The reaper of a store.
 #[derive(Default)]
 pub struct Reaper {
-    /// Where the walk under way goes on, if there is one.
+    /// The position of the walk under way, if there is one.
     cursor: Mutex<Option<Cursor>>,
     expectation: Expectation,
     pace: Pace,
@@ -40,12 +41,12 @@ impl fmt::Debug for Reaper {
 }
 
 impl Reaper {
-    /// What is known of the keys that expire.
+    /// Returns the state of expiring keys.
     pub fn expectation(&self) -> &Expectation {
         &self.expectation
     }
 
-    /// So many keys that expire were put, and a walk that begins now meets them.
+    /// Records puts of `count` expiring keys; a walk that begins now meets them.
     pub fn expect(&self, count: u64) {
         self.expectation.expect();
         if self.pace.put(count) {
@@ -53,22 +54,22 @@ impl Reaper {
         }
     }
 
-    /// True if writers should do a step ([`Pace`]).
+    /// Returns true if writers should do a step ([`Pace`]).
     pub fn is_behind(&self) -> bool {
         self.pace.is_behind()
     }
 
-    /// How many keys it has deleted.
+    /// Returns the number of keys that the reaper has deleted.
     pub fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
     }
 
-    /// What is told of the keys that are taken away: by the reaper's deletes, and by other writes to a key that has expired.
+    /// Returns the callback for expired keys. The reaper's deletes call it, and so do other writes to an expired key.
     pub fn hook(&self) -> &ExpiredHook {
         &self.hook
     }
 
-    /// Walks a part; `delete` deletes a key that is still due, tells the hook of it, and says whether it was.
+    /// Walks one part. `delete` deletes a key that has still expired, notifies the hook, and returns true if it did.
     ///
     /// # Errors
     /// Those of `walk` and `delete`.
@@ -88,9 +89,9 @@ impl Reaper {
             }
             None => return Ok(Progress::Idle),
         };
-        let mut looked_count = 0;
+        let mut visited_count = 0;
         let walked = walk(&cursor, &mut |key, _, expiry| {
-            looked_count += 1;
+            visited_count += 1;
             if !expiry.is_never() {
                 self.expectation.expect();
             }
@@ -109,7 +110,7 @@ impl Reaper {
         *place = (!is_at_end).then_some(next);
         let is_to_rest = is_at_end && self.expectation.end();
         drop(place);
-        self.pace.advance(looked_count, due.len() as u64);
+        self.pace.advance(visited_count, due.len() as u64);
         if is_at_end {
             self.pace.end();
         }
@@ -135,9 +136,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_damage_keeps_from_being_deleted_keeps_back_no_other() {
+    fn damaged_expired_key_delays_no_other() {
         let reaper = Reaper::default();
-        let mut walk = |_: &Cursor, each: &mut Show<'_>| {
+        let mut walk = |_: &Cursor, each: &mut OnItem<'_>| {
             [&b"one"[..], b"damaged", b"other"].iter().for_each(|key| each(key, b"", Expiry::at_ms(1)));
             Ok(Cursor::End)
         };

@@ -1,23 +1,23 @@
-//! How threads of a process wait for one another where a lock of the operating system's does not serve (`pmem::Backoff`).
+//! Waiting between threads of a process where no lock of the operating system serves (`pmem::Backoff`).
 
 use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 
-/// Yields come first: the awaited thread is mostly done within some microseconds, if it can only run.
+/// Yields come first: the awaited thread is usually done within some microseconds if it gets a core.
 const YIELD_COUNT: u32 = 32;
-/// Then sleeps. A thread of a real-time priority yields to no lesser one: it has to sleep for that one to go on.
+/// Then sleeps. A thread of real-time priority does not yield to one of lower priority, so it must sleep.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
-/// What is awaited may come when a sleep begins, so this is what a wait may be too long by.
+/// The awaited event may come just after a sleep begins, so a wait may be too long by this much.
 const SLEEP_MAX: Duration = Duration::from_micros(200);
 
-/// Has every waiting thread of this process let others run, by [`relax`].
+/// Makes every waiting thread of this process use [`relax`].
 pub fn relax_by_threads() {
     static SAID: Once = Once::new();
     SAID.call_once(|| pmem::relax_by(relax));
 }
 
-/// Lets others run, for the longer the more often the caller has `asked` in one wait.
+/// Lets other threads run: the longer, the more often the caller has `asked` in one wait.
 pub fn relax(asked: u32) {
     match asked.checked_sub(YIELD_COUNT) {
         None => thread::yield_now(),

@@ -1,4 +1,4 @@
-//! Items whose values come from a source, in pieces.
+//! Items whose values are read from a source in pieces.
 
 use std::io::{Chain, Cursor, Read, Take};
 
@@ -7,20 +7,20 @@ use pmem::{Medium, Offset};
 
 use crate::{Error, Expiry};
 
-/// A large value is written, and read from its source, in pieces of this length: a multiple of 16, within the L2 cache.
+/// The length of the pieces in which a large value is read and written: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// An item whose value comes from a source, in pieces.
+/// An item whose value is read from a source in pieces.
 pub struct Streamed<'a> {
     header: Header,
-    /// Expiry, key and value, as far as they are still to be read.
+    /// The unread rest of expiry, key and value.
     body: Chain<Cursor<Vec<u8>>, Take<&'a mut dyn Read>>,
     unread_bytes: u64,
     piece: Vec<u8>,
 }
 
 impl<'a> Streamed<'a> {
-    /// Reads the first piece, so that a source that holds nothing takes no room.
+    /// Reads the first piece, so that no space is reserved for a source that is empty.
     ///
     /// # Errors
     /// [`Error::Source`].
@@ -40,19 +40,19 @@ impl<'a> Streamed<'a> {
         Ok(item)
     }
 
-    /// The room that the item takes.
+    /// Returns the bytes that the item occupies.
     #[must_use]
     pub fn item_bytes(&self) -> u64 {
         self.header.item_bytes()
     }
 
-    /// Writes the item and flushes it: the header last, when the checksum is known.
+    /// Writes the item and flushes it. The header comes last, because its checksum is known only then.
     ///
     /// # Errors
     /// [`Error::Source`].
     ///
     /// # Safety
-    /// The caller reserved room for it at `at`.
+    /// The caller reserved `item_bytes` at `at`.
     pub unsafe fn write<M: Medium>(mut self, medium: &M, at: Offset) -> Result<(), Error> {
         let (mut checksum, mut end) = (self.header.checksum_start(), at.plus(HEADER_BYTES as u64));
         while !self.piece.is_empty() {

@@ -1,15 +1,15 @@
-//! What is compared before a read believes it.
+//! The checks that a read makes before it returns data.
 
-/// What reads compare. Each level has those before it.
+/// The checks of reads. Each level includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Verify {
-    /// No value's checksum: a damaged value is given as it is. A damaged key is noticed nevertheless.
+    /// Compares no checksum of a value: a damaged value is returned as it is. A damaged key is still detected.
     Nothing,
-    /// The checksum of each item whose value is shown; of more than 4 KiB only where the whole value is read, rather than a
-    /// part of it or its length.
+    /// Compares the checksum of each item whose value is returned. For items of more than 4 KiB only if the whole value
+    /// is read, rather than a part of it or its length.
     #[default]
     Values,
-    /// Also, where a key seems to be absent, whether damage to the index hides it. Writes look, too: a put would make a second
-    /// entry of the key, and the older one could come back.
+    /// Also checks, if a key seems to be absent, whether damage to the index hides it. Writes do this as well:
+    /// otherwise a put would make a second entry of the key, and the older entry could return.
     Absence,
 }

@@ -1,26 +1,26 @@
-//! Versions of values (`docs/decisions/0104-versions-that-do-not-return.md`).
+//! Versions of values (`docs/decisions/0015-compare-versions-under-the-locks.md`).
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use crate::Expiry;
 
-/// The key of the hash that is part of versions. It is drawn for this process, and never leaves it.
+/// The key of the hash in versions. It is drawn for each process and never leaves it.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The bit of a witness' second word that says that the words are all there is to say.
+/// The bit of a witness' second word that marks the words as sufficient without a hash.
 const EXACT: u64 = 1 << 63;
 
-/// Bits of the expiry that stand beside the checksum.
+/// Bits of the expiry next to the checksum.
 const EXPIRY_BITS: u64 = (1 << 31) - 1;
 
-/// A name for a value of a key and its expiry: two versions are equal only if both are equal, whatever values a client chooses. Valid in this process
-/// alone.
+/// An identifier of a value of a key and its expiry. Two versions are equal only if value and expiry are equal, for any
+/// values that a client chooses. A version is valid only in this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version([u64; 2]);
 
 impl Version {
-    /// For engines, and their tests: what stands for a value.
+    /// For engines and their tests: returns the version of these words.
     #[inline(always)]
     #[must_use]
     pub const fn new(words: [u64; 2]) -> Version {
@@ -28,41 +28,44 @@ impl Version {
     }
 }
 
-/// The place, checksum and expiry of a value that was read. Unlike a version, a witness may return for another value: where the key gets its old
-/// place again and checksums collide, which a client that chooses values can bring about.
+/// The place, checksum and expiry of a value that was read. Unlike a version, the same witness may stand for another
+/// value later: if the key gets its old place again and the checksums collide, which a client that chooses values can
+/// cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Witness([u64; 2]);
 
 impl Witness {
-    /// Of an item at a place, with a checksum (CRC-32C) of all that it holds. Where two items have equal values, equal checksums and the
-    /// same lower bits of their expiries, the expiries are equal: a checksum tells differences within 32 bits apart.
+    /// Returns the witness of an item at a place, with a checksum (CRC-32C) of its whole content. If two items have
+    /// equal values, equal checksums and the same lower bits of their expiries, the expiries are equal: a checksum
+    /// detects every difference within 32 bits.
     #[inline(always)]
     #[must_use]
     pub const fn of_item(place: u64, checksum: u32, expiry: Expiry) -> Witness {
         Witness([place, checksum as u64 | (expiry.ms() & EXPIRY_BITS) << 32])
     }
 
-    /// Of words that never stand for two values of a key, such as a stamp that does not return. The highest bit of the second is set.
+    /// Returns the witness of words that never stand for two values of a key, such as a stamp that does not return.
+    /// Sets the highest bit of the second word.
     #[inline(always)]
     #[must_use]
     pub const fn exact([first, second]: [u64; 2]) -> Witness {
         Witness([first, second | EXACT])
     }
 
-    /// For engines: what it was made of, and is made of again.
+    /// For engines: returns the words from which [`Witness::of_words`] makes this witness again.
     #[must_use]
     pub const fn words(self) -> [u64; 2] {
         self.0
     }
 
-    /// The witness of these words.
+    /// Returns the witness of these words.
     #[inline(always)]
     #[must_use]
     pub const fn of_words(words: [u64; 2]) -> Witness {
         Witness(words)
     }
 
-    /// The version of the value that was seen. Takes a hash of all of the value, but where the witness is exact.
+    /// Returns the version of the value that was read. Hashes the value unless the witness is exact.
     #[must_use]
     pub fn version(self, key: &[u8], value: &[u8]) -> Version {
         let [place, rest] = self.0;
@@ -72,7 +75,8 @@ impl Witness {
         Version([place, SECRET.hash_one((rest, key, value))])
     }
 
-    /// True if `asked` is the version of the value that was seen. Takes a hash where the place is the same.
+    /// Returns true if `asked` is the version of the value that was read. Hashes the value only if the place is the
+    /// same.
     #[must_use]
     pub fn is_of(self, asked: Version, key: &[u8], value: &[u8]) -> bool {
         self.0[0] == asked.0[0] && self.version(key, value) == asked

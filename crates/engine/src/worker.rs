@@ -1,4 +1,4 @@
-//! The thread that drives an engine's background work, and sleeps when there is none.
+//! The thread that does an engine's background work, and sleeps when there is none.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,19 @@ use std::{fmt, io};
 
 use crate::{Engine, Progress};
 
-/// How long a worker looks out for more before it sleeps: waking it costs a writer microseconds, and busy writers ask for
-/// it several times in this time.
+/// The time for which a worker polls for more work before it sleeps: waking it costs a writer microseconds, and busy
+/// writers request it several times within this time.
 const LINGER: Duration = Duration::from_micros(500);
 
 /// The time between two calls of a worker's watch.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// The callback of the worker that watches time: false if it need not be called again before the worker is asked for a step.
+/// The callback of the worker that watches time. Returns false if it need not be called again before a step is
+/// requested.
 pub type Watch = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// A background thread of one engine. It holds the engine weakly, so that dropping the engine ends it; dropping the
-/// worker stops it and waits.
+/// A background thread of one engine. It holds the engine weakly, so dropping the engine ends it. Dropping the worker
+/// stops the thread and waits for it.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -28,21 +29,21 @@ pub struct Worker {
 }
 
 thread_local! {
-    /// What this thread, a worker's, does when it has ended its work.
+    /// The function that this thread, a worker's, calls after its work.
     static LAST: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// A thread asked for a step since the worker last looked.
+    /// A thread requested a step since the worker last checked.
     asked: AtomicBool,
     is_asleep: AtomicBool,
-    /// Of the worker that watches time.
+    /// Set for the worker that watches time.
     watch: Option<Watch>,
 }
 
-/// When the watch was called, and whether it wants that again.
+/// The time of the last call of the watch, and whether another call is wanted.
 struct Watched {
     last: Instant,
     again: bool,
@@ -55,7 +56,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Worker {
-    /// Starts a worker for `engine`, which steps until nothing is left to do, and again when it is asked.
+    /// Starts a worker for `engine`. It calls steps until no work is left, and again on each request.
     ///
     /// # Errors
     /// The operating system's, if it cannot start a thread.
@@ -63,8 +64,9 @@ impl Worker {
         Worker::start_as(engine, Shared::default())
     }
 
-    /// As [`Worker::start`]; this worker, one of an engine, also steps when the time for something has come, and calls `watch` about once a
-    /// second until that returns false, and again after the next step that it is asked for.
+    /// As [`Worker::start`], for the one worker of an engine that watches time. It also calls a step when
+    /// [`Engine::sleep_time`] has passed. It calls `watch` about once a second until that returns false, and again
+    /// after the next step that is requested.
     ///
     /// # Errors
     /// As for [`Worker::start`].
@@ -83,37 +85,38 @@ impl Worker {
         Ok(Worker { shared, thread: Some(thread) })
     }
 
-    /// True on the worker's own thread: what it runs has called back.
+    /// Returns true on the worker's own thread, inside a callback of its work.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
     }
 
-    /// On the worker's own thread: lets the worker end what it is at, and then, when the engine is not held any more, do this.
+    /// Lets the worker finish its present work and then, when it no longer holds the engine, call `last`. Called on the
+    /// worker's own thread.
     ///
     /// # Panics
     /// On another thread.
     pub fn end_with(self, last: impl FnOnce() + 'static) {
-        assert!(self.is_current(), "another thread waits for a worker's end");
+        assert!(self.is_current(), "end_with was called on another thread than the worker's");
         LAST.set(Some(Box::new(last)));
     }
 
-    /// Whether it has something to do, or looks out for it.
+    /// Returns true if the worker is working, or polls for work.
     #[must_use]
     pub fn is_awake(&self) -> bool {
         let is_over = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
         !is_over && !self.shared.is_asleep.load(Ordering::Relaxed)
     }
 
-    /// Has the worker end once its step is done, without waiting for that.
+    /// Requests that the worker ends after its present step, without waiting for it.
     pub fn quit(&self) {
         self.shared.stop.store(true, Ordering::Release);
         self.thread.iter().for_each(|thread| thread.thread().unpark());
     }
 
-    /// Asks for a step. Costs a load when one was asked for already.
+    /// Requests a step. Costs a load if a step was requested already.
     #[inline]
-    pub fn ask(&self) {
+    pub fn wake(&self) {
         if !self.shared.asked.load(Ordering::Relaxed) && !self.shared.asked.swap(true, Ordering::AcqRel) {
             self.thread.iter().for_each(|thread| thread.thread().unpark());
         }
@@ -128,7 +131,7 @@ impl Shared {
             self.watch_if_due(&mut watched);
             self.asked.store(false, Ordering::Release);
             let Some(open) = engine.upgrade() else { return };
-            // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
+            // A step that failed (a full disk) is tried again at the next request: writers get the error themselves.
             let progress = open.step().unwrap_or(Progress::Idle);
             drop(open);
             match progress {
@@ -157,12 +160,12 @@ impl Shared {
         }
     }
 
-    /// How long the engine may be left alone, if this is the worker that watches time; it is said before any sleep.
+    /// Returns how long the engine needs no step, if this is the worker that watches time. Called before every sleep.
     fn due(&self, open: &dyn Engine) -> Option<Duration> {
         if self.watch.is_some() { open.sleep_time() } else { None }
     }
 
-    /// Calls the watch, if there is one and its time has come.
+    /// Calls the watch, if there is one and it is due.
     fn watch_if_due(&self, watched: &mut Watched) {
         let is_due = watched.again && watched.last.elapsed() >= WATCH_EVERY;
         if let Some(watch) = self.watch.as_ref().filter(|_| is_due) {
@@ -170,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Looks out for a thread that asks for a step, or for the end.
+    /// Polls for a requested step or stop.
     fn is_asked_within(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.is_asked() && start.elapsed() < time {
@@ -179,7 +182,7 @@ impl Shared {
         self.is_asked()
     }
 
-    /// Sleeps for `time`, or until a thread asks; calls the watch in between.
+    /// Sleeps for `time`, or until a request; calls the watch in between.
     fn sleep(&self, time: Option<Duration>, watched: &mut Watched) {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         self.is_asleep.store(true, Ordering::Relaxed);
@@ -208,7 +211,7 @@ impl Drop for Worker {
         let is_current = self.is_current();
         let Some(thread) = self.thread.take().filter(|_| !is_current) else { return };
         thread.thread().unpark();
-        // A worker that panicked has told so already; the store's own state is behind its locks.
+        // Rust's panic hook has reported a worker's panic; the store's state is protected by its locks.
         let _ = thread.join();
     }
 }

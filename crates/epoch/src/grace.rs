@@ -1,11 +1,11 @@
-//! Waiting until everybody has seen a change.
+//! Grace periods: waiting until every thread sees a change.
 
 use crate::pins::{advance, tag};
 use crate::protocol::is_free;
 
 /// The time from a store until every operation that may not have seen it has ended.
 ///
-/// Operations are what runs between a pin and its end: one that pinned itself later sees what was stored before
+/// An operation runs between a pin and its end. An operation that pins itself later sees everything stored before
 /// [`Grace::start`].
 #[derive(Clone, Copy, Debug)]
 pub struct Grace {
@@ -13,13 +13,13 @@ pub struct Grace {
 }
 
 impl Grace {
-    /// Starts now.
+    /// Starts a grace period now.
     #[must_use]
     pub fn start() -> Grace {
         Grace { tag: tag() }
     }
 
-    /// True once it is over. Never, while the caller itself stays pinned. Costs a system call.
+    /// Returns true once the period is over. It never ends while the caller itself is pinned. Costs a system call.
     #[must_use]
     pub fn is_over(self) -> bool {
         is_free(self.tag, advance())
@@ -37,7 +37,7 @@ mod tests {
         let grace = Grace::start();
         assert!((0..4).all(|_| !grace.is_over()));
         drop(pin);
-        // Other tests pin, too, and let go.
+        // Other tests also pin, but not permanently.
         while !grace.is_over() {
             std::thread::yield_now();
         }

@@ -1,12 +1,14 @@
-//! A place where one thread puts things that others may take: a few of them, without a lock.
+//! A small lock-free buffer: one thread puts things in, and the holder of a lock takes them out.
 //!
 //! # Invariants
-//! `taken <= filled <= taken + PLACE_COUNT`. Places from `taken` to `filled` hold a thing each, the others none. Only the owner puts,
-//! and moves `filled`; only the holder of a lock of the caller's takes, and moves `taken`.
+//! `taken <= filled <= taken + PLACE_COUNT`. Each place from `taken` to `filled` holds a thing; the other places
+//! are empty. Only the owner puts things and advances `filled`. Only the holder of a lock, which the caller
+//! chooses, takes things and advances `taken`.
 //!
 //! # Why it is sound
-//! A thing is stored before `filled` moves past it (Release) and taken after that was seen (Acquire). The place is stored to again only
-//! when the owner has seen `taken` beyond it (Acquire), which the taker stored (Release) once the thing was out.
+//! A thing is stored before `filled` moves past it (Release), and taken after the taker saw that (Acquire). The
+//! owner reuses a place only after it saw `taken` beyond that place (Acquire); the taker stores `taken` (Release)
+//! once the thing is out.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -15,17 +17,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use word::Word;
 
-/// Things that an inbox holds at most.
+/// Capacity of an inbox, in things.
 pub(crate) const PLACE_COUNT: usize = 8;
 
-/// The inbox.
+/// A buffer of at most [`PLACE_COUNT`] things.
 pub(crate) struct Inbox<T, W: Word = AtomicU64> {
     filled: W,
     taken: W,
     places: [UnsafeCell<MaybeUninit<T>>; PLACE_COUNT],
 }
 
-// SAFETY: things go from the thread that puts them to the one that takes them, and nobody looks at them in between.
+// SAFETY: things move from the thread that puts them to the thread that takes them; no thread accesses them in
+// between.
 unsafe impl<T: Send, W: Word + Sync> Sync for Inbox<T, W> {}
 
 impl<T, W: Word> fmt::Debug for Inbox<T, W> {
@@ -40,10 +43,11 @@ impl<T, W: Word> Inbox<T, W> {
         Inbox { filled: W::new(0), taken: W::new(0), places: std::array::from_fn(|_| place()) }
     }
 
-    /// Puts a thing, unless the inbox is full: then it comes back.
+    /// Puts a thing into the inbox, or returns it as `Err` if the inbox is full.
     ///
     /// # Safety
-    /// The caller is the owner: no other thread puts anything meanwhile, and what an earlier owner did happened before.
+    /// The caller is the owner: no other thread puts anything at the same time, and an earlier owner's puts
+    /// happened before.
     #[inline(always)]
     pub(crate) unsafe fn put(&self, thing: T) -> Result<(), T> {
         let filled = self.filled.load(Ordering::Relaxed);
@@ -56,10 +60,11 @@ impl<T, W: Word> Inbox<T, W> {
         Ok(())
     }
 
-    /// Shows everything in it to `each`, the oldest first, and takes it out.
+    /// Takes all things out, oldest first, and passes each to `each`.
     ///
     /// # Safety
-    /// The caller holds the lock under which things are taken, and `each` does not panic: the thing would be there still.
+    /// The caller holds the lock under which things are taken, and `each` does not panic: the thing would still be
+    /// there.
     pub(crate) unsafe fn take_all(&self, mut each: impl FnMut(T)) {
         let filled = self.filled.load(Ordering::Acquire);
         for number in self.taken.load(Ordering::Relaxed)..filled {
@@ -69,19 +74,19 @@ impl<T, W: Word> Inbox<T, W> {
         }
     }
 
-    /// Shows everything in it to `each`, the oldest first.
+    /// Passes a reference to each thing to `each`, oldest first, and leaves the things in the inbox.
     ///
     /// # Safety
-    /// The caller holds that lock.
-    pub(crate) unsafe fn show_all(&self, mut each: impl FnMut(&T)) {
+    /// The caller holds the lock under which things are taken.
+    pub(crate) unsafe fn visit_all(&self, mut each: impl FnMut(&T)) {
         let filled = self.filled.load(Ordering::Acquire);
         for number in self.taken.load(Ordering::Relaxed)..filled {
-            // SAFETY: as for `take_all`; filled places stay as they are.
+            // SAFETY: as for `take_all`; filled places do not change.
             each(unsafe { (*self.place(number)).assume_init_ref() });
         }
     }
 
-    /// How many things there are, as of some moment lately.
+    /// Returns the number of things in the inbox, as of some recent moment.
     pub(crate) fn len(&self) -> u64 {
         let taken = self.taken.load(Ordering::Acquire);
         self.filled.load(Ordering::Acquire) - taken
@@ -96,13 +101,13 @@ impl<T, W: Word> Inbox<T, W> {
 impl<T, W: Word> Drop for Inbox<T, W> {
     fn drop(&mut self) {
         if mem::needs_drop::<T>() {
-            // SAFETY: nobody else reaches the inbox any more.
+            // SAFETY: no other thread reaches the inbox any more.
             unsafe { self.take_all(drop) };
         }
     }
 }
 
-/// Every interleaving of an owner and a taker. Each place stands for memory that loom watches.
+/// Explores every interleaving of an owner and a taker. Each place stands for memory that loom watches.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use loom::cell::UnsafeCell as WatchedUnsafeCell;
@@ -112,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Things put: one more than there are places, so that one place is used again.
+    /// Number of things put: one more than the capacity, so that one place is reused.
     const THING_COUNT: u64 = PLACE_COUNT as u64 + 1;
 
     struct World<W: Word> {
@@ -130,7 +135,7 @@ mod tests {
             if self.inbox.len() == PLACE_COUNT as u64 {
                 self.take();
             }
-            // SAFETY: the place was seen to be empty; whether that suffices is what loom finds out.
+            // SAFETY: the place was seen to be empty; loom checks whether that suffices.
             self.of(thing).with_mut(|memory| unsafe { *memory = thing });
             // SAFETY: one thread puts.
             unsafe { self.inbox.put(thing) }.expect("there was room");
@@ -188,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_took_is_dropped_with_it() {
+    fn untaken_items_are_dropped_with_inbox() {
         let thing = std::sync::Arc::new(());
         let inbox = Inbox::<_, AtomicU64>::new();
         // SAFETY: one thread.

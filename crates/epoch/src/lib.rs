@@ -1,18 +1,19 @@
-//! When is memory that was unlinked free? Epochs, with readers that execute no fence.
+//! Epoch-based reclamation: decides when memory that was unlinked can be reused. Readers execute no fence.
 //!
-//! A reader *pins* itself before loading a position from an index and unpins after the last access to what the position
-//! led to. A writer that unlinks something *retires* it with the epoch of that moment; it is free once every pin is
-//! younger.
+//! A reader *pins* itself before loading a position from an index, and unpins after the last access to the memory
+//! that the position leads to. A writer that unlinks an object *retires* it with the current epoch. The object is
+//! free once every pin is younger.
 //!
-//! A pin is a plain store to a line of the thread's own: no locked instruction, no fence, so that consecutive reads
-//! overlap in the processor. The price is paid by the reclaimer, which makes every running thread of the process execute
-//! a barrier (`membarrier`) before it looks at the pins. Where the kernel refuses that call a pin has a fence after all.
+//! A pin is a plain store to the thread's own cache line: no locked instruction and no fence, so consecutive reads
+//! overlap in the processor. The reclaimer pays instead: before reading the pins, it makes every running thread of
+//! the process execute a barrier (`membarrier`). If the kernel refuses that call, each pin executes a fence.
 //!
-//! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs; why the scheme is
-//! worth it, in `docs/decisions/0002-pins-without-fences.md`.
+//! Module `protocol` contains the steps and the argument why they are sound; a model checker runs it.
+//! `docs/decisions/0002-use-membarrier-instead-of-fences-in-readers.md` gives the reasons for the scheme.
 //!
 //! # Lock order
-//! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.
+//! An operation may hold bucket locks of an index when it retires. A limbo lane's lock and the advance lock are
+//! leaves.
 
 mod grace;
 mod inbox;
@@ -24,7 +25,7 @@ pub use grace::Grace;
 pub use limbo::{FREED_COUNT_MAX, Limbo};
 pub use pins::{OldPin, Pin, Pinned, advance, is_pinned, oldest_pin, pin, safe, thread_index};
 
-/// True where pins are plain stores because the kernel grants expedited barriers.
+/// Returns true if pins are plain stores because the kernel grants expedited barriers.
 #[must_use]
 pub fn readers_are_fence_free() -> bool {
     pins::barriers_are_expedited()

@@ -1,10 +1,12 @@
-//! Where retired things wait until no pin can reach them.
+//! Queues of retired things, which wait until no pin can reach them.
 //!
-//! A thread's retired things go into an inbox, without a lock. A thread whose inbox is full takes the lane's lock,
-//! hands everything on to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag holds back longer and
-//! is right for things that were unlinked earlier, whichever thread reads it (`protocol`). A thread that collects hands on, too.
+//! A thread puts retired things into its inbox, without a lock. A thread whose inbox is full takes the lane's lock,
+//! moves all things to the queue, tagged with the epoch of that moment, and frees as many as it may. A later tag
+//! only delays the release, so it is right for things that were unlinked earlier, whichever thread reads the epoch
+//! (`protocol`). A thread that collects also moves the inboxes' things to the queues.
 //!
-//! Later retirements free what waits. Where none may follow, another thread is to collect: so a lane returns how much waits, if that is much.
+//! Later retirements free the waiting things. If no retirement may follow, another thread has to collect: therefore
+//! a lane reports the waiting bytes if they are many.
 
 #[cfg(test)]
 mod tests;
@@ -21,39 +23,42 @@ use crate::inbox::{Inbox, PLACE_COUNT};
 use crate::pins::{advance, safe, tag, thread_index};
 use crate::protocol::is_free;
 
-/// Lanes: the first so many threads have an inbox each, and the others rarely meet them at a lock.
+/// Number of lanes. The first `LANE_COUNT` threads have an inbox each; the other threads rarely contend for a lock.
 const LANE_COUNT: usize = 16;
-/// Retirements of one lane between two advances: an advance interrupts the other cores, about a microsecond each.
+/// Retirements of one lane between two advances. An advance interrupts the other cores for about a microsecond
+/// each.
 const ADVANCE_EVERY: u32 = 512;
 
-/// What all inboxes keep together is this part of what may wait, at the most: it is not counted yet.
+/// All inboxes together keep at most 1/16 of the bytes that may wait: these bytes are not counted yet.
 const UNCOUNTED_SHARE: u64 = 16;
-/// A lane in which this part of what may wait does returns it from [`Limbo::retire`]: the background is to free it.
+/// A lane whose waiting bytes reach 1/64 of the limit returns them from [`Limbo::retire`]: the background has to
+/// free them.
 const REPORTED_SHARE: u64 = 64;
-/// Things freed at once for each that was retired: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
+/// Number of things freed per retired thing: 2, so that a backlog shrinks. Not more, because a long batch adds tail
+/// latency.
 const FREED_FOR_EACH: usize = 2;
-/// What one [`Limbo::retire`] frees at the most: for what was in the inbox, and the one that found it full.
+/// The most that one [`Limbo::retire`] frees: for the things of a full inbox and the one that did not fit.
 pub const FREED_COUNT_MAX: usize = FREED_FOR_EACH * (PLACE_COUNT + 1);
 
-/// Retired things of one store, in order of retirement per lane.
+/// The retired things of one store, in order of retirement per lane.
 #[derive(Debug)]
 pub struct Limbo<T> {
     lanes: Box<[Lane<T>; LANE_COUNT]>,
     bytes_max: u64,
-    /// What keeps more does not wait in an inbox, where it would not be counted.
+    /// A thing that keeps more bytes does not wait in an inbox, where its bytes would not be counted.
     light_bytes_max: u64,
     reported_bytes_min: u64,
     is_over: AtomicBool,
 }
 
-/// A lock is never held while something is freed: that takes locks of its own.
+/// A queue and an inbox. The lock is never held while a thing is freed, because freeing takes other locks.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Lane<T> {
-    /// Of the thread of the lane's number.
+    /// Owned by the thread whose index is the lane's number.
     inbox: Inbox<(T, u64)>,
     waiting: Mutex<Waiting<T>>,
-    /// What waits in the queue keeps so many; changed under the lock.
+    /// Bytes kept by the things in the queue; changed under the lock.
     bytes: AtomicU64,
 }
 
@@ -61,7 +66,7 @@ struct Lane<T> {
 struct Waiting<T> {
     queue: VecDeque<Retired<T>>,
     until_advance: u32,
-    /// No more than wait.
+    /// At most the lane's bytes.
     unreported_bytes: u64,
 }
 
@@ -79,7 +84,7 @@ impl<T: Send> Default for Limbo<T> {
 }
 
 impl<T: Send> Limbo<T> {
-    /// One that [`Limbo::is_over`] when things of more than `bytes_max` wait. It takes them all the same.
+    /// Creates a limbo that [`Limbo::is_over`] when more than `bytes_max` bytes wait. It still accepts things then.
     #[must_use]
     pub fn bounded(bytes_max: u64) -> Limbo<T> {
         let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY, unreported_bytes: 0 };
@@ -94,17 +99,18 @@ impl<T: Send> Limbo<T> {
         }
     }
 
-    /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew. Now and then it hands earlier ones,
-    /// now free, to `free`.
+    /// Retires `thing`, which was unlinked before this call and keeps `bytes` bytes from being reused. Some calls
+    /// pass earlier things that are now free to `free`.
     ///
-    /// Returns 0, or the bytes of things that wait and should not do so until the next write: a thread is to [collect](Limbo::collect)
-    /// them. Each is returned once.
+    /// Returns 0, or the bytes of waiting things that should not wait until the next write: a thread has to
+    /// [collect](Limbo::collect) them. Each waiting byte is reported once.
     #[inline(always)]
     pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) -> u64 {
         let index = thread_index();
         let mut thing = thing;
         if index < LANE_COUNT && bytes <= self.light_bytes_max {
-            // SAFETY: no other live thread has this index, and a thread that takes it over knows what the earlier one did.
+            // SAFETY: no other live thread has this index, and a thread that takes it over sees the earlier owner's
+            // puts.
             match unsafe { self.lanes[index].inbox.put((thing, bytes)) } {
                 Ok(()) => return 0,
                 Err((full, _)) => thing = full,
@@ -128,19 +134,19 @@ impl<T: Send> Limbo<T> {
         drop(waiting);
         freed.into_iter().for_each(free);
         if is_heavy || due {
-            self.look_after(is_heavy, due);
+            self.after_retire(is_heavy, due);
         }
         reported_bytes
     }
 
-    /// The bytes that [`Limbo::retire`] returns, now that so many more wait.
+    /// Returns the value for [`Limbo::retire`], now that `more_bytes` more bytes wait.
     fn report(&self, lane: &Lane<T>, waiting: &mut Waiting<T>, more_bytes: u64) -> u64 {
         waiting.unreported_bytes = lane.bytes().min(waiting.unreported_bytes + more_bytes);
         if waiting.unreported_bytes < self.reported_bytes_min { 0 } else { mem::take(&mut waiting.unreported_bytes) }
     }
 
-    /// As [`Limbo::retire`], of many things, each with the bytes that it keeps. They share a lock, under which `things` is asked for them,
-    /// and an epoch.
+    /// Like [`Limbo::retire`], for many things, each with the bytes that it keeps. They share a lock, under which
+    /// `things` is iterated, and an epoch.
     #[inline]
     pub fn retire_all(&self, things: impl Iterator<Item = (T, u64)>, mut free: impl FnMut(T)) -> u64 {
         let lane = &self.lanes[thread_index() % LANE_COUNT];
@@ -167,7 +173,7 @@ impl<T: Send> Limbo<T> {
             freed.into_iter().for_each(&mut free);
         }
         if is_heavy || due {
-            self.look_after(is_heavy, due);
+            self.after_retire(is_heavy, due);
         }
         reported_bytes
     }
@@ -178,7 +184,7 @@ impl<T: Send> Limbo<T> {
 
     #[cold]
     #[inline(never)]
-    fn look_after(&self, is_heavy: bool, due: bool) {
+    fn after_retire(&self, is_heavy: bool, due: bool) {
         if is_heavy {
             self.weigh();
         }
@@ -187,13 +193,14 @@ impl<T: Send> Limbo<T> {
         }
     }
 
-    /// Hands everything that is free by now to `free`; starts a new epoch first if anything waits. True if any was freed.
+    /// Passes all things that are free by now to `free`; starts a new epoch first if any wait. Returns true if any
+    /// was freed.
     pub fn collect(&self, mut free: impl FnMut(T)) -> bool {
         if self.is_empty() {
             self.weigh();
             return false;
         }
-        // Before the next epoch begins: it would hold them back for longer.
+        // Before the next epoch begins, which would delay them further.
         for lane in &*self.lanes {
             lane.hand_on(&mut lane.waiting.lock());
         }
@@ -210,25 +217,25 @@ impl<T: Send> Limbo<T> {
         freed
     }
 
-    /// True if things of more bytes wait than should: as far as the threads that retired something lately, or collected, have seen.
-    /// Costs a load.
+    /// Returns true if more bytes wait than the limit, as last seen by a thread that retired or collected. Costs
+    /// one load.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// How many bytes are kept by what waits.
+    /// Returns the number of bytes that the waiting things keep.
     pub fn bytes(&self) -> u64 {
         let in_inbox = |lane: &Lane<T>| {
             let (_locked, mut sum) = (lane.waiting.lock(), 0);
             // SAFETY: under the lock.
-            unsafe { lane.inbox.show_all(|(_, bytes)| sum += bytes) };
+            unsafe { lane.inbox.visit_all(|(_, bytes)| sum += bytes) };
             sum
         };
         self.lanes.iter().map(in_inbox).sum::<u64>() + self.queued_bytes()
     }
 
-    /// As [`Limbo::bytes`], without the few of inboxes, and without a lock.
+    /// Like [`Limbo::bytes`], but without the few things in inboxes, and without taking a lock.
     pub fn queued_bytes(&self) -> u64 {
         self.lanes.iter().map(Lane::bytes).sum()
     }
@@ -241,7 +248,7 @@ impl<T: Send> Limbo<T> {
         }
     }
 
-    /// How many things wait.
+    /// Returns the number of waiting things.
     pub fn len(&self) -> u64 {
         let in_lane = |lane: &Lane<T>| {
             let waiting = lane.waiting.lock();
@@ -250,14 +257,14 @@ impl<T: Send> Limbo<T> {
         self.lanes.iter().map(in_lane).sum()
     }
 
-    /// True if nothing waits.
+    /// Returns true if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<T> Waiting<T> {
-    /// True if a new epoch is due now that so many more were retired.
+    /// Returns true if a new epoch is due, now that `count` more things were retired.
     #[inline(always)]
     fn is_due(&mut self, count: usize) -> bool {
         self.until_advance = self.until_advance.saturating_sub(count as u32);
@@ -270,7 +277,7 @@ impl<T> Waiting<T> {
 }
 
 impl<T> Lane<T> {
-    /// Puts what is in the inbox into the queue; how many that were.
+    /// Moves the things in the inbox to the queue; returns their number.
     fn hand_on(&self, waiting: &mut Waiting<T>) -> usize {
         let mut count = 0;
         let hand_on = |(thing, bytes)| {
@@ -283,7 +290,7 @@ impl<T> Lane<T> {
         count
     }
 
-    /// The oldest thing, if no pin can reach it any more.
+    /// Removes and returns the oldest thing if no pin can reach it any more.
     #[inline]
     fn pop_free(&self, waiting: &mut Waiting<T>) -> Option<T> {
         if !is_free(waiting.queue.front()?.tag, safe()) {
@@ -294,7 +301,8 @@ impl<T> Lane<T> {
         Some(thing)
     }
 
-    /// The oldest things that no pin can reach any more, so many and [`FREED_COUNT_MAX`] at the most.
+    /// Removes and returns the oldest things that no pin can reach any more: at most `count` and
+    /// [`FREED_COUNT_MAX`].
     #[inline(always)]
     fn pop_some(&self, waiting: &mut Waiting<T>, count: usize) -> ArrayVec<T, FREED_COUNT_MAX> {
         std::iter::from_fn(|| self.pop_free(waiting)).take(count.min(FREED_COUNT_MAX)).collect()
@@ -306,7 +314,7 @@ impl<T> Lane<T> {
         self.bytes.store(self.bytes() + more - fewer, Ordering::Relaxed);
     }
 
-    /// What waits in the queue keeps so many.
+    /// Returns the bytes kept by the things in the queue.
     fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

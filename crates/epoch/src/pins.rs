@@ -15,31 +15,33 @@ static THREAD_PINS: AtomicPtr<ThreadPin> = AtomicPtr::new(ptr::null_mut());
 static THREAD_PIN_COUNT: AtomicUsize = AtomicUsize::new(0);
 static ADVANCING: Mutex<Held> = Mutex::new(Held { epoch: 0, since: None });
 
-/// Since when some pin is known to hold back this epoch and all later ones.
+/// The epoch that some pin is known to hold back, with all later epochs, and the time since when.
 struct Held {
     epoch: u64,
     since: Option<Instant>,
 }
 
-/// One thread's pin, alone in its lines. Records are never freed: an ended thread's record is taken over by a new one.
+/// One thread's pin, in cache lines of its own. Records are never freed: a new thread takes over an ended thread's
+/// record.
 #[repr(align(128))]
 struct ThreadPin {
     pin: AtomicU64,
     taken: AtomicBool,
-    /// Whether its pins need no fence: what every pin asks lies beside it.
+    /// True if this thread's pins need no fence. Kept here because every pin reads it together with `pin`.
     is_fence_free: bool,
     index: usize,
-    /// The operating system's number of the thread that has the record, for figures.
+    /// The operating system's id of the thread that has the record, for statistics.
     thread_id: AtomicU32,
     next: *const ThreadPin,
 }
 
-/// A thread that has been pinned for long.
+/// A thread that has been pinned for a long time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OldPin {
-    /// How long, at least: since the latest [`advance`], which happens ever so often where things are retired.
+    /// The time that it has been pinned, at least. Measured from an [`advance`], which happens regularly while
+    /// things are retired.
     pub age: Duration,
-    /// The operating system's number of the thread.
+    /// The operating system's id of the thread.
     pub thread_id: u32,
 }
 
@@ -49,7 +51,7 @@ unsafe impl Sync for ThreadPin {}
 thread_local! {
     /// This thread's record, or null before its first pin. Read on every pin, so it has no destructor.
     static MINE: Cell<*const ThreadPin> = const { Cell::new(ptr::null()) };
-    /// Gives the record back when the thread ends.
+    /// Returns the record when the thread ends.
     static LEASE: Cell<Option<Lease>> = const { Cell::new(None) };
 }
 
@@ -58,13 +60,13 @@ struct Lease(&'static ThreadPin);
 impl Drop for Lease {
     fn drop(&mut self) {
         MINE.set(ptr::null());
-        // A pin that was forgotten ends with its thread, or it would hold every epoch back for good.
+        // A forgotten pin ends with its thread; otherwise it would hold every epoch back permanently.
         self.0.pin.store(UNPINNED, Ordering::Release);
         self.0.taken.store(false, Ordering::Release);
     }
 }
 
-/// Keeps everything that the thread can find from now on from being freed, until dropped. Pins nest.
+/// A guard: until it is dropped, nothing that the thread can find from now on is freed. Pins nest.
 #[derive(Debug)]
 #[must_use]
 pub struct Pin {
@@ -74,12 +76,13 @@ pub struct Pin {
     _not_send: PhantomData<*const ()>,
 }
 
-/// The thread is pinned for `'p`, at the least: what costs nothing to pass, where something is shown that only a pin keeps.
+/// Proof that the thread is pinned for at least `'p`. Costs nothing to pass to code that reads memory that only a
+/// pin protects.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned<'p>(PhantomData<&'p Pin>);
 
 impl Pin {
-    /// For as long as this is not dropped.
+    /// Returns a proof of the pin, valid until the pin is dropped.
     #[inline(always)]
     #[must_use]
     pub fn pinned(&self) -> Pinned<'_> {
@@ -111,49 +114,50 @@ impl Drop for Pin {
     }
 }
 
-/// True while the calling thread holds a pin: it must not wait for a grace period.
+/// Returns true while the calling thread holds a pin. Such a thread must not wait for a grace period.
 #[must_use]
 pub fn is_pinned() -> bool {
     my_thread_pin().pin.load(Ordering::Relaxed) != UNPINNED
 }
 
-/// A small number that no other live thread has, for choosing among lanes.
+/// Returns a small number that no other live thread has, for choosing among lanes.
 #[inline(always)]
 #[must_use]
 pub fn thread_index() -> usize {
     my_thread_pin().index
 }
 
-/// The epoch that a thing unlinked before this call is tagged with.
+/// Returns the epoch that tags a thing unlinked before this call.
 pub(crate) fn tag() -> u64 {
     protocol::tag(&EPOCH, || light_barrier(my_thread_pin().is_fence_free))
 }
 
-/// How far every thread has come; see `protocol::is_free`. Grows with [`advance`].
+/// Returns the epoch that every thread has reached; see `protocol::is_free`. Grows with [`advance`].
 #[inline(always)]
 #[must_use]
 pub fn safe() -> u64 {
     SAFE.load(Ordering::Acquire)
 }
 
-/// Starts a new epoch and finds out how far every thread has come; returns the new [`safe`]. Costs a system call.
+/// Starts a new epoch and determines how far every thread has come; returns the new [`safe`]. Costs a system call.
 pub fn advance() -> u64 {
-    advance_and_look().0
+    advance_and_measure().0
 }
 
-/// The thread that has been pinned for longest, if any is for longer than an operation takes. Costs a system call.
+/// Returns the thread that has been pinned longest, if any is pinned for longer than an operation takes. Costs a
+/// system call.
 #[must_use]
 pub fn oldest_pin() -> Option<OldPin> {
-    let (safe, age) = advance_and_look();
-    // It may have gone on since.
+    let (safe, age) = advance_and_measure();
+    // The thread may have moved on since.
     let oldest = thread_pins().find(|thread_pin| thread_pin.pin.load(Ordering::Relaxed) == safe)?;
     (!age.is_zero()).then(|| OldPin { age, thread_id: oldest.thread_id.load(Ordering::Relaxed) })
 }
 
-fn advance_and_look() -> (u64, Duration) {
+fn advance_and_measure() -> (u64, Duration) {
     let mut held = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
     let safe = protocol::advance(&EPOCH, &SAFE, || thread_pins().map(|thread_pin| &thread_pin.pin), heavy_barrier);
-    // Pins of now have the epoch that begins here: one of an earlier epoch was there the last time, too.
+    // Current pins have the epoch that begins here: a pin of an earlier epoch was also there the last time.
     let is_held = safe < EPOCH.load(Ordering::Relaxed);
     if !is_held || held.since.is_none() || held.epoch != safe {
         *held = Held { epoch: safe, since: is_held.then(Instant::now) };
@@ -171,7 +175,7 @@ fn my_thread_pin() -> &'static ThreadPin {
     unsafe { &*mine }
 }
 
-/// A thread's first pin: takes over a record or adds one.
+/// Takes over a record or adds one, at a thread's first pin.
 #[cold]
 fn join() -> &'static ThreadPin {
     let free = |thread_pin: &&ThreadPin| {
@@ -180,7 +184,7 @@ fn join() -> &'static ThreadPin {
     let thread_pin = thread_pins().find(free).unwrap_or_else(add_thread_pin);
     thread_pin.thread_id.store(thread_id(), Ordering::Relaxed);
     MINE.set(thread_pin);
-    // A thread that is past its destructors keeps the record for good, which costs its 128 bytes.
+    // A thread that is past its destructors keeps the record permanently, which costs 128 bytes.
     let _ = LEASE.try_with(|lease| lease.set(Some(Lease(thread_pin))));
     thread_pin
 }
@@ -212,21 +216,21 @@ fn thread_pins() -> impl Iterator<Item = &'static ThreadPin> {
     })
 }
 
-/// The calling thread's number; Miri knows none.
+/// Returns the calling thread's id. Miri supports no such call.
 fn thread_id() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     if cfg!(miri) { 0 } else { unsafe { libc::gettid() as u32 } }
 }
 
-/// Registers the process for expedited barriers, once; true if the kernel grants them.
+/// Registers the process for expedited barriers, once; returns true if the kernel grants them.
 pub(crate) fn barriers_are_expedited() -> bool {
     static GRANTED: OnceLock<bool> = OnceLock::new();
-    // Miri knows no such call; fences are right everywhere.
+    // Miri does not support the call; fences are right everywhere.
     *GRANTED.get_or_init(|| !cfg!(miri) && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
 }
 
-/// Every running thread of the process executes a barrier before this returns, or, where light barriers are fences, the
-/// caller.
+/// Makes every running thread of the process execute a barrier before it returns. If light barriers are fences,
+/// only the caller executes one.
 fn heavy_barrier() {
     fence(Ordering::SeqCst);
     if barriers_are_expedited() {
@@ -235,7 +239,7 @@ fn heavy_barrier() {
     }
 }
 
-/// A barrier towards heavy ones: for the compiler alone where those reach every thread.
+/// Executes a barrier that pairs with heavy ones: for the compiler only, if heavy barriers reach every thread.
 #[inline(always)]
 fn light_barrier(is_fence_free: bool) {
     if is_fence_free {
@@ -246,7 +250,7 @@ fn light_barrier(is_fence_free: bool) {
 }
 
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: the call takes two integers and touches no memory of ours.
+    // SAFETY: the call takes two integers and accesses no memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
@@ -255,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_holds_the_epoch_back_and_nests() {
+    fn pin_holds_epoch_back_and_nests() {
         let outer = pin();
         let held = outer.thread_pin.pin.load(Ordering::Relaxed);
         for _ in 0..3 {
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_stays_pinned_is_named() {
+    fn thread_that_stays_pinned_is_named() {
         let pin = pin();
         let is_named = || oldest_pin().is_some_and(|oldest| oldest.thread_id == thread_id());
         assert!((0..1_000_000).any(|_| is_named()), "{:?}", oldest_pin());
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_pin_ends_with_its_thread() {
+    fn forgotten_pin_ends_with_its_thread() {
         let held = std::thread::spawn(|| {
             let pin = pin();
             let held = pin.thread_pin.pin.load(Ordering::Relaxed);

@@ -1,54 +1,58 @@
-//! The steps of pinning, retiring and advancing, apart from where the words live and what the barriers are.
+//! The steps of pinning, retiring and advancing, independent of where the words are stored and how barriers are
+//! made.
 //!
-//! Readers and writers pass *light* barriers, the reclaimer *heavy* ones; a light and a heavy barrier order as two
-//! sequentially consistent fences would. Where `membarrier` makes every thread execute a fence, light ones cost nothing.
+//! Readers and writers execute *light* barriers, the reclaimer *heavy* ones. A light and a heavy barrier order
+//! accesses as two sequentially consistent fences would. Where `membarrier` makes every thread execute a fence,
+//! light barriers cost nothing.
 //!
 //! # Why it is sound
-//! Let a writer unlink X (store U), pass a light barrier, and read the epoch e, X's tag: or let another thread do both for it, after
-//! which U happened before. [`advance`] increments the epoch,
-//! passes a heavy barrier, and only then looks up whose pins there are, and reads them; advances exclude one another.
-//! - A reader whose thread is not in the list yet, when an advance looks the list up, entered later, and so passed its
-//!   light barrier after that advance's heavy one. It is as one whose pin is not seen.
-//! - A reader whose pin an advance does not see passed the light barrier, which follows the pin, after that advance's
-//!   heavy one, so its loads see every store from before the heavy one. If X's tag is below the epoch of that advance,
-//!   the tag was read before the increment, the writer's light barrier came before the heavy one, and U is such a store.
-//! - A reader whose pin is seen holds some epoch p. If p >= e + 2 it read the epoch after the increment to e + 2, which
-//!   came after the heavy barrier of the advance to e + 1, which came after U: the reader cannot have found X.
+//! Let a writer unlink X (store U), execute a light barrier, and read the epoch e, X's tag. Another thread may do
+//! the last two for the writer if U happened before. [`advance`] increments the epoch, executes a heavy barrier,
+//! and only then reads the list of pins and the pins in it. Advances exclude each other.
+//! - A reader whose thread is not in the list when an advance reads the list entered later. So the reader executed
+//!   its light barrier after that advance's heavy one, as in the next case.
+//! - If an advance does not see a reader's pin, the reader executed the light barrier, which follows the pin, after
+//!   that advance's heavy one. So the reader's loads see every store from before the heavy one. If X's tag is below
+//!   the epoch of that advance, the tag was read before the increment, the writer's light barrier came before the
+//!   heavy one, and U is such a store.
+//! - A reader whose pin is seen holds some epoch p. If p >= e + 2, the reader read the epoch after the increment to
+//!   e + 2, which came after the heavy barrier of the advance to e + 1, which came after U: the reader cannot have
+//!   found X.
 //!
-//! So X is free when `e + 2 <= min(all pins seen, current epoch)`; that minimum is what [`advance`] returns.
+//! So X is free when `e + 2 <= min(all pins seen, current epoch)`. [`advance`] returns that minimum.
 
 use std::sync::atomic::Ordering;
 
 use word::Word;
 
-/// The pin of a thread that reads nothing.
+/// The value of the pin of a thread that is not pinned.
 pub(crate) const UNPINNED: u64 = 0;
-/// The epoch at first: any number but [`UNPINNED`].
+/// The first epoch: any number but [`UNPINNED`].
 pub(crate) const FIRST_EPOCH: u64 = 1;
 
-/// Stores the pin of a thread that has none. What it loads from now on stays until [`leave`].
+/// Pins a thread that is not pinned. Nothing that it loads from now on is freed until [`leave`].
 #[inline(always)]
 pub(crate) fn enter<W: Word>(pin: &W, epoch: &W, light_barrier: impl FnOnce()) {
-    // An epoch that has passed already only holds more back.
+    // An epoch that has already passed only holds back more.
     pin.store(epoch.load(Ordering::Relaxed), Ordering::Relaxed);
     light_barrier();
 }
 
-/// Takes the pin back to what it was.
+/// Restores the pin's earlier value.
 #[inline(always)]
 pub(crate) fn leave<W: Word>(pin: &W, outer: u64) {
     pin.store(outer, Ordering::Release);
 }
 
-/// The tag of what the caller has unlinked.
+/// Returns the tag for a thing that the caller has unlinked.
 #[inline(always)]
 pub(crate) fn tag<W: Word>(epoch: &W, light_barrier: impl FnOnce()) -> u64 {
     light_barrier();
     epoch.load(Ordering::Acquire)
 }
 
-/// Starts a new epoch and finds out how far every thread has come: those in the list that `pins` shows when it is asked.
-/// One at a time.
+/// Starts a new epoch and determines how far every thread in the list has come. `pins` reads the list when it is
+/// called. Calls must not overlap.
 pub(crate) fn advance<'a, W: Word + 'a, I: Iterator<Item = &'a W>>(
     epoch: &W,
     safe: &W,
@@ -62,14 +66,15 @@ pub(crate) fn advance<'a, W: Word + 'a, I: Iterator<Item = &'a W>>(
     safe.fetch_max(oldest, Ordering::AcqRel).max(oldest)
 }
 
-/// True if nobody can reach any more what was retired with `tag`, once every thread has come as far as `safe`.
+/// Returns true if no thread can still reach a thing retired with `tag`, once every thread has come as far as
+/// `safe`.
 #[inline(always)]
 pub(crate) fn is_free(tag: u64, safe: u64) -> bool {
     tag + 2 <= safe
 }
 
-/// Every interleaving of a reader, a writer and a reclaimer, with the reorderings that the memory model allows. A pair of
-/// a light and a heavy barrier is modelled by fences. Not under Miri: loom switches stacks in assembly.
+/// Explores every interleaving of a reader, a writer and a reclaimer, with the reorderings that the memory model
+/// allows. Fences model a pair of a light and a heavy barrier. Not run by Miri: loom switches stacks in assembly.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use loom::cell::UnsafeCell;
@@ -80,12 +85,12 @@ mod tests {
 
     use super::*;
 
-    /// A link to a thing, which a writer takes away and the reclaimer then overwrites.
+    /// A link to a thing. A writer removes the link, and the reclaimer then overwrites the thing.
     struct World {
         epoch: Modelled,
         safe: Modelled,
         pin: Modelled,
-        /// Whether the reader's pin is in the list of pins.
+        /// Nonzero if the reader's pin is in the list of pins.
         is_listed: AtomicU64,
         is_linked: AtomicU64,
         thing: UnsafeCell<u64>,
@@ -93,19 +98,19 @@ mod tests {
         barriers: Barriers,
     }
 
-    /// Which threads pass the barriers that the protocol asks for.
+    /// Selects the threads that execute the barriers of the protocol.
     #[derive(Clone, Copy)]
     struct Barriers {
         reader: bool,
         writer: bool,
         reclaimer: bool,
-        /// The list of pins is looked up behind the reclaimer's.
+        /// The list of pins is read after the reclaimer's barrier.
         before_list: bool,
-        /// The reclaimer tags what the writer unlinked.
+        /// The reclaimer, not the writer, tags the unlinked thing.
         is_tagged_late: bool,
     }
 
-    /// What was not tagged yet.
+    /// The tag of a thing that is not tagged yet.
     const UNTAGGED: u64 = u64::MAX;
 
     fn barrier(is_there: bool) -> impl FnOnce() {
@@ -130,14 +135,14 @@ mod tests {
             }
         }
 
-        /// A reader whose pin is not in the list enters it first.
+        /// Reads the thing through the link. A reader whose pin is not in the list adds it first.
         fn read(&self) {
             if self.is_listed.load(Ordering::Relaxed) == 0 {
                 self.is_listed.fetch_add(1, Ordering::AcqRel);
             }
             enter(&self.pin, &self.epoch, barrier(self.barriers.reader));
             if self.is_linked.load(Ordering::Acquire) == 1 {
-                // SAFETY: pinned since before the link was followed; whether that suffices is what loom finds out.
+                // SAFETY: pinned since before the link was followed; loom checks whether that suffices.
                 self.thing.with(|thing| assert_eq!(unsafe { *thing }, 7));
             }
             leave(&self.pin, UNPINNED);
@@ -167,13 +172,13 @@ mod tests {
             }
             let retired = self.retired.lock().unwrap().take();
             if retired.is_some_and(|tag| tag != UNTAGGED && is_free(tag, safe)) {
-                // SAFETY: free; whether that is so is what loom finds out.
+                // SAFETY: free; loom checks whether that holds.
                 self.thing.with_mut(|thing| unsafe { *thing = 0 });
             }
         }
     }
 
-    /// Explores with at most so many preemptions in a run; all runs for `None`.
+    /// Explores all runs with at most `preemption_bound` preemptions, or all runs for `None`.
     fn model(barriers: Barriers, is_listed: bool, preemption_bound: Option<usize>) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = preemption_bound;
@@ -189,59 +194,59 @@ mod tests {
         });
     }
 
-    /// Enough for every broken twin below to be caught.
+    /// Enough preemptions to catch every broken variant below.
     const BOUND: Option<usize> = Some(3);
     const ALL: Barriers =
         Barriers { reader: true, writer: true, reclaimer: true, before_list: true, is_tagged_late: false };
 
     #[test]
-    fn what_a_pinned_reader_found_is_not_freed() {
+    fn pinned_readers_item_is_not_freed() {
         model(ALL, true, BOUND);
     }
 
     #[test]
-    fn what_another_thread_tagged_is_not_freed_under_a_pin() {
+    fn foreign_tag_is_not_freed_under_pin() {
         model(Barriers { is_tagged_late: true, ..ALL }, true, Some(2));
     }
 
     #[test]
     #[ignore = "a minute"]
-    fn what_a_pinned_reader_found_is_not_freed_in_any_run() {
+    fn pinned_readers_item_is_not_freed_in_any_run() {
         model(ALL, true, None);
     }
 
     #[test]
-    fn what_a_reader_found_who_joins_meanwhile_is_not_freed() {
+    fn joining_readers_item_is_not_freed() {
         model(ALL, false, BOUND);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn what_a_reader_found_who_joins_meanwhile_is_not_freed_in_any_run() {
+    fn joining_readers_item_is_not_freed_in_any_run() {
         model(ALL, false, None);
     }
 
-    /// By the second of two advances alone: the first one's barrier stands before the second one's list.
+    /// Because of the second of two advances: the first one's barrier comes before the second one's list.
     #[test]
-    fn a_list_from_before_the_barrier_would_do_as_well() {
+    fn list_from_before_barrier_suffices() {
         model(Barriers { before_list: false, ..ALL }, false, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_joining_reader_without_a_barrier_is_caught() {
+    fn joining_reader_without_barrier_is_caught() {
         model(Barriers { reader: false, ..ALL }, false, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_pin_without_a_barrier_is_caught() {
+    fn pin_without_barrier_is_caught() {
         model(Barriers { reader: false, ..ALL }, true, BOUND);
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_tag_without_a_barrier_is_caught() {
+    fn tag_without_barrier_is_caught() {
         model(Barriers { writer: false, ..ALL }, true, BOUND);
     }
 

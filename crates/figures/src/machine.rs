@@ -1,4 +1,4 @@
-//! The machine and the command, without which figures say little.
+//! The machine and the command, without which figures mean little.
 
 use std::env;
 use std::fs;
@@ -10,28 +10,28 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// How this program is built and run.
+/// The command that builds and runs this program.
 const COMMAND: &str =
     if cfg!(feature = "rocksdb") { "cargo xtask figures --features rocksdb" } else { "cargo xtask figures" };
 
-/// What is recorded.
+/// The recorded facts.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) command: String,
     pub(crate) processor: String,
     pub(crate) core_count: usize,
     pub(crate) kernel: String,
-    /// When, in seconds since 1970.
+    /// The time of the run, in seconds since 1970.
     pub(crate) unix_time_s: u64,
-    /// A read of a random line whose address the read before gave.
+    /// A read of a random cache line whose address came from the read before.
     pub(crate) dependent_read_ns: f64,
-    /// Making 256 bytes durable by writing, flushing every line, and a fence.
+    /// The time to make 256 bytes durable by writing, flushing every line, and a fence.
     pub(crate) persist_256_ns: f64,
     pub(crate) flush_instruction: &'static str,
 }
 
 impl Machine {
-    pub(crate) fn look(dir: &Path) -> Result<Machine, Error> {
+    pub(crate) fn probe(dir: &Path) -> Result<Machine, Error> {
         let probe = pmem_os::probe(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

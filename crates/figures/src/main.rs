@@ -1,9 +1,9 @@
-//! The figures of the papers that hikv's engines come from, measured on this machine: `cargo xtask figures PAPER [FIG …]`.
+//! Measures the figures of the papers on which hikv's engines are based: `cargo xtask figures PAPER [FIG …]`.
 //!
-//! A paper is data ([`paper::Paper`]: figures, what they claim) and a runner, which measures and tells what was measured, a
-//! [`point::Point`] each. The systems of a figure take turns, in another order each round; of each the median round counts. Every read is
-//! checked, and one that was wrong ends the program with 1. From the points come a table, JSON, an object a line, and one HTML page with
-//! the machine, the command, what the paper claims beside what was found, and plots.
+//! A paper consists of data ([`paper::Paper`]: figures and their claims) and a runner, which measures and reports a
+//! [`point::Point`] per measurement. The systems of a figure take turns, in another order each round, and the median
+//! round counts. Every read is checked, and a wrong one makes the exit code 1. The results are a table, lines of JSON,
+//! and an HTML page with the machine, the command, the paper's claims next to the measurements, and plots.
 
 mod ink;
 mod machine;
@@ -32,63 +32,66 @@ use machine::Machine;
 use paper::Paper;
 use point::Points;
 
-/// What may go wrong.
+/// Any error of a system or of the operating system.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Measure the figures of a paper that one of hikv's engines comes from
+/// Measure the figures of a paper on which one of hikv's engines is based
 ///
-/// A table is written to standard output, and a page and all measurements into a directory. The exit code is 1 if a value was wrong.
+/// Writes a table to standard output, and a page and all measurements into a directory. The exit code is 1 if a value
+/// was wrong.
 #[derive(Parser, Clone, Debug)]
 struct Arguments {
-    /// Whose figures: see --list
+    /// The paper; see --list
     paper: Option<String>,
-    /// Which of them; by default all
+    /// The figures to measure [default: all]
     figures: Vec<String>,
-    /// Say which papers and figures there are
+    /// List the papers and their figures
     #[arg(long)]
     list: bool,
     #[command(flatten)]
     settings: Settings,
-    /// Where the page and the measurements are written
+    /// Directory for the page and the measurements
     #[arg(long, value_name = "DIR", default_value = "target/figures")]
     out: PathBuf,
 }
 
-/// How it is measured.
+/// The parameters of the measurements.
 #[derive(clap::Args, Clone, Debug)]
 struct Settings {
-    /// Where the tables lie while they are measured: their memory, so a directory in tmpfs
+    /// Directory for the stores during the measurements; their memory is the directory's, so choose one in tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     dir: PathBuf,
-    /// Segments of Rewo-Hash's table, a power of two from 2 on; each has 504 slots, and the other tables have as many together
+    /// Segments of Rewo-Hash's table, a power of two from 2 on. Each has 504 slots; the other tables get the same
+    /// number of slots in total
     #[arg(long, default_value_t = 2048, value_parser = RangedU64ValueParser::<u32>::new().range(2..))]
     segments: u32,
-    /// Which systems; by default all that the figures show
+    /// The systems to measure [default: all that the figures show]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     systems: Vec<String>,
-    /// Pairs of InK's stores, of which an insert's turn adds a twentieth; and records of our size of PMEKV's figures
+    /// Pairs in InK's stores, of which a turn of inserts adds 5 %; also the number of records in PMEKV's figures with
+    /// values of 256 bytes
     #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
     records: u64,
-    /// Pairs of the small store of InK's figure 9
+    /// Pairs in the small store of InK's figure 9
     #[arg(long, default_value_t = 450_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]
     few_records: u64,
-    /// Hundredths of the paper's records and requests that PMEKV's tables 1 to 4 and figures 6 to 9 take
+    /// Percentage of the paper's records and requests for PMEKV's tables 1 to 4 and figures 6 to 9
     #[arg(long, default_value_t = 100, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000))]
     percent: u64,
-    /// Operations of one turn
+    /// Operations per turn
     #[arg(long, default_value_t = 200_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     operations: usize,
-    /// Turns that each system has at each measurement
+    /// Turns of each system at each measurement
     #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: usize,
-    /// Nanoseconds that each 256-byte block costs that is read and that the memory does not hold: by default 1.8 times a read of
-    /// this machine's memory, so that it is 2.8 times as slow; 0 for memory as it is
+    /// Added nanoseconds for each 256-byte block that is read and not cached [default: 1.8 times a read of this
+    /// machine's memory, which makes it 2.8x slower]; 0 adds nothing
     #[arg(long)]
     read_block_ns: Option<u64>,
 }
 
 impl Settings {
-    /// Whether this system is to be measured, as far as the figures show it.
+    /// Returns true if this system is to be measured where a figure shows it.
     fn wants(&self, name: &str) -> bool {
         self.systems.is_empty() || self.systems.iter().any(|wanted| wanted == name)
     }
@@ -108,7 +111,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many results were wrong.
+/// Runs the measurements; returns the number of wrong results.
 fn run(arguments: &Arguments) -> Result<u64, Error> {
     let Some(name) = arguments.paper.as_ref().filter(|_| !arguments.list) else {
         paper::list(&mut io::stdout())?;
@@ -117,7 +120,7 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
     let paper = Paper::named(name)?;
     let figures = paper.chosen(&arguments.figures)?;
     paper.expect_systems(&arguments.settings.systems)?;
-    let machine = Machine::look(&arguments.settings.dir)?;
+    let machine = Machine::probe(&arguments.settings.dir)?;
     let mut points = Points::default();
     (paper.run)(&figures, &arguments.settings, &machine, &mut |point| points.add(point))?;
     points.print(&mut io::stdout())?;

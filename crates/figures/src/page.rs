@@ -1,4 +1,4 @@
-//! The page: machine and command, and of each figure what the paper claims beside what was found, and plots.
+//! The HTML page: machine and command, and for each figure the paper's claims next to the measurements, and plots.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:62rem;margin:2rem a
 table{border-collapse:collapse}td,th{border:1px solid #bbb;padding:.2rem .6rem;text-align:left}\
 svg{max-width:100%;height:auto}";
 
-/// All of it. It refers to nothing outside.
+/// Returns the page, which refers to nothing outside of it.
 pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points: &Points) -> Result<String, Error> {
     let mut page = String::new();
     write!(page, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>", escape(paper.title))?;
@@ -40,8 +40,8 @@ fn write_machine(page: &mut String, machine: &Machine) -> Result<(), Error> {
     let Machine { command, processor, core_count, kernel, dependent_read_ns, persist_256_ns, .. } = machine;
     write!(
         page,
-        "<p><code>{}</code></p><p>{}, {core_count} cores, Linux {}; a dependent read {dependent_read_ns:.0} ns, a persist \
-         of 256 bytes by {} {persist_256_ns:.0} ns; {} s after 1970.</p>",
+        "<p><code>{}</code></p><p>{}, {core_count} cores, Linux {}; a dependent read takes {dependent_read_ns:.0} ns, a \
+         persist of 256 bytes with {} {persist_256_ns:.0} ns; Unix time {}.</p>",
         escape(command),
         escape(processor),
         escape(kernel),
@@ -55,11 +55,11 @@ fn write_claims(page: &mut String, paper: &Paper, claims: &[Claim], points: &Poi
     if claims.is_empty() {
         return Ok(());
     }
-    *page += "<table><tr><th>claim<th>printed<th>found</tr>";
+    *page += "<table><tr><th>claim<th>printed<th>measured</tr>";
     for claim in claims {
         let found = match claim.ratio.found(points) {
             Some((least, most)) => range(least, most),
-            None if paper.lacks(claim) => "not there".to_owned(),
+            None if paper.lacks(claim) => "not available".to_owned(),
             None => "not measured".to_owned(),
         };
         write!(page, "<tr><td>{}<td>{}<td>{found}</tr>", escape(claim.text), range(claim.least, claim.most))?;
@@ -68,13 +68,13 @@ fn write_claims(page: &mut String, paper: &Paper, claims: &[Claim], points: &Poi
     Ok(())
 }
 
-/// The paper's table of a workload, with what was found beside what is printed.
+/// Writes the paper's table of a workload, with measured values next to the printed ones.
 fn write_printed(page: &mut String, figure: &Figure, workload: &str, points: &Points) -> Result<(), Error> {
     let printed = || figure.printed.iter().filter(|row| row.workload == workload);
     if printed().next().is_none() {
         return Ok(());
     }
-    write!(page, "<table><tr><th>{}: operations a second, printed / found", escape(workload))?;
+    write!(page, "<table><tr><th>{}: operations per second, printed / measured", escape(workload))?;
     for at in figure.at {
         write!(page, "<th>{at} {}", escape(figure.axis))?;
     }

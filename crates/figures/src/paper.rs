@@ -1,4 +1,4 @@
-//! Papers as data: the figures, and what they claim.
+//! Papers as data: the figures and their claims.
 
 use std::env;
 use std::io::{self, Write};
@@ -7,79 +7,79 @@ use crate::machine::Machine;
 use crate::point::{Point, Points};
 use crate::{Error, Settings, ink, pmekv, rewo};
 
-/// Tells what was measured.
-pub(crate) type Tell<'a> = dyn FnMut(Point) + 'a;
+/// Receives a measurement.
+pub(crate) type Report<'a> = dyn FnMut(Point) + 'a;
 
 /// Measures figures of a paper.
-pub(crate) type Run = fn(&[&'static Figure], &Settings, &Machine, &mut Tell<'_>) -> Result<(), Error>;
+pub(crate) type Run = fn(&[&'static Figure], &Settings, &Machine, &mut Report<'_>) -> Result<(), Error>;
 
 /// A paper.
 pub(crate) struct Paper {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// How what is measured here differs from what was printed.
+    /// The differences between these measurements and the paper's.
     pub(crate) remarks: &'static [&'static str],
-    /// Systems that it compares with and that this program was not built with, and why.
+    /// Systems of the paper that this program was not built with, and the reason.
     pub(crate) not_built: &'static [(&'static str, &'static str)],
-    /// Programs of others that some of its systems are.
+    /// External programs that some of the systems need.
     pub(crate) programs: &'static [Program],
     pub(crate) figures: &'static [Figure],
     pub(crate) run: Run,
 }
 
-/// A program that has to be installed for a system to be measured.
+/// A program that must be installed to measure a system.
 pub(crate) struct Program {
     pub(crate) system: &'static str,
-    /// What it is called.
+    /// The command's name.
     pub(crate) command: &'static str,
-    /// Debian's package of it.
+    /// Debian's package of the program.
     pub(crate) package: &'static str,
 }
 
 impl Program {
-    /// Whether it is where programs are looked for.
+    /// Returns true if the program is found in `PATH`.
     pub(crate) fn is_there(&self) -> bool {
         let paths = env::var_os("PATH").unwrap_or_default();
         env::split_paths(&paths).any(|dir| dir.join(self.command).is_file())
     }
 }
 
-/// A figure of it.
+/// A figure of a paper.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// Its workloads, as points name them.
+    /// The workloads, as points name them.
     pub(crate) workloads: &'static [&'static str],
-    /// Where along its axis they are measured.
+    /// The measured places on the axis.
     pub(crate) at: &'static [f64],
-    /// What the axis is.
+    /// The axis' label.
     pub(crate) axis: &'static str,
     pub(crate) systems: &'static [&'static str],
     pub(crate) shown: Shown,
     pub(crate) claims: &'static [Claim],
-    /// What the paper has a table of.
+    /// The rows of the paper's table, if it has one.
     pub(crate) printed: &'static [Printed],
 }
 
-/// A printed row.
+/// A row that the paper prints.
 pub(crate) struct Printed {
     pub(crate) workload: &'static str,
     pub(crate) system: &'static str,
-    /// Operations a second, at each place of the figure.
+    /// Operations per second at each place of the figure.
     pub(crate) rates: &'static [f64],
 }
 
-/// How a figure shows its points.
+/// The unit of a figure's plots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shown {
-    /// Time of an operation.
+    /// Time per operation.
     Latency,
-    /// Operations a second.
+    /// Operations per second.
     Rate,
 }
 
-/// What is printed of it: how many times as long something takes as another. Where it says 'more' and no number, `most` is
-/// infinite.
+/// A claim of the paper: a ratio of two times, within these bounds. If the paper claims 'more' without a number, `most`
+/// is infinite.
 pub(crate) struct Claim {
     pub(crate) text: &'static str,
     pub(crate) least: f64,
@@ -87,13 +87,13 @@ pub(crate) struct Claim {
     pub(crate) ratio: Ratio,
 }
 
-/// Times of an operation that are divided.
+/// The times per operation that are divided.
 pub(crate) struct Ratio {
     pub(crate) over: Of,
     pub(crate) under: Of,
 }
 
-/// Some of the points: every combination of these.
+/// A set of points: every combination of these.
 pub(crate) struct Of {
     pub(crate) workloads: &'static [&'static str],
     pub(crate) systems: &'static [&'static str],
@@ -106,38 +106,38 @@ const PAPERS: [&Paper; 3] = [&rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
 impl Paper {
     pub(crate) fn named(name: &str) -> Result<&'static Paper, Error> {
         let found = PAPERS.into_iter().find(|paper| paper.name == name);
-        found.ok_or_else(|| format!("there is no paper '{name}': see --list").into())
+        found.ok_or_else(|| format!("unknown paper '{name}'; see --list").into())
     }
 
-    /// The figures of these names; all, if none is named.
+    /// Returns the figures of these names; all figures if no name is given.
     pub(crate) fn chosen(&self, names: &[String]) -> Result<Vec<&'static Figure>, Error> {
         if let Some(name) = names.iter().find(|name| self.figures.iter().all(|figure| figure.name != **name)) {
-            return Err(format!("{} has no figure '{name}': see --list", self.name).into());
+            return Err(format!("paper '{}' has no figure '{name}'; see --list", self.name).into());
         }
         let is_chosen = |figure: &&Figure| names.is_empty() || names.iter().any(|name| *name == figure.name);
         Ok(self.figures.iter().filter(is_chosen).collect())
     }
 
-    /// An error if one of these names is no system's.
+    /// Fails if one of these names is not a system's.
     pub(crate) fn expect_systems(&self, names: &[String]) -> Result<(), Error> {
         let has = |name: &String| self.figures.iter().any(|figure| figure.systems.contains(&name.as_str()));
         match names.iter().find(|name| !has(name)) {
-            Some(name) => Err(format!("{} is measured with no system '{name}'", self.name).into()),
+            Some(name) => Err(format!("no figure of paper '{}' shows a system '{name}'", self.name).into()),
             None => Ok(()),
         }
     }
 
-    /// Of each system that cannot be measured why that is so.
+    /// Returns the reason for each system that cannot be measured.
     pub(crate) fn absences(&self) -> Vec<String> {
         let not_built = self.not_built.iter().map(|(system, why)| format!("{system} is not built: {why}"));
         let lacking = self.programs.iter().filter(|program| !program.is_there()).map(|program| {
             let Program { system, command, package } = program;
-            format!("{system} is not run: there is no {command} (Debian's package {package})")
+            format!("{system} is not run: {command} is not installed (Debian package {package})")
         });
         not_built.chain(lacking).collect()
     }
 
-    /// Whether a claim is of a system that cannot be measured.
+    /// Returns true if a claim needs a system that cannot be measured.
     pub(crate) fn lacks(&self, claim: &Claim) -> bool {
         let Ratio { over, under } = &claim.ratio;
         let is_absent = |wanted: &&str| {
@@ -149,7 +149,8 @@ impl Paper {
 }
 
 impl Ratio {
-    /// The least and the most of what was measured, place by place where both have as many, else each with each.
+    /// Returns the smallest and the greatest measured ratio. Places are paired if both sides have the same number of
+    /// places; otherwise each is combined with each.
     pub(crate) fn found(&self, points: &Points) -> Option<(f64, f64)> {
         let is_paired = self.over.at.len() == self.under.at.len();
         let mut ratios = Vec::new();
@@ -181,7 +182,7 @@ impl Ratio {
     }
 }
 
-/// What there is.
+/// Lists the papers and their figures.
 pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
     for paper in PAPERS {
         writeln!(out, "{:<8} {}", paper.name, paper.title)?;

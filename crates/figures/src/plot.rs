@@ -1,4 +1,4 @@
-//! Plots: for each workload of a figure a line for each system along the axis, or bars where it is measured in one place alone.
+//! Plots: for each workload of a figure a line per system along the axis, or bars if it is measured in only one place.
 
 use plotters::prelude::*;
 
@@ -8,13 +8,13 @@ use crate::point::Points;
 
 const SIZE: (u32, u32) = (720, 360);
 
-/// A system's points: where, and what is shown there.
+/// A system's points: place and value.
 struct Series {
     system: &'static str,
     shown: Vec<(f64, f64)>,
 }
 
-/// All plots of a figure, as SVG.
+/// Returns all plots of a figure, as SVG.
 pub(crate) fn plots(figure: &Figure, points: &Points) -> Result<String, Error> {
     let mut svg = String::new();
     for workload in figure.workloads {
@@ -45,8 +45,8 @@ fn plot(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     let unit = match figure.shown {
-        Shown::Latency => "ns an operation",
-        Shown::Rate => "million operations a second",
+        Shown::Latency => "ns per operation",
+        Shown::Rate => "million operations per second",
     };
     let (first, last) = (figure.at[0], figure.at[figure.at.len() - 1]);
     let margin = if first == last { 0.5 } else { (last - first) / 8.0 };
@@ -59,7 +59,7 @@ fn plot(
     chart.configure_mesh().x_desc(figure.axis).y_labels(8).light_line_style(WHITE).draw()?;
     for (number, Series { system, shown }) in series.iter().enumerate() {
         let colour = Palette99::pick(number).to_rgba();
-        // Where there is one place alone, systems stand beside each other.
+        // With only one place the systems are next to each other.
         let width = 2.0 * margin / series.len() as f64;
         let beside = if first == last { (number as f64 + 0.5) * width - margin } else { 0.0 };
         let moved: Vec<_> = shown.iter().map(|(x, y)| (x + beside, *y)).collect();

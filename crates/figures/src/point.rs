@@ -1,4 +1,4 @@
-//! What was measured: points, their table, and JSON.
+//! The measurements: points, their table, and JSON.
 
 use std::io::{self, Write};
 
@@ -11,19 +11,19 @@ use crate::machine::Machine;
 pub(crate) struct Point {
     pub(crate) workload: &'static str,
     pub(crate) system: &'static str,
-    /// Where along the figure's axis: a load factor, a number of threads.
+    /// The place on the figure's axis: a load factor, a number of threads.
     pub(crate) at: f64,
     pub(crate) round: usize,
     pub(crate) operations: u64,
-    /// Time of one, on average.
+    /// The average time per operation.
     pub(crate) ns: f64,
-    /// Results that were not the expected ones.
+    /// Wrong results.
     pub(crate) wrong: u64,
-    /// Inserts that found no room, which are no operations.
+    /// Inserts that found no space; they do not count as operations.
     pub(crate) refused: u64,
 }
 
-/// All of them.
+/// All points.
 #[derive(Default, Debug)]
 pub(crate) struct Points(Vec<Point>);
 
@@ -40,14 +40,14 @@ impl Points {
         self.0.iter().filter(move |point| (point.workload, point.system, point.at) == (workload, system, at))
     }
 
-    /// The time of an operation in the median round.
+    /// Returns the time per operation in the median round.
     pub(crate) fn median_ns(&self, workload: &str, system: &str, at: f64) -> Option<f64> {
         let mut all: Vec<f64> = self.of(workload, system, at).map(|point| point.ns).collect();
         all.sort_by(f64::total_cmp);
         all.get(all.len().wrapping_sub(1) / 2).copied()
     }
 
-    /// Each workload, system and place once, in the order in which they were first measured.
+    /// Returns each workload, system and place once, in the order of the first measurement.
     fn places(&self) -> Vec<(&'static str, &'static str, f64)> {
         let mut places: Vec<_> = Vec::new();
         for point in &self.0 {
@@ -80,7 +80,7 @@ impl Points {
         Ok(())
     }
 
-    /// The machine, then a turn a line.
+    /// Writes the machine, then one turn per line.
     pub(crate) fn write_json(&self, machine: &Machine, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", serde_json::to_string(machine)?)?;
         self.0.iter().try_for_each(|point| writeln!(out, "{}", serde_json::to_string(point)?))

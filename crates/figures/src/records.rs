@@ -1,25 +1,25 @@
-//! Records that numbers stand for. Values tell their record and version, so that one of another record, and one that is torn, are
-//! noticed.
+//! Records that are determined by numbers. A value contains its record and version, so that a value of another record
+//! and a torn one are detected.
 
 /// Bytes of a key of Rewo-Hash's figures.
 pub(crate) const KEY_BYTES: usize = 16;
-/// Bytes of their values: what Rewo-Hash's slots hold with a checksum.
+/// Bytes of their values: the space in a Rewo-Hash slot that has a checksum.
 pub(crate) const VALUE_BYTES: usize = 11;
 
 /// The longest key of a [`Shape`].
 const KEY_BYTES_MAX: usize = 23;
-/// What users' keys begin with, as YCSB makes them.
+/// The prefix of users' keys, as in YCSB.
 const USER: &[u8] = b"user";
 const VERSION_BYTES: usize = 4;
 
-/// SplitMix64's finaliser: a bijection.
+/// The finaliser of SplitMix64: a bijection.
 pub(crate) fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ word >> 31
 }
 
-/// The key of a record: unique, in random order.
+/// Returns the key of a record: unique, in random order.
 #[inline(always)]
 pub(crate) fn key(record: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
@@ -28,7 +28,7 @@ pub(crate) fn key(record: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// A value of the record.
+/// Returns a value of the record.
 #[inline(always)]
 pub(crate) fn value(record: u64, version: u32) -> [u8; VALUE_BYTES] {
     let mut value = [0; VALUE_BYTES];
@@ -36,13 +36,13 @@ pub(crate) fn value(record: u64, version: u32) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Whether it is one of the record's.
+/// Returns true if `found` is a value of the record.
 #[inline(always)]
 pub(crate) fn is_value_of(record: u64, found: &[u8]) -> bool {
     found.first_chunk().is_some_and(|version| value(record, u32::from_le_bytes(*version)) == *found)
 }
 
-/// Makes it a value of the record: a version, and then the same word again and again, as far as there is room.
+/// Fills `value` with a value of the record: a version, and then the same word repeatedly.
 #[inline(always)]
 fn fill(value: &mut [u8], record: u64, version: u32) {
     let (head, words) = value.split_at_mut(VERSION_BYTES);
@@ -55,12 +55,12 @@ fn tag(record: u64, version: u32) -> [u8; 8] {
     mix(record.rotate_left(32) ^ u64::from(version)).to_le_bytes()
 }
 
-/// How long users' keys are, `user` and digits, and their values.
+/// The lengths of users' keys (`user` and digits) and of their values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shape {
     key_bytes: usize,
     value_bytes: usize,
-    /// Numbers of so many bits have no more digits than a key.
+    /// Numbers of this many bits have no more digits than a key.
     bits: u32,
 }
 
@@ -70,7 +70,7 @@ impl Shape {
         Shape { key_bytes, value_bytes, bits: 10_u128.pow((key_bytes - USER.len()) as u32).ilog2() }
     }
 
-    /// Has `used` use the key of a record: unique, in random order.
+    /// Calls `used` with the key of a record: unique, in random order.
     #[inline(always)]
     pub(crate) fn with_key<T>(self, record: u64, used: impl FnOnce(&[u8]) -> T) -> T {
         let mut room = [b'0'; KEY_BYTES_MAX];
@@ -84,17 +84,17 @@ impl Shape {
         used(key)
     }
 
-    /// Room for a value.
+    /// Returns a buffer for a value.
     pub(crate) fn room(self) -> Vec<u8> {
         vec![0; self.value_bytes]
     }
 
-    /// Makes what lies in a room a value of the record.
+    /// Fills a buffer with a value of the record.
     pub(crate) fn fill(self, room: &mut [u8], record: u64, version: u32) {
         fill(room, record, version);
     }
 
-    /// Whether it is one of the record's values, from the first byte to the last.
+    /// Returns true if `found` is a value of the record, checked from the first byte to the last.
     pub(crate) fn is_value_of(self, record: u64, found: &[u8]) -> bool {
         let Some((version, words)) = found.split_first_chunk().filter(|_| found.len() == self.value_bytes) else {
             return false;
@@ -104,7 +104,7 @@ impl Shape {
     }
 }
 
-/// A bijection of the numbers of so many bits.
+/// A bijection on numbers of this many bits.
 fn scattered(record: u64, bits: u32) -> u64 {
     let (mask, half) = (u64::MAX >> (u64::BITS - bits), bits / 2);
     let step = |word: u64, factor: u64| (word ^ word >> half).wrapping_mul(factor) & mask;

@@ -1,5 +1,5 @@
-//! RocksDB with its log, as in the papers: a put is in the log's file when it returns, and not synced. The rest as RocksDB
-//! comes, but for filters of ten bits a key, and a cache that holds everything.
+//! RocksDB with its log, as in the papers: when a put returns, it is in the log's file but not synced. Everything else
+//! is the default, except filters of ten bits per key and a cache that holds everything.
 
 use std::path::Path;
 

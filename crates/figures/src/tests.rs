@@ -1,4 +1,5 @@
-//! All figures of all papers, small: everything that is read is right, every claim has a figure, and the page stands by itself.
+//! All figures of all papers, with few records: every value read is right, every claim has a figure, and the page needs
+//! nothing else.
 
 use std::path::PathBuf;
 
@@ -19,9 +20,9 @@ fn settings() -> Settings {
     }
 }
 
-/// Measures figures of a paper; the page, and the points.
+/// Measures figures of a paper; returns the page and the points.
 fn measured(paper: &str, figures: &[&str], settings: Settings) -> (String, Vec<serde_json::Value>) {
-    // A machine is looked at in a directory that no other test looks at it in.
+    // Each test probes the machine in a directory of its own.
     let (out, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in(&settings.dir).unwrap());
     let settings = Settings { dir: home.path().to_owned(), ..settings };
     let arguments = Arguments {
@@ -49,7 +50,7 @@ fn every_figure_is_measured_and_right() {
 }
 
 #[test]
-fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
+fn ink_figures_are_measured_and_right() {
     let (page, points) = measured("ink", &["6", "8", "9", "10", "11", "12"], settings());
     assert_eq!(page.matches("<svg").count(), 3 + 3 + 3 + 6 + 6 + 2);
     assert!(page.contains("pmemkv is not built") && points.len() > 300 && !page.contains("not measured"));
@@ -58,9 +59,9 @@ fn inks_figures_are_measured_and_right_and_what_is_not_built_is_said() {
     assert_eq!(page.contains("rocksdb is not built"), !has_rocksdb);
 }
 
-/// Each system that can be run, at each place of each table and figure; and it is said which cannot.
+/// Every system that can be run is measured at each place of each table and figure, and the others are reported.
 #[test]
-fn pmekvs_figures_are_measured_and_right_and_what_cannot_be_run_is_said() {
+fn pmekv_figures_are_measured_and_right() {
     let (page, points) = measured("pmekv", &[], settings());
     assert_eq!(page.matches("<svg").count(), 11, "{page}");
     assert!(page.contains("mongodb is not built") && page.contains("<td>mongodb<td>1364 / –"));
@@ -97,7 +98,8 @@ fn systems_can_be_chosen() {
     assert!(run(&arguments).is_err());
 }
 
-/// Every operation has a time, which is sorted into the parts as far as it was sampled; and searching takes some of a read.
+/// Every operation has a time, which is divided into parts as far as it was sampled, and searching has a share of a
+/// read.
 #[test]
 fn inks_operations_have_parts() {
     let settings = Settings { records: 5000, operations: 20_000, rounds: 1, ..settings() };
@@ -112,7 +114,7 @@ fn inks_operations_have_parts() {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn missing_figure_is_refused() {
     assert!(Paper::named("nobody").is_err());
     assert!(Paper::named("rewo").unwrap().chosen(&["99".to_owned()]).is_err());
     assert_eq!(Paper::named("rewo").unwrap().chosen(&["9".to_owned()]).unwrap().len(), 1);
@@ -126,7 +128,7 @@ fn nothing_is_no_measurement() {
 }
 
 #[test]
-fn a_wrong_value_is_noticed() {
+fn wrong_value_is_noticed() {
     let value = records::value(7, 3);
     assert!(
         records::is_value_of(7, &value) && !records::is_value_of(8, &value) && !records::is_value_of(7, &value[..10])

@@ -1,4 +1,4 @@
-//! Workloads of one system that threads share: what is drawn before the clock starts, and what is timed.
+//! Workloads of one system that threads share: operations are drawn before the clock starts, then timed.
 
 use std::sync::Barrier;
 use std::thread;
@@ -13,27 +13,27 @@ use crate::records::Shape;
 
 /// YCSB's skew.
 const SKEW: f64 = 0.99;
-/// Scatters popular records over all.
+/// Scatters popular records among all.
 const SCATTER: u64 = 0x9E37_79B1;
 
-/// What is measured. Each thread has a session of its own.
+/// A system under measurement. Each thread has its own session.
 pub(crate) trait System: Sync {
     fn session(&self) -> Result<Box<dyn Session + '_>, Error>;
 }
 
-/// What a thread does with a system.
+/// A thread's access to a system.
 pub(crate) trait Session: Send {
-    /// Sets a key's value, whether it is there or not.
+    /// Sets a key's value, whether the key exists or not.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error>;
-    /// Shows a key's value; false if it is not there.
+    /// Calls `found` with a key's value; returns false if the key does not exist.
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
 }
 
-/// A system of this process, which threads use as it is: a session by itself.
+/// A system in this process that needs no sessions.
 pub(crate) trait Shared: Sync {
-    /// As [`Session::put`].
+    /// See [`Session::put`].
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
-    /// As [`Session::get`].
+    /// See [`Session::get`].
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
 }
 
@@ -53,62 +53,62 @@ impl<S: Shared> Session for &S {
     }
 }
 
-/// What threads do.
+/// The operations of the threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    /// Reads of keys that are there, some far more often than others.
+    /// Reads of existing keys, with a skew.
     Read,
-    /// New values of such keys.
+    /// New values of existing keys, with the same skew.
     Update,
     /// New keys.
     Insert,
-    /// YCSB: so many reads in a hundred operations; the others are updates.
+    /// YCSB with this percentage of reads; the other operations are updates.
     Ycsb { read_percent: u32, is_skewed: bool },
 }
 
-/// What a turn took.
+/// The result of a turn.
 pub(crate) struct Measured {
     pub(crate) operations: u64,
-    /// From the first thread's start to the last one's end.
+    /// The time from the first thread's start to the last one's end.
     pub(crate) elapsed: Duration,
-    /// For each thread how long each lap took.
+    /// The length of each lap of each thread.
     pub(crate) laps: Vec<Vec<Duration>>,
     pub(crate) wrong: u64,
 }
 
-/// One operation on a record: a read, or a put of this version.
+/// An operation on a record: a read, or a put of this version.
 struct Operation {
     record: u64,
     put: Option<u32>,
 }
 
 impl Operation {
-    /// A read of the same record.
+    /// Returns a read of the same record.
     fn read(&self) -> Operation {
         Operation { record: self.record, put: None }
     }
 }
 
-/// When a thread began and when each lap of its operations ended, and how many results were wrong.
+/// A thread's start, the ends of its laps, and its number of wrong results.
 type Performed = (Vec<Instant>, u64);
 
-/// A system, and what it holds.
+/// A system and its contents.
 pub(crate) struct Bench {
     pub(crate) name: &'static str,
     system: Box<dyn System>,
     shape: Shape,
-    /// Records that are there: those below.
+    /// The records with smaller numbers exist.
     record_count: u64,
     version: u32,
 }
 
 impl Bench {
-    /// The system, with nothing.
+    /// Creates an empty system.
     pub(crate) fn empty(name: &'static str, system: Box<dyn System>, shape: Shape) -> Bench {
         Bench { name, system, shape, record_count: 0, version: 0 }
     }
 
-    /// The system, with so many records.
+    /// Creates a system and loads this many records.
     pub(crate) fn load(
         name: &'static str,
         system: Box<dyn System>,
@@ -125,7 +125,8 @@ impl Bench {
         self.record_count
     }
 
-    /// Has each of some threads do `count` operations, with a look at the clock after every `lap`. What was inserted is read afterwards.
+    /// Makes each thread run `count` operations, with a clock read after every `lap`. Inserted records are read
+    /// afterwards.
     pub(crate) fn turn(
         &mut self,
         work: Work,
@@ -180,7 +181,7 @@ impl Bench {
         self.version
     }
 
-    /// So many new records.
+    /// Draws this many new records.
     fn draw_new(&mut self, count: usize) -> Vec<Operation> {
         let new = self.record_count..self.record_count + count as u64;
         self.record_count = new.end;

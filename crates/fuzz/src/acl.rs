@@ -10,8 +10,8 @@ thread_local! {
     static SERVED: RefCell<Served> = RefCell::new(Served::new("+@all"));
 }
 
-/// A user whom some rules make is listed with rules that make the same user; rules that are refused change nothing. Each
-/// line of `data` is a rule.
+/// A user that is created by some rules is listed with rules that create the same user; refused rules change nothing.
+/// Each line of `data` is a rule.
 pub fn acl_rules(data: &[u8]) {
     let rules: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
     SERVED.with_borrow_mut(|served| {
@@ -31,13 +31,13 @@ pub fn acl_rules(data: &[u8]) {
     });
 }
 
-/// The rules of the user whose line begins like this.
+/// Returns the rules of the user whose line begins like this.
 fn line_of(served: &mut Served, start: &str) -> Option<String> {
     let OwnedFrame::Array(lines) = served.call(&[b"ACL", b"LIST"]) else { panic!("it is a list") };
     lines.into_iter().find_map(|line| match line {
         OwnedFrame::BulkString(line) => {
             String::from_utf8(line).expect("lines are texts").strip_prefix(start).map(str::to_owned)
         }
-        other => panic!("{other:?} is no line"),
+        other => panic!("{other:?} is not a line"),
     })
 }

@@ -1,4 +1,4 @@
-//! The commands: whatever a client sends is answered, and what the client reads is well formed.
+//! The commands: every input of a client is answered, and the replies are well formed.
 
 use std::cell::RefCell;
 
@@ -7,31 +7,31 @@ use redis_protocol::resp3::types::OwnedFrame as Frame3;
 
 use crate::served::{Served, frames, frames_as_they_are, write_request};
 
-/// What would make one input tell on the next, or take its time.
+/// Excludes commands by which one input would affect the next or be slow.
 const RULES: &str = "-debug -config|set -acl|setuser -acl|deluser -shutdown -client|pause";
 
-/// Commands whose answer is long, or that walk or copy the store. An input full of them takes a second, and finds no more than
-/// one with a few.
+/// Commands with long replies, or that walk or copy the store. An input full of them takes a second, and finds no more
+/// than one with a few.
 const COSTLY: [&[u8]; 7] = [b"command", b"info", b"config", b"keys", b"scan", b"flush", b"save"];
 
-/// How many of these an input may have: as many as one of the corpus.
+/// The maximum number of these in an input: as many as in one of the corpus.
 const COSTLY_COUNT_MAX: usize = 8;
 
-/// `HELLO 3` and its answer's end, so that one parser reads all replies.
+/// `HELLO 3`, so that one parser reads all replies.
 const HELLO: &[u8] = b"HELLO 3\r\n";
 
 thread_local! {
     static SERVED: RefCell<Served> = RefCell::new(Served::new(RULES));
 }
 
-/// A client that has said `HELLO 3` and sends `data` reads replies that are well formed. What it did is undone.
+/// A client that has sent `HELLO 3` and sends `data` gets well-formed replies. The changes are undone.
 pub fn commands(data: &[u8]) {
     if COSTLY.iter().map(|word| mention_count(data, word)).sum::<usize>() > COSTLY_COUNT_MAX {
         return;
     }
     SERVED.with_borrow_mut(|served| {
         let replies = served.answer(&[HELLO, data].concat());
-        // Who goes back to version 2, or gives up replies, is not followed.
+        // A client that returns to version 2 or turns replies off is not checked.
         if !mentions(data, b"hello") && !mentions(data, b"reset") {
             assert!(!frames(&replies).is_empty());
         }
@@ -40,7 +40,7 @@ pub fn commands(data: &[u8]) {
     });
 }
 
-/// Removes every key. `FLUSHALL` would take several times as long for so few.
+/// Removes every key. `FLUSHALL` would take several times as long for so few keys.
 fn remove_all(served: &mut Served) {
     let OwnedFrame::BulkString(info) = served.call(&[b"INFO", b"keyspace"]) else { panic!("it is a text") };
     let info = String::from_utf8(info).expect("it is a text");

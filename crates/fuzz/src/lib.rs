@@ -1,7 +1,8 @@
-//! What must hold for any bytes that a client sends. Each function is a fuzz target: it panics if something does not hold.
+//! Properties that must hold for any bytes that a client sends. Each function is a fuzz target: it panics if a property
+//! does not hold.
 //!
-//! `libfuzzer/` gives the targets to libFuzzer, and `tests/fuzz/slice.rs` to a few thousand inputs, so that they run without
-//! libFuzzer, too.
+//! `libfuzzer/` runs the targets with libFuzzer. `tests/fuzz/slice.rs` runs the same targets with a few thousand inputs
+//! and without libFuzzer.
 
 mod acl;
 mod commands;
@@ -22,7 +23,7 @@ pub use served::STORES_VARIABLE;
 /// A fuzz target.
 pub type Target = fn(&[u8]);
 
-/// All targets, by the names that their corpora have.
+/// All targets, by the names of their corpora.
 pub const TARGETS: [(&str, Target); 6] = [
     ("acl_rules", acl_rules),
     ("commands", commands),

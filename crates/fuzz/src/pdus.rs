@@ -5,8 +5,8 @@ use nvme::{Admin, Completion, ConnectData, Data, Digests, Fabrics, Framing, Item
 const CAPSULE_BYTES_MAX: usize = 1024;
 const DATA_BYTES_MAX: usize = 2048;
 
-/// A PDU is read alike however its bytes arrive, has no more bytes than allowed, and says the same when written again. The first
-/// byte of `data` says who reads, with which digests, and how the rest is cut.
+/// A PDU is read the same however its bytes arrive, has no more bytes than allowed, and is the same after writing it
+/// again. The first byte of `data` selects the reader, the digests, and the cuts of the other bytes.
 pub fn pdus(data: &[u8]) {
     let Some((&choice, mut input)) = data.split_first() else { return };
     let side = if choice & 1 == 0 { Side::Controller } else { Side::Host };
@@ -23,17 +23,17 @@ pub fn pdus(data: &[u8]) {
             (Ok(Some((pdu, len))), Some(Ok(Some(again)))) => {
                 assert_eq!(again, (pdu, len));
                 assert!(len <= framing.len_bytes_max());
-                look_into(&pdu);
+                read_fields(&pdu);
                 write_again(framing, &pdu);
                 input = &input[len..];
             }
-            (whole, first) => panic!("{whole:?} at once, {first:?} in pieces of {step}"),
+            (whole, first) => panic!("{whole:?} in one piece, {first:?} in pieces of {step}"),
         }
     }
 }
 
-/// Reads what a PDU holds as each thing that it may be.
-fn look_into(pdu: &Pdu<'_>) {
+/// Reads a PDU's contents as every type that they can be.
+fn read_fields(pdu: &Pdu<'_>) {
     match pdu {
         Pdu::Command(command, data) => {
             let statuses = [Kv::of(command).err(), Admin::of(command).err(), Fabrics::of(command).err()];

@@ -1,11 +1,11 @@
-//! The writer of replies, read by a client's parser.
+//! The writer of replies, checked with a client's parser.
 
 use redis_protocol::resp2::types::OwnedFrame as Frame2;
 use redis_protocol::resp3::types::OwnedFrame as Frame3;
 use redis_protocol::{resp2, resp3};
 use resp::{Protocol, Reply};
 
-/// Replies within replies; the client's parser has a limit of its own.
+/// The nesting depth of replies; the client's parser has its own limit.
 const DEPTH_MAX: usize = 5;
 
 /// A reply of any kind.
@@ -23,24 +23,25 @@ enum Node {
     Map(Vec<(Node, Node)>),
 }
 
-/// A client reads what was written, all of it, in either version.
+/// A client reads exactly the written reply, in both versions of the protocol.
 pub fn replies(data: &[u8]) {
     let node = Node::of(&mut &data[..], 0);
     let mut bytes = Vec::new();
     node.write(&mut Reply::new(&mut bytes, Protocol::Resp2));
-    let (frame, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
+    let (frame, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is complete");
     assert_eq!(read_bytes, bytes.len());
     assert!(node.is_frame2(&frame), "{node:?} became {frame:?}");
 
     bytes.clear();
     node.write(&mut Reply::new(&mut bytes, Protocol::Resp3));
-    let (frame, read_bytes) = resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is whole");
+    let (frame, read_bytes) =
+        resp3::decode::complete::decode(&bytes).expect("it is well formed").expect("it is complete");
     assert_eq!(read_bytes, bytes.len());
     assert!(node.is_frame3(&frame), "{node:?} became {frame:?}");
 }
 
 impl Node {
-    /// Takes a reply from the front of `data`; any bytes are one.
+    /// Parses a reply from the front of `data`; any bytes are valid.
     fn of(data: &mut &[u8], depth: usize) -> Node {
         let kind_count = if depth < DEPTH_MAX { 10 } else { 8 };
         match byte_of(data) % kind_count {
@@ -128,7 +129,7 @@ impl Node {
     }
 }
 
-/// A text as it is written where it must fit into a line.
+/// Returns a text in the form in which it is written where it must fit in a line.
 fn line(text: &str) -> String {
     text.replace(['\r', '\n'], " ")
 }

@@ -2,21 +2,22 @@
 
 use resp::{Limits, Parser, ProtocolError, Requests};
 
-/// Longest argument that may be announced, so that the limit is met too.
+/// The longest argument that may be announced, so that inputs reach the limit.
 const BULK_BYTES_MAX: usize = 300;
 
-/// Memory of the parsed requests for each byte of input: an empty argument takes four bytes and is kept in eight, a
-/// request of one letter takes two and is kept in 40, and a vector may have twice the room it needs.
+/// Memory of the parsed requests per byte of input: an empty argument has four bytes and is stored in eight, a request
+/// of one byte has two and is stored in 40, and a vector may have twice the capacity that it needs.
 const BYTES_PER_BYTE_MAX: usize = 80;
 
-/// Room that a vector takes for its first element, and more.
+/// The capacity that a vector allocates for its first element, and more.
 const BYTES_MIN: usize = 1024;
 
-/// Requests, each with its name and arguments, and why the rest of a connection's bytes is refused, if it is.
+/// Requests, each with its name and arguments, and the error at which the rest of a connection's bytes is refused, if
+/// any.
 pub type Parsed = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
 
-/// How the input is cut does not matter, nor how many requests are taken at a time; and memory is bounded by its length.
-/// The first byte says how to cut the others.
+/// The cuts of the input and the number of requests parsed at a time do not matter, and memory is bounded by the
+/// input's length. The first byte determines the cuts of the others.
 pub fn requests(data: &[u8]) {
     let Some((cut, input)) = data.split_first() else { return };
     let whole = parse([input].into_iter(), usize::MAX);
@@ -25,10 +26,10 @@ pub fn requests(data: &[u8]) {
     assert_eq!(parse(input.chunks(piece_bytes), count_max), whole);
 }
 
-/// What a connection reads from `pieces`, taken as they arrive, at most `count_max` requests at a time.
+/// Parses the requests of a connection that receives `pieces`, at most `count_max` requests at a time.
 ///
 /// # Panics
-/// If the parsed requests take more memory than is right for their bytes.
+/// If the parsed requests use more memory than their bytes justify.
 pub fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>, count_max: usize) -> Parsed {
     let mut parser = Parser::new(Limits::with_bulk_bytes_max(BULK_BYTES_MAX));
     let (mut input, mut found) = (Vec::new(), Vec::new());

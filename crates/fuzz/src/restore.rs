@@ -6,14 +6,14 @@ use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::served::Served;
 
-/// Version 10, and 0 for no checksum, which would keep a fuzzer out.
+/// Version 10, and 0 for no checksum, which a fuzzer could not guess.
 const FOOTER: [u8; 10] = [10, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 thread_local! {
     static SERVED: RefCell<Served> = RefCell::new(Served::new("+@all"));
 }
 
-/// What is restored can be dumped and restored again, and stays what it is; anything else is refused.
+/// A restored value can be dumped and restored again without a change; any other input is refused.
 pub fn restore(data: &[u8]) {
     SERVED.with_borrow_mut(|served| {
         served.call(&[b"RESTORE", b"raw", b"0", data, b"REPLACE"]);

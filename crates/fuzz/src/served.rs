@@ -1,4 +1,4 @@
-//! A server that a target talks to, one for each thread and target.
+//! A server for a target, one for each thread and target.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use redis_protocol::{resp2, resp3};
 use server::{Config, InProcess};
 use tempfile::TempDir;
 
-/// The environment variable that names the directory in which stores are made; that for temporary files otherwise.
+/// The environment variable with the directory for stores; by default the directory for temporary files.
 pub const STORES_VARIABLE: &str = "HIKV_FUZZ_DIR";
 
-/// As much as the longest value may have, so that no input is slow for its length alone.
+/// The maximum length of a value, so that no input is slow only because of its length.
 const BULK_BYTES_MAX: usize = 1 << 20;
 
-/// What the targets can fill.
+/// The maximum size of a store.
 const REGION_BYTES_MAX: u64 = 256 << 20;
 
-/// The fewest that are more than one: an input walks all of them, and once more when it is undone.
+/// The smallest number above one: an input walks all partitions, and once more when it is undone.
 const PARTITION_COUNT: u32 = 2;
 
 pub(crate) struct Served {
@@ -26,7 +26,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// A server whose default user has these rights.
+    /// Starts a server whose default user has these rights.
     pub(crate) fn new(rules: &str) -> Served {
         let parent = std::env::var_os(STORES_VARIABLE).unwrap_or_else(|| std::env::temp_dir().into_os_string());
         let dir = tempfile::tempdir_in(Path::new(&parent)).expect("a directory for the store");
@@ -47,17 +47,17 @@ impl Served {
         served
     }
 
-    /// What a new client receives for `input`.
+    /// Returns the bytes that a new client receives for `input`.
     pub(crate) fn answer(&mut self, input: &[u8]) -> Vec<u8> {
         self.server.answer(input).expect("no value fails")
     }
 
-    /// The reply to one request of these arguments, in version 2 of the protocol.
+    /// Returns the reply to one request of these arguments, in version 2 of the protocol.
     pub(crate) fn call(&mut self, arguments: &[&[u8]]) -> resp2::types::OwnedFrame {
         let mut request = Vec::new();
         write_request(&mut request, arguments);
         let bytes = self.answer(&request);
-        let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
+        let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is complete");
         assert_eq!(read_bytes, bytes.len(), "one reply to one request");
         reply
     }
@@ -70,9 +70,9 @@ pub(crate) fn write_request(request: &mut Vec<u8>, arguments: &[&[u8]]) {
     arguments.iter().for_each(|argument| writer.bulk(argument));
 }
 
-/// The replies that a client of version 3 reads, which must be all there is, with every byte that is not ASCII masked: errors
-/// repeat a client's words as they are, as in Redis, and that parser wants UTF-8 there. Sets are read as lists: that parser takes
-/// no map in a set, as Redis has it in `COMMAND INFO`.
+/// Parses the replies for a client of version 3, which must be complete. Every byte that is not ASCII is masked,
+/// because errors repeat a client's words unchanged, as in Redis, and the parser expects UTF-8 there. Sets are parsed
+/// as lists, because the parser allows no map in a set, which Redis has in `COMMAND INFO`.
 pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
     let mut ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
     for at in 0..ascii.len() {
@@ -83,13 +83,13 @@ pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
     frames_as_they_are(&ascii)
 }
 
-/// The same, unmasked.
+/// Parses the replies unmasked.
 pub(crate) fn frames_as_they_are(mut bytes: &[u8]) -> Vec<OwnedFrame> {
     let mut frames = Vec::new();
     while !bytes.is_empty() {
         let (frame, read_bytes) = resp3::decode::complete::decode(bytes)
             .unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))
-            .unwrap_or_else(|| panic!("it breaks off: {}", bytes.escape_ascii()));
+            .unwrap_or_else(|| panic!("the reply is cut off: {}", bytes.escape_ascii()));
         frames.push(frame);
         bytes = &bytes[read_bytes..];
     }

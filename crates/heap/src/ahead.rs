@@ -1,27 +1,27 @@
-//! Chunk headers that an opening is going to read, asked for while it still reads others: a disk is quick with many
-//! requests at once, and slow with one after the other.
+//! Prefetches the headers of the next chunks while a region is opened: a disk serves many requests at once quickly,
+//! and single requests slowly.
 
 use pmem::Medium;
 
 use crate::layout::unit_start;
 use crate::slot_kind::SMALL_SLAB_UNITS;
 
-/// Requests on the way: more than a disk works on at once.
+/// Requests in flight: more than a disk serves at once.
 const AHEAD_COUNT: u32 = 64;
 
-/// Where the next headers are, if all chunks are as long as most are. A wrong guess costs time only.
+/// The offsets of the next headers, guessed by assuming the most common chunk length. A wrong guess costs only time.
 pub(crate) struct HeadersAhead {
     asked_to: u32,
     past: u32,
 }
 
 impl HeadersAhead {
-    /// Of the chunks from `unit` to `past`.
+    /// The headers of the chunks from `unit` to `past`.
     pub(crate) fn of(unit: u32, past: u32) -> HeadersAhead {
         HeadersAhead { asked_to: unit, past }
     }
 
-    /// Asks for what follows the chunk at `unit`, which is read now.
+    /// Prefetches the headers behind the chunk at `unit`, which is being read now.
     pub(crate) fn expect<M: Medium>(&mut self, medium: &M, unit: u32) {
         self.next(unit).for_each(|ahead| medium.prefetch_peek(unit_start(ahead)));
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_where_it_stopped_and_begins_anew_where_it_guessed_wrong() {
+    fn prediction_resumes_or_restarts() {
         let mut headers = HeadersAhead::of(1, 1000);
         let mut next = |unit| headers.next(unit).collect::<std::vec::Vec<_>>();
         let first = next(1);

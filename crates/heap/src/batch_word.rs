@@ -1,7 +1,8 @@
-//! Batch words: one line each in the region's head, each the commit word of one batch at a time.
+//! Batch words: one line each in the region's head. A word is the commit word of one batch at a time.
 //!
-//! A word is 0 where there is no batch; else, sealed, the offset of the batch's record, a multiple of 16, with the
-//! state in the low bits. What records say and states mean is up to the index (`partitioned_hash/batch`).
+//! A word is 0 if it has no batch. Otherwise it is sealed and holds the offset of the batch's record, a multiple of
+//! 16, with the state in the low bits. The index defines the contents of records and the meaning of states
+//! (`partitioned_hash/batch`).
 
 use core::sync::atomic::Ordering;
 
@@ -12,21 +13,21 @@ use crate::class::GRAIN_BYTES;
 use crate::layout::{REGION_BYTES_MAX, batch_word};
 use crate::state;
 
-/// How far a batch is.
+/// The progress of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchState {
-    /// Its record is durable; none of its changes has happened.
+    /// The record is durable; none of its changes has been made.
     Prepared = 1,
-    /// All of them have.
+    /// All changes have been made.
     Committed = 2,
 }
 
 /// A batch word that is not 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BatchWord {
-    /// Where the record lies.
+    /// The record's offset.
     pub record: Offset,
-    /// How far the batch is.
+    /// The progress of the batch.
     pub state: BatchState,
 }
 
@@ -34,20 +35,20 @@ const STATE: u64 = GRAIN_BYTES - 1;
 const _: () = assert!(REGION_BYTES_MAX <= 1 << 48);
 
 impl BatchWord {
-    /// The word to store.
+    /// Returns the word to store.
     ///
     /// # Panics
-    /// If the record does not lie at a multiple of 16 below 2^48.
+    /// If the record's offset is not a multiple of 16 below 2^48.
     #[must_use]
     pub fn word(self) -> u64 {
         assert!(self.record.0 & STATE == 0, "a record at {:#x}", self.record.0);
         seal(self.record.0 | self.state as u64)
     }
 
-    /// Batch word `number` of the region; `None` if it is 0.
+    /// Reads batch word `number` of the region; `None` if it is 0.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`].
+    /// [`HeapError::Damaged`] if the word does not fit its check.
     pub fn load<M: Medium>(medium: &M, number: usize) -> Result<Option<BatchWord>, HeapError> {
         let at = batch_word(number);
         match medium.load(at, Ordering::Acquire) {
@@ -58,7 +59,7 @@ impl BatchWord {
         }
     }
 
-    /// What a word says; `None` if it is no batch word.
+    /// Decodes a word; `None` if it is no batch word.
     #[must_use]
     pub fn from_word(word: u64) -> Option<BatchWord> {
         let payload = unseal(word)?;
@@ -70,12 +71,12 @@ impl BatchWord {
         Some(BatchWord { record: Offset(payload & !STATE), state })
     }
 
-    /// Stores and flushes batch word `number`; the order is the caller's.
+    /// Stores and flushes batch word `number`. The caller orders it.
     pub fn store<M: Medium>(self, medium: &M, number: usize) {
         state::store_word(medium, batch_word(number), self.word());
     }
 
-    /// Clears batch word `number` and flushes it; the order is the caller's.
+    /// Clears batch word `number` and flushes it. The caller orders it.
     pub fn clear<M: Medium>(medium: &M, number: usize) {
         state::store_word(medium, batch_word(number), 0);
     }

@@ -1,34 +1,35 @@
-//! Chunks: how they come to be and are given back, durably. Everything here happens under the space lock.
+//! Chunks: how they are made and freed durably. Everything here happens under the space lock.
 //!
 //! # A chunk at the mark
-//! 0. The region is long enough, and has space there (`region`, `holes`). *Crash:* the old mark.
-//! 1. Its header (and, of segments, zeroes over the first line of each), order. *Crash:* the old mark; what lies above
-//!    it is ignored.
-//! 2. The mark rises over it, order. *Crash:* the chunk is there, and nothing reaches it: the sweep frees it.
-//! 3. It is used.
+//! 0. The region is long enough and has space there (`region`, `holes`). *Crash:* the old mark.
+//! 1. The chunk's header (and, for segments, zeroes over the first line of each), order. *Crash:* the old mark;
+//!    everything above it is ignored.
+//! 2. The mark rises past the chunk, order. *Crash:* the chunk exists and nothing refers to it: the sweep frees it.
+//! 3. The chunk is used.
 //!
 //! # A chunk of m units from a free run of n
-//! 0. The run is taken off the lists; where it may have holes, the space is taken again (`holes`). *Crash:* the run.
-//!    For segments, whose zeroes lie all over the chunk, the run's header is stored once more, order. *Crash:* the run in its
-//!    whole length: nothing within it is looked at.
-//! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the run
-//!    is whole; what lies in it is ignored.
-//! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder are there.
-//! 3. It is used.
+//! 0. The run is taken off the lists. If the run may have holes, space for the chunk is allocated again (`holes`).
+//!    *Crash:* the run. For segments, whose zeroes are spread over the whole chunk, the run's header is stored once
+//!    more, order. *Crash:* the run at full length: nothing within the run is read.
+//! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the
+//!    run is unchanged; its contents are ignored.
+//! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder exist.
+//! 3. The chunk is used.
 //!
 //! # An extent of one unit from the end of a free run of n
 //! 0. As above.
-//! 1. Its header, in the last unit of the run, order. *Crash:* the run is whole; what lies in it is ignored.
-//! 2. The run's header becomes Free of n - 1: one word, order. *Crash:* run and extent are there.
-//! 3. It is used.
+//! 1. The extent's header, in the last unit of the run, order. *Crash:* the run is unchanged; its contents are
+//!    ignored.
+//! 2. The run's header becomes Free of n - 1: one word, order. *Crash:* run and extent exist.
+//! 3. The extent is used.
 //!
 //! # Giving a chunk back
-//! 1. The chunk's header, or that of the free run before it, becomes Free and as long as chunk and free neighbours
-//!    together: one word. *Crash:* either the chunk, which nothing reaches, or the run.
-//! 2. The run is found by later chunks. This needs no order: a thread that carves the run stores the same word again,
-//!    and the headers inside the run stay as they are until that store is durable.
+//! 1. The chunk's header, or the header of the free run before the chunk, becomes Free with the length of chunk and
+//!    free neighbours together: one word. *Crash:* either the chunk, to which nothing refers, or the run.
+//! 2. Later chunks can be made from the run. This needs no order: a thread that carves the run stores the same word
+//!    again, and the headers inside the run stay as they are until that store is durable.
 
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use crate::canary;
 use crate::header::{ChunkHeader, ChunkKind, zero_segment_heads};
@@ -40,42 +41,59 @@ use crate::region::GROWTH_BYTES;
 use crate::runs::Run;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
-use crate::space::{Above, Space};
+use crate::space::{Above, Away, Space};
 use crate::table::Tag;
 use crate::{HeapError, state};
 use pmem::MediumError;
 
 impl<D: Dram> Heap<D> {
-    /// A new chunk: from a free run, at the mark, or after growth. Its first unit.
+    /// Makes a chunk from a free run, at the mark, or after growth, and returns its first unit.
     pub(crate) fn new_chunk<M: Medium>(&self, medium: &M, header: ChunkHeader) -> Result<u32, HeapError> {
         if !medium.is_writable() {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
         loop {
-            let wanting = {
+            let (wanting, away) = {
                 let mut space = self.space.lock();
                 if let Some(run) = space.runs.take(&self.table, header.units) {
                     return self.chunk_of_run(medium, space, run, header);
                 }
                 let past = u64::from(space.mark) + u64::from(header.units);
-                match past * UNIT_BYTES <= self.region.len_bytes() {
+                let wanting = match past * UNIT_BYTES <= self.region.len_bytes() {
                     true if past <= u64::from(space.holed_from) => {
                         return self.raise_mark(medium, &mut space, header);
                     }
                     true => Wanting::Space { found: space.above(), past: past as u32 },
                     false => Wanting::Length(past * UNIT_BYTES),
-                }
+                };
+                (wanting, space.away)
             };
-            match wanting {
-                Wanting::Space { found, past } => _ = self.back_above_mark(medium, found, past)?,
-                Wanting::Length(bytes) => self.region.grow(medium, bytes, GROWTH_BYTES)?,
+            let taken = match wanting {
+                Wanting::Space { found, past } => {
+                    self.back_above_mark(medium, found, past).map(drop).map_err(HeapError::from)
+                }
+                Wanting::Length(bytes) => self.region.grow(medium, bytes, GROWTH_BYTES),
+            };
+            match taken {
+                Err(_) if away.count > 0 => self.await_run(away),
+                taken => taken?,
             }
         }
     }
 
-    /// A new chunk of slots, all free, owned by the caller.
+    /// Waits until one of the absent runs has come back: a region with absent runs is not full. The thread that took
+    /// a run needs no lane to put it back, so the caller may hold a lane.
+    #[cold]
+    fn await_run(&self, found: Away) {
+        let mut backoff = Backoff::long();
+        while self.space.lock().away.returned_count == found.returned_count {
+            backoff.relax();
+        }
+    }
+
+    /// Makes a chunk of slots, all free, owned by the caller.
     pub(crate) fn new_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        let slab = self.space.lock().record(&self.lender, slot_kind)?;
+        let slab = self.space.lock().record(&self.allocator, slot_kind)?;
         match self.new_chunk(medium, ChunkHeader::slots(slot_kind)) {
             Ok(unit) => {
                 slab.begin(unit, State::Owned);
@@ -96,20 +114,21 @@ impl<D: Dram> Heap<D> {
         self.file(medium, &mut space, slab);
     }
 
-    /// Looks at a chunk of slots that has gained space, or at whatever its record stands for by now.
+    /// Files a chunk of slots that has gained free slots. Its record may already belong to another chunk; that is
+    /// harmless.
     #[cold]
     #[inline(never)]
     pub(crate) fn review<M: Medium>(&self, medium: &M, slab: SlabRef) {
         self.file(medium, &mut self.space.lock(), slab);
     }
 
-    /// Makes a chunk that holds nothing any more, and has all its space, a free run.
+    /// Turns an empty chunk with all its space into a free run.
     pub(crate) fn give_units_back<M: Medium>(&self, medium: &M, space: &mut Space, unit: u32, units: u32) {
         self.figures.loosen(units);
         self.give_run_back(medium, space, Run { unit, units, space: Tag::SPACED });
     }
 
-    /// Makes a run that is in no list one that is found, together with its free neighbours.
+    /// Joins a run that is in no list with its free neighbours and lists the result.
     pub(crate) fn give_run_back<M: Medium>(&self, medium: &M, space: &mut Space, run: Run) {
         let run = space.runs.absorb(&self.table, run, space.mark);
         ChunkHeader::free(run.units).store(medium, run.unit);
@@ -117,7 +136,7 @@ impl<D: Dram> Heap<D> {
         self.note(space);
     }
 
-    /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere.
+    /// Files an unowned chunk of slots: as a free run if empty, in the list of roomy chunks, or nowhere.
     pub(crate) fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
         let is_unowned = matches!(slab.state(), State::Idle | State::Listed | State::Evacuating);
         let is_empty = slab.is_wholly_free() || slab.is_roomy() && medium.breaks(canary::CHUNK_NOT_EMPTY);
@@ -132,7 +151,8 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// A chunk at the start of a run that was taken off the lists. Nobody waits while the file system finds space.
+    /// Makes a chunk at the start of a run that was taken off the lists. The lock is released while the file system
+    /// allocates space.
     fn chunk_of_run<'a, M: Medium>(
         &'a self,
         medium: &M,
@@ -155,7 +175,7 @@ impl<D: Dram> Heap<D> {
         Ok(self.carve(medium, &mut space, run, header))
     }
 
-    /// Steps 1 and 2 of a chunk from a free run.
+    /// Takes steps 1 and 2 of a chunk from a free run.
     fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         if header.is_from_the_end() && run.units > header.units {
             self.carve_end(medium, space, run, header)
@@ -164,7 +184,8 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Small extents that stay for long, as PMEKV's log, lie together at the ends of runs: so they leave long pieces for chunks that need one.
+    /// Puts small long-lived extents, such as PMEKV's log, together at the ends of runs, so that long pieces stay
+    /// free for chunks that need them.
     fn carve_end<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         let rest = run.units - header.units;
         header.store(medium, run.unit + rest);
@@ -197,10 +218,10 @@ impl<D: Dram> Heap<D> {
         unit
     }
 
-    /// Steps 1 and 2 of a chunk at the mark, for which the region has room.
+    /// Takes steps 1 and 2 of a chunk at the mark, for which the region has space.
     fn raise_mark<M: Medium>(&self, medium: &M, space: &mut Space, header: ChunkHeader) -> Result<u32, HeapError> {
         let (unit, past) = (space.mark, space.mark + header.units);
-        self.table.cover(&self.lender, unit, past)?;
+        self.table.cover(&self.allocator, unit, past)?;
         header.store(medium, unit);
         clear_segments(medium, unit, header);
         medium.order();
@@ -215,9 +236,9 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-/// What a chunk at the mark waits for.
+/// A requirement that a chunk at the mark waits for.
 enum Wanting {
-    /// The region's length.
+    /// A longer region.
     Length(u64),
     /// Space above the mark, as it was found, up to a unit.
     Space { found: Above, past: u32 },

@@ -2,7 +2,7 @@
 
 use crate::steps::{step_at_least, step_size};
 
-/// Every slot's size and start is a multiple of this, so that items can be streamed past the cache.
+/// Slot sizes and slot offsets are multiples of this, so that items can be written with streaming stores.
 pub(crate) const GRAIN_BYTES: u64 = 16;
 
 /// A size class: its index, 0 to [`Class::COUNT`] - 1, is stored in chunk headers and in index entries.
@@ -10,12 +10,12 @@ pub(crate) const GRAIN_BYTES: u64 = 16;
 pub struct Class(u8);
 
 impl Class {
-    /// How many classes there are.
+    /// The number of classes.
     pub const COUNT: usize = step_at_least((Class::BYTES_MAX / GRAIN_BYTES) as u32) + 1;
     /// The slot size of the largest class.
     pub const BYTES_MAX: u64 = 262_144;
 
-    /// The smallest class whose slots hold `len_bytes`, or `None` if that takes an extent.
+    /// Returns the smallest class whose slots hold `len_bytes`, or `None` if the item needs an extent.
     #[inline]
     #[must_use]
     pub const fn for_bytes(len_bytes: u64) -> Option<Class> {
@@ -25,28 +25,28 @@ impl Class {
         Some(Class(step_at_least(len_bytes.div_ceil(GRAIN_BYTES) as u32) as u8))
     }
 
-    /// The class of this index, if there is one.
+    /// Returns the class with this index, if there is one.
     #[inline]
     #[must_use]
     pub const fn from_index(index: u8) -> Option<Class> {
         if (index as usize) < Class::COUNT { Some(Class(index)) } else { None }
     }
 
-    /// The index that is stored.
+    /// Returns the index that is stored.
     #[inline]
     #[must_use]
     pub const fn index(self) -> u8 {
         self.0
     }
 
-    /// The size of a slot.
+    /// Returns the size of a slot.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> u64 {
         Class::bytes_of(self.0)
     }
 
-    /// The size of a slot of the class of this index; 0 if there is none.
+    /// Returns the slot size of the class with this index; 0 if there is none.
     #[inline]
     #[must_use]
     pub const fn bytes_of(index: u8) -> u64 {
@@ -54,7 +54,7 @@ impl Class {
     }
 }
 
-/// The size of every class's slots, and zeros up to where no index of a byte leads beyond.
+/// The slot size of every class, padded with zeros so that any byte is a valid index.
 static SIZES: [u32; 1 << u8::BITS] = {
     let mut sizes = [0; 1 << u8::BITS];
     let mut class = 0;
@@ -65,7 +65,7 @@ static SIZES: [u32; 1 << u8::BITS] = {
     sizes
 };
 
-/// The classes, which the format fixes: their number fits the header's field and their ends are as stated.
+/// The format fixes the classes: their number fits the header's field, and the first and last sizes are as stated.
 const _: () = {
     assert!(Class::COUNT == 104);
     assert!(Class(0).bytes() == 16 && Class(31).bytes() == 512 && Class(32).bytes() == 576);

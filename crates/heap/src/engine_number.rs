@@ -2,24 +2,24 @@
 
 use core::fmt;
 
-/// The number of the engine that a region belongs to, as its superblock states it. It says what the region's engine area and
-/// the places in its chunks mean.
+/// The number of the engine that a region belongs to, as recorded in its superblock. It defines the meaning of the
+/// region's engine area and of the places in its chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EngineNumber(pub u32);
 
 impl EngineNumber {
-    /// HiKV: a persistent hash index, ordered in volatile memory.
+    /// HiKV: a persistent hash index, with the order of keys in DRAM.
     pub const HIKV: EngineNumber = EngineNumber(1);
-    /// Rewo-Hash: a log-free hash table, cached in volatile memory.
+    /// Rewo-Hash: a log-free hash table, cached in DRAM.
     pub const REWO_HASH: EngineNumber = EngineNumber(2);
     /// InK: a persistent B+tree.
     pub const INK: EngineNumber = EngineNumber(3);
     /// PMEKV: the engine of a storage device.
     pub const PMEKV: EngineNumber = EngineNumber(4);
-    /// The smallest engine that persists, which shows how one is added. No release has it.
+    /// The smallest engine that persists, an example of how to add one. No release has it.
     pub const TOY: EngineNumber = EngineNumber(255);
 
-    /// Each with its name.
+    /// Every engine with its name.
     pub const NAMED: &[(EngineNumber, &str)] = &[
         (EngineNumber::HIKV, "hikv"),
         (EngineNumber::REWO_HASH, "rewo-hash"),
@@ -28,7 +28,7 @@ impl EngineNumber {
         (EngineNumber::TOY, "toy"),
     ];
 
-    /// The engine's name, if this program knows the number.
+    /// Returns the engine's name, if this program has one for the number.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         EngineNumber::NAMED.iter().find(|(number, _)| *number == self).map(|(_, name)| *name)

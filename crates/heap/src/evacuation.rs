@@ -1,12 +1,13 @@
-//! Evacuation: chunks of slots with few live ones, from which the caller moves these away, and chunks that take them in.
+//! Evacuation: the caller moves the few live slots of sparse chunks into other chunks, so that the sparse ones become
+//! free.
 //!
-//! The heap knows which slots are in use and not what refers to them, so the caller finds the references: each item that the index
-//! names and that lies in a chunk with [`Heap::is_evacuating`] is copied to a slot of [`Heap::reserve_to_move`], and freed like any
-//! other item that was replaced. A chunk whose last slot is freed becomes a free run, as any unowned chunk does. Nothing here is
-//! durable: after a crash no chunk is being evacuated.
+//! The heap knows which slots are in use but not what refers to them, so the caller finds the references: each item
+//! in the index whose chunk is [`Heap::is_evacuating`] is copied to a slot from [`Heap::reserve_to_move`], and the
+//! old slot is freed as if the item had been replaced. A chunk whose last slot is freed becomes a free run, as any
+//! unowned chunk does. Nothing here is durable: after a crash no chunk is being evacuated.
 //!
-//! Slots of an evacuating chunk are handed out only where the region is full and has no others: then it is not evacuated
-//! any more.
+//! Slots of an evacuating chunk are handed out only if the region is full and no other slots are free. The chunk is
+//! then no longer evacuated.
 
 use pmem::{Dram, Medium};
 
@@ -18,7 +19,7 @@ use crate::record::SlabRef;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
-/// How a chunk of slots is used that nobody owns. Others may change that at any time.
+/// The use of a chunk of slots without an owner. Other threads may change it at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkUse {
     unit: u32,
@@ -26,9 +27,9 @@ pub struct ChunkUse {
     pub class: Class,
     /// Its length in the region.
     pub len_bytes: u64,
-    /// Its slots.
+    /// The number of its slots.
     pub slot_count: u32,
-    /// Those that are in use.
+    /// The number of slots in use.
     pub used_count: u32,
 }
 
@@ -47,7 +48,7 @@ impl ChunkUse {
 }
 
 impl<D: Dram> Heap<D> {
-    /// Shows every chunk of slots of a size class that nobody owns. Meaningful once the sweep has ended.
+    /// Calls `each` with every unowned chunk of slots of a size class. Meaningful once the sweep has ended.
     pub fn each_unowned_chunk(&self, each: &mut dyn FnMut(ChunkUse)) {
         self.each_chunk(self.figures.mark(), |unit, tag, _| {
             let class = tag.slot_kind().filter(|&(_, within)| within == 0).and_then(|(slot_kind, _)| slot_kind.class());
@@ -59,7 +60,7 @@ impl<D: Dram> Heap<D> {
         });
     }
 
-    /// Begins to evacuate a chunk; false if it has an owner by now, or is gone.
+    /// Begins to evacuate a chunk. Returns false if the chunk has an owner by now or no longer exists.
     pub fn evacuate(&self, chunk: ChunkUse) -> bool {
         let mut space = self.space.lock();
         let Some(slab) = self.unowned(chunk) else { return false };
@@ -68,7 +69,7 @@ impl<D: Dram> Heap<D> {
         true
     }
 
-    /// Gives up evacuating a chunk, if it is still there.
+    /// Stops evacuating a chunk, if it still exists.
     pub fn stop_evacuating<M: Medium>(&self, medium: &M, chunk: ChunkUse) {
         let mut space = self.space.lock();
         let slab = self.table.at(chunk.unit).slab();
@@ -78,14 +79,14 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// True if what lies there is to be moved away.
+    /// Returns true if the item at this place should be moved away.
     pub fn is_evacuating(&self, place: Place) -> bool {
         let slot_kind = place.kind.slot_kind().filter(|&slot_kind| slot_kind != SlotKind::SEGMENTS);
         let slab = slot_kind.and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
         slab.is_some_and(|(slab, _)| slab.state() == State::Evacuating)
     }
 
-    /// Has what is moved fill this chunk; false if it has an owner by now, or is gone.
+    /// Makes this chunk the target of moves. Returns false if the chunk has an owner by now or no longer exists.
     pub fn fill<M: Medium>(&self, medium: &M, chunk: ChunkUse) -> bool {
         let slot_kind = SlotKind::of_class(chunk.class);
         let mut cursor = self.lanes.mover(slot_kind).lock();
@@ -100,14 +101,14 @@ impl<D: Dram> Heap<D> {
         true
     }
 
-    /// A slot of the chunk of this class that is being filled; `None` if there is none, or no slot left.
+    /// Reserves a slot of the target chunk of this class; `None` if there is no target chunk or no free slot left.
     pub fn reserve_to_move(&self, class: Class) -> Option<Reservation<'_, D>> {
         let slot_kind = SlotKind::of_class(class);
         let offset = self.lanes.mover(slot_kind).lock().pop_or_scrape(slot_kind)?;
         Some(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
-    /// Gives up all chunks that were being filled.
+    /// Gives up all target chunks.
     pub fn stop_filling<M: Medium>(&self, medium: &M) {
         for slot_kind in (0..SlotKind::COUNT).map(|index| SlotKind::from_index(index as u8)) {
             if let Some(slab) = self.lanes.mover(slot_kind).lock().resign() {
@@ -116,7 +117,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// The record of the chunk, if nobody owns it. Under the space lock.
+    /// Returns the chunk's record if it has no owner. The caller holds the space lock.
     fn unowned(&self, chunk: ChunkUse) -> Option<SlabRef> {
         let slab = self.table.at(chunk.unit).slab()?;
         let is_it = slab.start_unit() == chunk.unit && slab.slot_kind() == SlotKind::of_class(chunk.class);

@@ -1,12 +1,13 @@
-//! Making a region out of nothing.
+//! Creates a new region.
 //!
 //! # Steps
-//! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
-//! 2. Everything else: state words, of which what is fresh may have an older store's, the zeroed engine area, and what the caller
-//!    reserves and writes between [`Heap::format`](crate::Heap::format) and
+//! 1. The format mark becomes 'unfinished', order. *Crash from here to step 4:* the region counts as fresh and is
+//!    formatted again.
+//! 2. Everything else: the state words (a fresh medium may hold those of an older store), the zeroed engine area, and
+//!    everything that the caller reserves and writes between [`Heap::format`](crate::Heap::format) and
 //!    [`Heap::finish_format`](crate::Heap::finish_format).
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
-//! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
+//! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is complete.
 
 use pmem::{LINE_BYTES, Level, Medium};
 
@@ -19,21 +20,21 @@ use crate::region::{Found, Region};
 use crate::superblock::{FEATURE_IMAGE, FEATURE_JOURNAL, FORMAT_MINOR, Superblock};
 use crate::{EngineNumber, HeapError, header, state};
 
-/// What a new region is to be.
+/// The parameters of a new region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// The store's identity; random.
     pub uuid: [u8; 16],
-    /// The key of the index's hash; random, since clients choose keys.
+    /// The key of the index's hash; random, because clients choose the keys of items.
     pub hash_seed: u64,
     /// Parallel units of the engine, partitions or lanes: 1 to [`PARTITION_COUNT_MAX`].
     pub partition_count: u32,
-    /// The initial length, rounded up to units. Growth takes care of the rest.
+    /// The initial length, rounded up to units. The region grows later as needed.
     pub region_bytes: u64,
 }
 
 impl Parameters {
-    /// A usual initial length: 4 MiB.
+    /// The default initial length: 4 MiB.
     pub const REGION_BYTES_DEFAULT: u64 = 4 << 20;
 
     fn superblock(&self, engine: EngineNumber, is_journaled: bool) -> Result<Superblock, HeapError> {
@@ -57,7 +58,7 @@ impl Parameters {
 }
 
 impl Region {
-    /// Steps 1 and 2.
+    /// Takes steps 1 and 2.
     pub(crate) fn format<M: Medium>(
         medium: &M,
         engine: EngineNumber,
@@ -75,7 +76,7 @@ impl Region {
         state::store_word(medium, IMAGE, 0);
         state::store_word(medium, SNAPSHOT_EPOCH, 0);
         header::zero(medium, BATCH_WORDS, BATCH_WORD_COUNT as u64 * LINE_BYTES);
-        // A journal's base gives whatever its log is asked for, wherever it lies.
+        // A journal's base provides any durability that its log is asked for, so it records no level.
         if !medium.is_journaled() {
             state::store_made_for(medium);
         }
@@ -83,7 +84,7 @@ impl Region {
         Ok(Region::new(superblock, 0))
     }
 
-    /// Steps 3 and 4; durable when it returns.
+    /// Takes steps 3 and 4. The region is durable when this returns.
     pub(crate) fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         if medium.breaks(canary::FORMAT_MARK_EARLY) {
             clear_format_mark(medium);

@@ -1,4 +1,4 @@
-//! Freeing: one bit of a slot, or a chunk that becomes a free run.
+//! Freeing: sets one bit of a slot, or turns a chunk into a free run.
 
 use pmem::{Dram, Medium, Offset};
 
@@ -9,13 +9,13 @@ use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
 use crate::table::{Entry, Tag};
-use crate::{HeapError, Misplaced};
+use crate::{HeapError, InvalidPlace};
 
 impl<D: Dram> Heap<D> {
     /// Frees a place that no reader can reach any more and whose removal from the index is durable.
     ///
-    /// While its chunk is unswept the place is only recorded, and freed when the sweep ends. A place that is free
-    /// already, or is none, is left alone.
+    /// While the place's chunk is unswept, the free is only recorded; the place is freed when the sweep ends. A place
+    /// that is already free, or that is not valid, is left alone.
     #[inline]
     pub fn free<M: Medium>(&self, medium: &M, place: Place) {
         match place.kind.slot_kind() {
@@ -24,28 +24,28 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Asks the cache for what [`Heap::free`] of a slot writes. A free is a locked instruction, behind which nothing is read before its line
-    /// has come: so what several frees in a row write is asked for first.
+    /// Prefetches the line that [`Heap::free`] of a slot writes. A free is a locked instruction, and no later read
+    /// proceeds until its line has arrived; so a caller that frees several slots prefetches all their lines first.
     #[inline]
     pub fn expect_free(&self, place: Place) {
         let slot = place.kind.slot_kind().and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
         slot.into_iter().for_each(|(slab, slot)| slab.prefetch_claim(slot));
     }
 
-    /// Checks that a place is one: below the mark, in a chunk of its kind, exactly where a slot or an extent starts.
-    /// The bytes that it has room for.
+    /// Checks that a place is valid: below the mark, in a chunk of its kind, exactly at the start of a slot or an
+    /// extent. Returns its capacity in bytes.
     ///
     /// # Errors
-    /// [`Misplaced`]: whatever names the place is damaged.
-    pub fn check_place(&self, place: Place) -> Result<u64, Misplaced> {
+    /// [`Misplaced`] if it is not valid: the reference to the place is damaged.
+    pub fn check_place(&self, place: Place) -> Result<u64, InvalidPlace> {
         match place.kind {
-            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_room_bytes(entry.units())),
+            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_capacity_bytes(entry.units())),
             PlaceKind::Segment => self.slot(SlotKind::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
             PlaceKind::Slot(class) => self.slot(SlotKind::of_class(class), place.offset).map(|_| class.bytes()),
         }
     }
 
-    /// Bytes that the place keeps from being used for anything else; 0 if there is no such place.
+    /// Returns the bytes that the place occupies; 0 if there is no such place.
     #[inline]
     pub fn place_bytes(&self, place: Place) -> u64 {
         match place.kind {
@@ -54,14 +54,15 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// True if the allocator may hand the place out, which is damage to a place that something names.
+    /// Returns true if the allocator may hand out the place. A reference to such a place is damaged.
     pub fn is_free(&self, place: Place) -> bool {
         let Some(slot_kind) = place.kind.slot_kind() else { return false };
         self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| slab.is_known_free(slot))
     }
 
-    /// Takes back a place that was reserved and that nothing refers to. Nothing is stored: an extent stays one in the medium, though it is part of a free run here,
-    /// until that is carved, joined or swept; a chunk of slots is given back when the region is full (`gather`).
+    /// Frees a place that was reserved and that nothing refers to. Nothing is stored. An extent is part of a free run
+    /// in DRAM and remains an extent on the medium until the run is carved, joined or swept. A chunk of slots becomes
+    /// a free run when the region is full (`gather`).
     pub fn cancel(&self, place: Place) {
         if let Some(slot_kind) = place.kind.slot_kind() {
             if let Ok((slab, slot)) = self.slot(slot_kind, place.offset)
@@ -79,27 +80,27 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// The record and the number of the slot that starts at `offset`.
+    /// Returns the record and the number of the slot that starts at `offset`.
     #[inline]
-    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), Misplaced> {
-        let misplaced = |what| Misplaced { offset: offset.0, what };
+    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
         let (unit, entry) = self.entry(offset)?;
         let Some((found, within)) = entry.tag().slot_kind() else {
-            return Err(misplaced("lies in no chunk of slots"));
+            return Err(misplaced("is not in a chunk of slots"));
         };
         if found != slot_kind {
-            return Err(misplaced("lies in a chunk of other slots"));
+            return Err(misplaced("is in a chunk of another kind of slots"));
         }
         let slot = slot_kind.geometry().slot_at(offset.0 - unit_start(unit - within).0);
         entry.slab().zip(slot).ok_or(misplaced("is not the start of a slot"))
     }
 
-    /// The entry of the extent whose item starts at `offset`.
-    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, Misplaced> {
-        let misplaced = |what| Misplaced { offset: offset.0, what };
+    /// Returns the entry of the extent whose item starts at `offset`.
+    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
         let (_, entry) = self.entry(offset)?;
         if !entry.tag().is_extent() {
-            return Err(misplaced("lies in no extent's first unit"));
+            return Err(misplaced("is not in the first unit of an extent"));
         }
         if offset.0 % UNIT_BYTES != CHUNK_HEADER_BYTES {
             return Err(misplaced("is not the start of an extent's item"));
@@ -108,10 +109,10 @@ impl<D: Dram> Heap<D> {
     }
 
     #[inline]
-    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), Misplaced> {
+    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), InvalidPlace> {
         unit_of(offset)
             .and_then(|unit| Some((unit, self.table.get(unit)?)))
-            .ok_or(Misplaced { offset: offset.0, what: "lies beyond the high-water mark" })
+            .ok_or(InvalidPlace { offset: offset.0, what: "lies beyond the high-water mark" })
     }
 
     #[inline]
@@ -135,7 +136,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Makes the extent at `unit` a free run.
+    /// Turns the extent at `unit` into a free run.
     pub(crate) fn give_extent_back<M: Medium>(&self, medium: &M, unit: u32) {
         let mut space = self.space.lock();
         let entry = self.table.at(unit);
@@ -145,12 +146,12 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-/// Bytes of an item that an extent of `units` has room for.
-pub(crate) const fn extent_room_bytes(units: u32) -> u64 {
+/// The bytes of an item that fit into an extent of `units`.
+pub(crate) const fn extent_capacity_bytes(units: u32) -> u64 {
     units as u64 * UNIT_BYTES - CHUNK_HEADER_BYTES
 }
 
-/// Units of an extent for an item of `len_bytes`.
+/// Returns the units of an extent for an item of `len_bytes`.
 pub(crate) fn extent_units(len_bytes: u64) -> Result<u32, HeapError> {
     let limit_bytes = crate::layout::REGION_BYTES_MAX - UNIT_BYTES - CHUNK_HEADER_BYTES;
     if len_bytes > limit_bytes {

@@ -1,7 +1,8 @@
-//! Free space in words, for the clean image.
+//! The free slots of all chunks as words, for the clean image.
 //!
-//! Each chunk of slots and each extent in use, in their order: a word with its first unit (24 bits) and, from bit 32 on,
-//! how many words follow; of slots a bit for each, set where it is free. Free runs need no words: what is neither is free.
+//! Each chunk of slots and each extent in use, in the order of units, has a word with the first unit (24 bits) and,
+//! from bit 32 on, the number of words that follow. For a chunk of slots these hold one bit for each slot, set if the
+//! slot is free. Free runs need no words: units in neither kind of chunk are free.
 
 use core::sync::atomic::Ordering;
 
@@ -17,7 +18,7 @@ const COUNT_SHIFT: u32 = 32;
 /// A chunk in the words: its first unit and its bitmap.
 type Listed<'a> = (u32, &'a [u64]);
 
-/// Chunk after chunk. Words that are none end it, with some left.
+/// Iterates over the chunks in the words. It stops at malformed words and leaves them in `words`.
 pub(crate) struct Chunks<'a> {
     words: &'a [u64],
 }
@@ -40,8 +41,8 @@ impl<'a> Iterator for Chunks<'a> {
 }
 
 impl<D: Dram> Heap<D> {
-    /// Shows all words to `each`. Nobody reserves or frees meanwhile, nor has since the lanes were emptied
-    /// ([`Heap::empty_lanes`]), but for extents; and the sweep has ended.
+    /// Calls `each` with all words. The sweep must have ended, no thread reserves or frees during the call, and none
+    /// has since the lanes were emptied ([`Heap::empty_lanes`]). Exception: extents.
     pub fn free_words(&self, each: &mut dyn FnMut(u64)) {
         self.each_chunk(self.figures.mark(), |unit, tag, _| {
             let slab = self.table.at(unit).slab().filter(|_| tag.slot_kind().is_some());
@@ -54,7 +55,7 @@ impl<D: Dram> Heap<D> {
         });
     }
 
-    /// True if the words can be those of this heap, of which nothing is known yet: chunk for chunk.
+    /// Returns true if the words fit this heap's chunks one by one. The heap has not been swept yet.
     pub fn fits_free_words(&self, words: &[u64]) -> bool {
         let (mut listed, mut fits) = (Chunks::new(words), true);
         self.each_with_listed(&mut listed, |_, tag, _, listed| {
@@ -68,8 +69,8 @@ impl<D: Dram> Heap<D> {
         fits && listed.words.is_empty()
     }
 
-    /// Takes the words, which fit, for what a sweep would find: all free space is known then. Stores nothing. Nobody
-    /// uses the heap meanwhile.
+    /// Uses the words, which fit, instead of a sweep: all free space is known afterwards. Stores nothing. No other
+    /// thread uses the heap during the call.
     pub fn adopt_free_words(&self, words: &[u64]) {
         let mut space = self.space.lock();
         self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
@@ -85,7 +86,7 @@ impl<D: Dram> Heap<D> {
         self.is_swept.store(true, Ordering::Release);
     }
 
-    /// Every chunk that was there at open, with its words, if it is listed.
+    /// Calls `each` with every chunk that existed at open, and with its words if it is listed.
     fn each_with_listed(&self, listed: &mut Chunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
         let mut words_before = listed.words;
         let mut next = listed.next();
@@ -97,7 +98,7 @@ impl<D: Dram> Heap<D> {
                 next = listed.next();
             }
         });
-        // What no chunk has taken is left.
+        // Words that no chunk has used are left.
         listed.words = words_before;
     }
 }

@@ -1,22 +1,22 @@
-//! Gathering: where a region is full, chunks of slots that hold nothing become free runs, which serve every size class.
+//! Gathering: when a region is full, empty chunks of slots become free runs, which serve every size class.
 //!
-//! A chunk becomes a free run when the last slot is freed, unless a lane owns the chunk. Two kinds of chunks are left that hold nothing: those that lanes own,
-//! of every class that a lane has ever used; and those whose last slot was reserved and cancelled. Both are given back here, by a
-//! thread that found no space and holds no lane. Segments' chunks are given back as all others: a segment is freed when no directory
-//! has it, durably, and a new chunk of segments begins with the first line of each zeroed.
+//! A chunk becomes a free run when its last slot is freed, unless a lane owns the chunk. So two kinds of empty chunks
+//! remain: those that lanes own, of every class that a lane has ever used, and those whose last slot was reserved and
+//! cancelled. A thread that found no space and holds no lane frees both here. Chunks of segments are freed like all
+//! others: a segment is freed once no directory refers to it, durably, and a new chunk of segments begins with the
+//! first line of each segment zeroed.
 //!
-//! Runs whose space the file system is just taking, or giving, are in no list for that time (`holes`). A thread that found no space
-//! waits until those have come back: else a region that holds nothing could seem full.
-//!
-//! The steps are those of any chunk that is given back, one chunk after the other (`chunks`). *Crash:* some are runs, and nothing reaches the others.
+//! Each chunk is freed by the steps in `chunks`, one chunk after the other. *Crash:* some are runs, and nothing
+//! refers to the others.
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use crate::HeapError;
 use crate::heap::Heap;
 
 impl<D: Dram> Heap<D> {
-    /// Reserves by `attempt`; where the region is full, once more after [`Heap::gather`]. The caller holds no lane.
+    /// Calls `attempt` to reserve. If the region is full, calls [`Heap::gather`] and tries once more. The caller
+    /// holds no lane.
     #[inline(always)]
     pub(crate) fn gathering<M: Medium, T>(
         &self,
@@ -32,7 +32,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Makes a free run of every chunk of slots that holds nothing, and waits for runs that are away. The caller holds no lane.
+    /// Turns every empty chunk of slots into a free run. The caller holds no lane.
     #[cold]
     #[inline(never)]
     pub fn gather<M: Medium>(&self, medium: &M) {
@@ -43,16 +43,5 @@ impl<D: Dram> Heap<D> {
                 self.review(medium, slab);
             }
         });
-        self.await_runs();
-    }
-
-    /// Until as many runs have come back as were away.
-    fn await_runs(&self) {
-        let away = || self.space.lock().away;
-        let (first, mut backoff) = (away(), Backoff::long());
-        let goal = first.returned_count + first.count;
-        while away().returned_count < goal {
-            backoff.relax();
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Chunk headers: one sealed word, so that a chunk changes its kind or length in one step.
+//! Chunk headers: one sealed word, so that the kind or length of a chunk changes in one step.
 
 use core::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ const KIND_SLAB: u64 = 2;
 const KIND_SEGMENTS: u64 = 3;
 const KIND_EXTENT: u64 = 4;
 
-/// What a chunk holds.
+/// The contents of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkKind {
     Free,
@@ -47,12 +47,12 @@ impl ChunkHeader {
         ChunkHeader { kind: ChunkKind::Slots(slot_kind), units: slot_kind.geometry().units }
     }
 
-    /// True of what lies at the end of the run that it is made of.
+    /// Returns true if the chunk is carved from the end of a free run.
     pub(crate) fn is_from_the_end(self) -> bool {
         self.kind == ChunkKind::Extent && self.units == 1
     }
 
-    /// The word that is stored.
+    /// Returns the word to store.
     pub(crate) fn encode(self) -> u64 {
         let (kind, class) = match self.kind {
             ChunkKind::Free => (KIND_FREE, 0),
@@ -64,7 +64,7 @@ impl ChunkHeader {
         seal(kind << KIND_SHIFT | class << CLASS_SHIFT | u64::from(self.units))
     }
 
-    /// The header of a stored word, or what is wrong with it.
+    /// Decodes a stored word, or returns a description of the damage.
     pub(crate) fn decode(word: u64) -> Result<ChunkHeader, &'static str> {
         let payload = unseal(word).ok_or("the chunk's header does not fit its check")?;
         let (units, class) = ((payload & UNITS) as u32, (payload >> CLASS_SHIFT) as u8);
@@ -72,29 +72,29 @@ impl ChunkHeader {
             KIND_FREE => ChunkKind::Free,
             KIND_EXTENT => ChunkKind::Extent,
             KIND_SEGMENTS => ChunkKind::Slots(SlotKind::SEGMENTS),
-            KIND_SLAB => {
-                ChunkKind::Slots(SlotKind::of_class(Class::from_index(class).ok_or("the chunk's class is none")?))
-            }
-            _ => return Err("the chunk's kind is none"),
+            KIND_SLAB => ChunkKind::Slots(SlotKind::of_class(
+                Class::from_index(class).ok_or("the chunk's size class is unknown")?,
+            )),
+            _ => return Err("the chunk's kind is unknown"),
         };
         let header = ChunkHeader { kind, units };
         match kind {
             _ if units == 0 => Err("the chunk's length is zero"),
             ChunkKind::Slots(slot_kind) if units != slot_kind.geometry().units => {
-                Err("the chunk's length is not its kind's")
+                Err("the chunk's length does not match its kind")
             }
             _ => Ok(header),
         }
     }
 
-    /// Stores and flushes the header of the chunk at `unit`; the order is the caller's.
+    /// Stores and flushes the header of the chunk at `unit`. The caller orders it.
     pub(crate) fn store<M: Medium>(self, medium: &M, unit: u32) {
         let at = unit_start(unit);
         medium.store(at, self.encode(), Ordering::Relaxed);
         medium.flush(at.span(8));
     }
 
-    /// The header of the chunk at `unit`, which ends at `past_unit` at the latest.
+    /// Reads the header of the chunk at `unit`, which must end at or before `past_unit`.
     pub(crate) fn load<M: Medium>(medium: &M, unit: u32, past_unit: u32) -> Result<ChunkHeader, HeapError> {
         let at = unit_start(unit);
         let damaged = |what| HeapError::Damaged { offset: at.0, what };
@@ -106,7 +106,7 @@ impl ChunkHeader {
     }
 }
 
-/// Zeroes the first line of every segment of a new chunk, so that stale bytes are never taken for a segment.
+/// Zeroes the first line of every segment of a new chunk, so that stale bytes are never read as a segment.
 pub(crate) fn zero_segment_heads<M: Medium>(medium: &M, unit: u32) {
     let geometry = SlotKind::SEGMENTS.geometry();
     for slot in 0..geometry.slot_count {

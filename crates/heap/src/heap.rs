@@ -1,4 +1,4 @@
-//! The heap: a region, and in DRAM what is free in it.
+//! The heap: a region, and a record in DRAM of its free space.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,6 +7,7 @@ use pmem::{Dram, Medium, Offset};
 use crate::ahead::HeadersAhead;
 use crate::canary;
 use crate::class::Class;
+use crate::dram_allocator::DramAllocator;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkHeader, ChunkKind};
@@ -14,7 +15,6 @@ use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_BYTES, unit_start};
-use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::prepare::Pace;
@@ -26,9 +26,9 @@ use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
 use crate::{EngineNumber, HeapError, state};
 
-/// A region's allocator. Threads reserve and free at once.
+/// A region's allocator. Threads reserve and free concurrently.
 ///
-/// Every method that takes a medium must be given the one that the heap was opened on.
+/// The caller passes the medium that the heap was opened on to every method that takes one.
 pub struct Heap<D: Dram> {
     pub(crate) region: Region,
     pub(crate) lanes: Lanes,
@@ -37,25 +37,25 @@ pub struct Heap<D: Dram> {
     /// See `prepare.rs`.
     pub(crate) runs_low: AtomicBool,
     pub(crate) table: Table,
-    /// The mark when the heap was opened: chunks below it are unswept until the sweep ends.
+    /// The mark at the time the heap was opened: chunks below it are unswept until the sweep ends.
     pub(crate) unswept_past: u32,
     pub(crate) is_sweep_ending: AtomicBool,
     pub(crate) is_swept: AtomicBool,
-    /// The caller keeps threads that name an image apart from threads that give it up.
+    /// The caller keeps threads that name an image apart from threads that give one up.
     pub(crate) image: Spin<ImageWord>,
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,
     pub(crate) pace: Pace,
-    pub(crate) lender: Lender<D>,
+    pub(crate) allocator: DramAllocator<D>,
 }
 
 impl<D: Dram> Heap<D> {
-    /// Begins a new region of an engine on a fresh medium. It can be allocated from at once, and counts as a region once
-    /// [`Heap::finish_format`] has returned.
+    /// Begins a new region of an engine on a fresh medium. Space can be reserved immediately, but the region is valid
+    /// only once [`Heap::finish_format`] has returned.
     ///
     /// # Errors
-    /// [`HeapError::AlreadyFormatted`] and whatever [`Region::probe`] finds; [`HeapError::Parameter`];
-    /// [`HeapError::Medium`] if the medium has no room; [`HeapError::NoDram`].
+    /// [`HeapError::AlreadyFormatted`] and any error of [`Region::probe`]; [`HeapError::Parameter`];
+    /// [`HeapError::Medium`] if the medium has no space; [`HeapError::NoDram`].
     pub fn format<M: Medium>(
         medium: &M,
         engine: EngineNumber,
@@ -68,23 +68,23 @@ impl<D: Dram> Heap<D> {
         Ok(heap)
     }
 
-    /// Makes a new region, and what was flushed into it meanwhile, durable and whole.
+    /// Makes a new region valid, and durable together with everything flushed into it so far.
     ///
     /// # Errors
-    /// [`HeapError::Medium`] if the medium fails; then the region is still fresh.
+    /// [`HeapError::Medium`] if the medium fails; the region then still counts as fresh.
     pub fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         self.region.finish_format(medium)
     }
 
-    /// Opens the region of the engine `wanted` and checks its superblock, its state words and the header of every chunk. On a medium for reading
-    /// nothing is stored; elsewhere a bad copy of the superblock is rewritten.
+    /// Opens the region of the engine `wanted` and checks its superblock, its state words and the header of every
+    /// chunk. A bad copy of the superblock is rewritten. On a read-only medium nothing is stored.
     ///
-    /// An earlier process may have been killed between a store and its flush. What it stored is seen, and relied on from
-    /// now on, so the region's head and every chunk's header are made durable as they stand.
+    /// An earlier process may have been killed between a store and its flush. Its stores are visible and are relied
+    /// on from now on, so the region's head and every chunk's header are made durable as they are.
     ///
     /// # Errors
-    /// What is wrong with the region and where; [`HeapError::WrongEngine`]; [`HeapError::Medium`] if holes in what is used cannot be filled;
-    /// [`HeapError::NoDram`].
+    /// [`HeapError::Damaged`] and other errors of a damaged or unsupported region; [`HeapError::WrongEngine`];
+    /// [`HeapError::Medium`] if holes in space that is in use cannot be filled; [`HeapError::NoDram`].
     pub fn open<M: Medium>(medium: &M, wanted: EngineNumber, dram: D) -> Result<Heap<D>, HeapError> {
         let region = Region::open(medium, wanted)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
@@ -102,17 +102,17 @@ impl<D: Dram> Heap<D> {
     }
 
     fn new(region: Region, mark: u32, image: ImageWord, dram: D) -> Result<Heap<D>, HeapError> {
-        let lender = Lender::new(dram);
-        let table = Table::new(&lender)?;
-        let lanes = Lanes::new(&lender).inspect_err(|_| {
-            // SAFETY: nobody has seen the table.
-            unsafe { table.give_back(&lender) }
+        let allocator = DramAllocator::new(dram);
+        let table = Table::new(&allocator)?;
+        let lanes = Lanes::new(&allocator).inspect_err(|_| {
+            // SAFETY: no other thread has a reference to the table.
+            unsafe { table.give_back(&allocator) }
         })?;
-        let space = Space::new(mark, &lender).inspect_err(|_| {
-            // SAFETY: nobody has seen the table, nor the lanes.
+        let space = Space::new(mark, &allocator).inspect_err(|_| {
+            // SAFETY: no other thread has a reference to the table or the lanes.
             unsafe {
-                lanes.give_back(&lender);
-                table.give_back(&lender);
+                lanes.give_back(&allocator);
+                table.give_back(&allocator);
             }
         })?;
         let heap = Heap {
@@ -128,15 +128,16 @@ impl<D: Dram> Heap<D> {
             image: Spin::new(image),
             populated_bytes: AtomicU64::new(0),
             pace: Pace::default(),
-            lender,
+            allocator,
         };
         heap.note(&heap.space.lock());
         Ok(heap)
     }
 
-    /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.
+    /// Enters every chunk below the mark into the table, unswept, and ensures that everything except free runs has
+    /// space.
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
-        self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
+        self.table.cover(&self.allocator, FIRST_CHUNK_UNIT, self.unswept_past)?;
         let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
         let mut headers = HeadersAhead::of(unit, self.unswept_past);
         while unit < self.unswept_past {
@@ -163,7 +164,7 @@ impl<D: Dram> Heap<D> {
             ChunkKind::Free => self.table.at(unit).set(Tag::FREE.with(Tag::UNSWEPT), header.units),
             ChunkKind::Extent => self.table.at(unit).set(Tag::EXTENT.with(Tag::UNSWEPT), header.units),
             ChunkKind::Slots(slot_kind) => {
-                let slab = self.space.lock().record(&self.lender, slot_kind)?;
+                let slab = self.space.lock().record(&self.allocator, slot_kind)?;
                 slab.begin(unit, State::Unswept);
                 self.table.enter_slab(slab);
             }
@@ -171,18 +172,18 @@ impl<D: Dram> Heap<D> {
         Ok(())
     }
 
-    /// What the region is.
+    /// Returns the region's superblock.
     pub fn superblock(&self) -> Superblock {
         self.region.superblock()
     }
 
-    /// True if the region is known to have these feature flags.
+    /// Returns true if the region has these feature flags.
     #[inline]
     pub fn has_features(&self, features: u32) -> bool {
         self.region.has_features(features)
     }
 
-    /// Gives the region these feature flags, for good. They are durable before anything that is written after this returns.
+    /// Sets these feature flags permanently. They are durable before anything that is written after this returns.
     #[inline]
     pub fn set_features<M: Medium>(&self, medium: &M, features: u32) {
         if !self.has_features(features) {
@@ -190,26 +191,26 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// The generation of the store: segments of another one are void.
+    /// Returns the store's generation: segments of any other generation are void.
     pub fn generation(&self) -> u16 {
         self.region.generation()
     }
 
-    /// Sets the generation: one word, so that a crash leaves the old one or the new one. It is ordered before whatever follows; a
-    /// caller that needs it durable commits.
+    /// Sets the generation: one word, so that a crash leaves the old or the new one. It is ordered before anything
+    /// that follows; a caller that needs it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
     }
 
-    /// The epoch that items are stamped with.
+    /// Returns the epoch that items are stamped with.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`].
+    /// [`HeapError::Damaged`] if the word does not fit its check.
     pub fn snapshot_epoch<M: Medium>(&self, medium: &M) -> Result<u32, HeapError> {
         state::load_snapshot_epoch(medium)
     }
 
-    /// Sets the snapshot epoch: one word, ordered before whatever follows.
+    /// Sets the snapshot epoch: one word, ordered before anything that follows.
     pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
         if medium.breaks(canary::EPOCH_NOT_FLUSHED) {
             return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
@@ -218,11 +219,12 @@ impl<D: Dram> Heap<D> {
         medium.order();
     }
 
-    /// Reserves room for `len_bytes`: a slot; an extent if no class is that large, or if the region is full and has no slot of more than
-    /// 32 KiB left. Threads that prefer different lanes do not meet.
+    /// Reserves space for `len_bytes`: a slot, or an extent if no class is that large. An item that needs a slot of
+    /// more than 32 KiB also gets an extent if the region is full and has no such slot left. Threads that prefer
+    /// different lanes do not contend.
     ///
     /// # Errors
-    /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs there may be room again after it.
+    /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs, space may become free later.
     /// [`HeapError::NoDram`]; [`HeapError::TooLong`].
     #[inline(always)]
     pub fn reserve<M: Medium>(&self, medium: &M, len_bytes: u64, lane: usize) -> Result<Reservation<'_, D>, HeapError> {
@@ -248,7 +250,7 @@ impl<D: Dram> Heap<D> {
         };
         match self.take_slot(medium, SlotKind::of_class(class), lane) {
             Ok(offset) => Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) })),
-            // A run that is too short for a chunk of such slots may have room for one of them.
+            // A run that is too short for a chunk of such slots may fit one of them.
             Err(error) if error.is_full() && SlotKind::of_class(class).is_large() => {
                 self.reserve_extent(medium, len_bytes).map_err(|_| error)
             }
@@ -256,19 +258,21 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Has the holder of a place that was reserved, and that nothing refers to, take it back to be filled: dropped, it is free again.
+    /// Turns a reserved place that nothing refers to into a reservation again, to be filled. Dropping it frees the
+    /// place.
     pub fn hold(&self, place: Place) -> Reservation<'_, D> {
         Reservation::new(self, place)
     }
 
-    /// Reserves slots for items of `class`, as many as `offsets` has room for, or fewer: those that a lane has at hand, and at least one.
-    /// How many. Each is the caller's: kept, or given back ([`Heap::cancel`]).
+    /// Reserves slots for items of `class` and returns their number: at least one, and at most the length of
+    /// `offsets`. More than one only if a lane has them claimed. The caller owns each slot and publishes it or
+    /// cancels it ([`Heap::cancel`]).
     ///
     /// # Errors
-    /// As for [`Heap::reserve`]; then none is.
+    /// As for [`Heap::reserve`]; no slot is then reserved.
     ///
     /// # Panics
-    /// If `offsets` has room for none.
+    /// If `offsets` is empty.
     pub fn reserve_slots<M: Medium>(
         &self,
         medium: &M,
@@ -281,7 +285,7 @@ impl<D: Dram> Heap<D> {
         Ok(1 + self.take_claimed(slot_kind, lane, rest))
     }
 
-    /// Reserves a segment. The first line is zero if the segment was never used, and otherwise what the last user left.
+    /// Reserves a segment. Its first line is zero if the segment was never used; otherwise it holds old contents.
     ///
     /// # Errors
     /// As for [`Heap::reserve`].
@@ -304,7 +308,7 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-/// True where a process that died may have left stores that are visible and not durable.
+/// Returns true if a process that died may have left stores that are visible but not durable.
 fn may_lack_durability<M: Medium>(medium: &M) -> bool {
     medium.is_writable() && !medium.opens_durable() && !medium.breaks(canary::HEAD_LEFT_AS_FOUND)
 }
@@ -314,22 +318,22 @@ impl<D: Dram> Drop for Heap<D> {
         let space = self.space.get_mut();
         let past = space.mark;
         for slab in space.drain_pool() {
-            // SAFETY: the heap goes, and with it every use of its records.
-            unsafe { slab.give_back(&self.lender) };
+            // SAFETY: the heap is being dropped, and its records are not used afterwards.
+            unsafe { slab.give_back(&self.allocator) };
         }
         self.each_chunk(past, |unit, tag, _| {
             if tag.slot_kind().is_some()
                 && let Some(slab) = self.table.at(unit).slab()
             {
-                // SAFETY: as above; each record is met once, at its chunk's first unit.
-                unsafe { slab.give_back(&self.lender) };
+                // SAFETY: as above; each record is visited once, at its chunk's first unit.
+                unsafe { slab.give_back(&self.allocator) };
             }
         });
         // SAFETY: as above.
         unsafe {
-            self.space.get_mut().give_back(&self.lender);
-            self.lanes.give_back(&self.lender);
-            self.table.give_back(&self.lender);
+            self.space.get_mut().give_back(&self.allocator);
+            self.lanes.give_back(&self.allocator);
+            self.table.give_back(&self.allocator);
         }
     }
 }

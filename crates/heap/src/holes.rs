@@ -1,26 +1,29 @@
-//! Holes: the space of free runs, given back to the file system and taken again.
+//! Holes: the space of free runs is returned to the file system and allocated again when needed.
 //!
 //! # Giving back the space of a run
-//! 1. The run is taken off the lists: nobody carves or joins it. *Crash:* the run, or what was joined to it.
-//! 2. Its header is stored once more, order. *Crash:* the run in its whole length: nothing within it is looked at.
-//! 3. The whole pages behind the header are discarded. *Crash:* the run, with holes or without.
-//! 4. The run is found again.
+//! 1. The run is taken off the lists: no thread carves or joins it. *Crash:* the run, or the run that it was joined
+//!    to.
+//! 2. Its header is stored once more, order. *Crash:* the run at its full length: nothing within it is read.
+//! 3. All full pages behind the header are discarded. *Crash:* the run, with holes or without.
+//! 4. The run is listed again.
 //!
 //! # Taking space again
-//! 1. The run is taken off the lists, the space lock given up. *Crash:* the run.
-//! 2. Every page that the chunk and the header of the remainder touch is backed; if there is no space, the run is found
-//!    again as it was. *Crash:* the run.
+//! 1. The run is taken off the lists, the space lock released. *Crash:* the run.
+//! 2. Every page that the chunk and the header of the remainder touch is allocated. If there is no space, the run is
+//!    listed again unchanged. *Crash:* the run.
 //! 3. The run is carved (`chunks`).
 //!
 //! # Above the mark
-//! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
-//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes. A thread takes space
-//! without the lock, and looks afterwards whether any was given back meanwhile (`above_count`): then it is unknown which came last,
-//! though `holed_from` may be unchanged, and the space is taken once more.
+//! Space above the mark is returned from the region's end downwards, piece by piece under the space lock, and
+//! allocated again from below, before the mark rises over the piece. `holed_from` separates the two: there are no
+//! holes below. A thread allocates space without the lock and then checks whether any was returned in the same time
+//! (`above_count`). If so, the order of the two operations is unknown even if `holed_from` is unchanged, and the
+//! thread allocates the space once more.
 //!
 //! # Opening
-//! What space free runs have, and what lies above the mark, is unknown: both count as holed, and as having space to give back. All
-//! chunks are backed: space that was taken is not durable by itself, and a copy of the file may have left holes.
+//! It is unknown which pages of free runs and above the mark have space: all of them count both as holed and as
+//! having space to return. All chunks are allocated again, because allocations are not durable on their own and a
+//! copy of the file may have introduced holes.
 
 use pmem::{Dram, Medium, MediumError, Offset};
 
@@ -33,39 +36,42 @@ use crate::space::Above;
 use crate::table::Tag;
 
 impl<D: Dram> Heap<D> {
-    /// Bytes of the region that may take space: up to where there may be holes above the mark, but for those in free runs.
+    /// Returns the bytes of the region that may use disk space: up to the first possible hole above the mark, without
+    /// the holes in free runs.
     pub fn footprint_bytes(&self) -> u64 {
         let units = u64::from(self.figures.holed_from()).saturating_sub(self.figures.given_back_units());
         units * UNIT_BYTES
     }
 
-    /// Bytes that are not in use and may have space to give back.
-    pub fn spaced_bytes(&self) -> u64 {
+    /// Returns the bytes that are not in use and may have space to return to the file system.
+    pub fn discardable_bytes(&self) -> u64 {
         let space = self.space.lock();
         (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
     }
 
-    /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
+    /// Returns the bytes in chunks that became free or roomy since [`Heap::forget_loosened`]: candidates for
+    /// compaction.
     #[inline]
-    pub fn loosened_bytes(&self) -> u64 {
+    pub fn newly_free_bytes(&self) -> u64 {
         self.figures.loosened_units() * UNIT_BYTES
     }
 
-    /// Counts bytes that become free once readers have moved on as [loosened](Heap::loosened_bytes): so the background looks for them, though no
-    /// thread may write any more.
+    /// Counts bytes that readers will release later as [loosened](Heap::loosened_bytes), so that background work
+    /// looks for them even if no thread writes any more.
     #[cold]
-    pub fn expect_loosened(&self, bytes: u64) {
+    pub fn expect_newly_free(&self, bytes: u64) {
         self.figures.loosen((bytes / UNIT_BYTES) as u32);
     }
 
-    /// Counts from zero.
-    pub fn forget_loosened(&self) {
+    /// Resets the count of loosened bytes to zero.
+    pub fn reset_newly_free(&self) {
         self.figures.forget_loosened();
     }
 
-    /// Gives back the space of the first free run at `from` or behind that has any; where to go on, and how many bytes
-    /// the medium took. `None` if there is no such run, or the sweep has not ended. `from` is 0 at the beginning.
-    pub fn give_space_back<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
+    /// Returns the space of one free run to the file system: the first run at or behind `from` that has any. `from`
+    /// is 0 for the first call. Returns the unit to continue at and the number of bytes that the medium took. `None`
+    /// if there is no such run or the sweep has not ended.
+    pub fn discard_free_run<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
         if !self.is_swept() || !medium.is_writable() {
             return None;
         }
@@ -76,19 +82,20 @@ impl<D: Dram> Heap<D> {
         }
         let behind = unit_start(run.unit).plus(CHUNK_HEADER_BYTES);
         let len_bytes = u64::from(run.units) * UNIT_BYTES - CHUNK_HEADER_BYTES;
-        // SAFETY: the run is off the lists and holds nothing: it is this thread's alone. Who carves it backs it before,
-        // and so does who opens the region and finds a chunk there.
-        let given_back_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
-        let space = if given_back_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
+        // SAFETY: the run is off the lists and holds nothing: only this thread uses it. A thread that carves the run
+        // allocates its space first, and so does an opening that finds a chunk there.
+        let freed_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
+        let space = if freed_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
         let mut locked = self.space.lock();
         locked.away.come_back();
         self.give_run_back(medium, &mut locked, Run { space, ..run });
         drop(locked);
-        Some((run.unit + run.units, given_back_bytes))
+        Some((run.unit + run.units, freed_bytes))
     }
 
-    /// Gives back a piece of the space above the mark; how many bytes the medium took, `None` if there was none.
-    pub fn give_space_above_back<M: Medium>(&self, medium: &M) -> Option<u64> {
+    /// Returns a piece of the space above the mark to the file system. Returns the number of bytes that the medium
+    /// took, or `None` if there was none.
+    pub fn discard_above_mark<M: Medium>(&self, medium: &M) -> Option<u64> {
         let mut space = self.space.lock();
         if space.holed_from == space.mark || !medium.is_writable() {
             return None;
@@ -98,13 +105,13 @@ impl<D: Dram> Heap<D> {
         space.above_count += 1;
         self.note(&space);
         let start = unit_start(space.holed_from);
-        // SAFETY: nothing above the mark is anybody's, and the lock keeps the mark where it is; who raises it over this
-        // piece backs it before.
+        // SAFETY: nothing above the mark is in use, and the lock keeps the mark where it is. A thread that raises the
+        // mark over this piece allocates its space first.
         Some(unsafe { medium.discard(start.span(unit_start(past).0 - start.0)) })
     }
 
-    /// Takes space above the mark, as it was found, from where there may be holes to `past`. Another thread may have been faster,
-    /// or given it back meanwhile: false if it has to be tried again.
+    /// Allocates space above the mark, from the first possible hole in `found` to `past`. Returns false if the caller
+    /// must try again, because another thread has allocated or returned space in the same time.
     pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, found: Above, past: u32) -> Result<bool, MediumError> {
         let Above { holed_from: from, .. } = found;
         let start = unit_start(from);
@@ -134,7 +141,8 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Takes space for a chunk at the start of a run and for what will be the header behind it, or for one at the run's end.
+    /// Allocates space for a chunk at the start of a run and for the header behind it, or for a chunk at the run's
+    /// end.
     pub(crate) fn back_part<M: Medium>(&self, medium: &M, run: Run, header: ChunkHeader) -> Result<(), MediumError> {
         if medium.breaks(canary::PUNCHED_RUN_NOT_BACKED) {
             return Ok(());
@@ -148,29 +156,29 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-/// Space above the mark that is given back at once: tens of microseconds, in which no chunk is made.
+/// Space above the mark that is returned in one step: tens of microseconds, during which no chunk can be made.
 const PIECE_UNITS: u32 = 4;
 
-/// Backs what is in use while a region is opened: chunk after chunk, neighbours in one call.
+/// Allocates the space in use while a region is opened: chunk after chunk, neighbours in one call.
 pub(crate) struct Backer<'a, M> {
     medium: &'a M,
     start: Offset,
 }
 
 impl<'a, M: Medium> Backer<'a, M> {
-    /// From the region's head on.
+    /// Starts at the region's head.
     pub(crate) fn new(medium: &'a M) -> Backer<'a, M> {
         Backer { medium, start: Offset(0) }
     }
 
-    /// What lies between the last free run and this one, of which the header is in use as well, is backed.
+    /// Allocates everything between the last free run and this one, including this run's header, which is in use.
     pub(crate) fn skip(&mut self, run_unit: u32, units: u32) -> Result<(), MediumError> {
         self.back_up_to(unit_start(run_unit).plus(CHUNK_HEADER_BYTES))?;
         self.start = unit_start(run_unit + units);
         Ok(())
     }
 
-    /// And what lies between the last free run and the mark.
+    /// Allocates everything between the last free run and the mark.
     pub(crate) fn finish(self, mark: u32) -> Result<(), MediumError> {
         self.back_up_to(unit_start(mark))
     }

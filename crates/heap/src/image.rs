@@ -1,17 +1,18 @@
-//! The clean image: an extent in which an orderly close says what the next opening need not find out. What it says of
-//! free space is in `free_words`; what else it says is the caller's.
+//! The clean image: an extent in which an orderly close records what the next opening would otherwise have to find
+//! out. `free_words` describes free space in it; the caller defines the other contents.
 //!
 //! # Naming an image
-//! 1. An extent is reserved, written and flushed, order. *Crash:* an extent that nothing reaches: the sweep frees it.
-//! 2. The image word names it: one word, commit. *Crash:* the old word, or the image.
+//! 1. An extent is reserved, written and flushed, order. *Crash:* an extent to which nothing refers: the sweep frees
+//!    it.
+//! 2. The image word names the extent: one word, commit. *Crash:* the old word, or the image.
 //!
 //! # Giving it up, before the store's first change
-//! 1. The word names none, order. *Crash:* none, or the image; nothing was changed since it was written.
-//! 2. The extent is freed. *Crash:* an extent that nothing reaches, or a free run.
+//! 1. The word names no extent, order. *Crash:* no image, or the image; nothing has changed since it was written.
+//! 2. The extent is freed. *Crash:* an extent to which nothing refers, or a free run.
 //!
 //! # Numbers
-//! Images count. The word has the last one's number, whether that image is named or not, and each image has its own:
-//! an older image that lies where a newer one should is never trusted.
+//! Images are numbered. The word holds the number of the last image, whether or not that image is still named, and
+//! each image holds its own number. So an older image in the place of a newer one is never trusted.
 
 use pmem::{Dram, Level, Medium, seal};
 
@@ -24,7 +25,7 @@ use crate::{HeapError, state};
 
 const UNIT_BITS: u32 = 24;
 const UNIT: u64 = (1 << UNIT_BITS) - 1;
-/// Numbers come round after sixteen million closes.
+/// Numbers repeat after sixteen million closes.
 const NUMBER: u32 = (1 << 24) - 1;
 
 /// The image word.
@@ -32,11 +33,11 @@ const NUMBER: u32 = (1 << 24) - 1;
 pub(crate) struct ImageWord {
     /// The number of the last image.
     number: u32,
-    /// The first unit of its extent, 0 if it is not named any more.
+    /// The first unit of its extent, 0 if no image is named.
     unit: u32,
 }
 
-/// An image that the region names. Whether it is whole is for its reader to say.
+/// An image that the region names. Its reader checks whether it is intact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedImage {
     /// The extent that should hold it.
@@ -46,7 +47,7 @@ pub struct NamedImage {
 }
 
 impl ImageWord {
-    /// The word of a region, which is none where the region may not carry an image.
+    /// Reads the image word of a region. It is empty where the region may not have an image.
     pub(crate) fn load<M: Medium>(medium: &M, superblock: Superblock) -> Result<ImageWord, HeapError> {
         let is_unused = medium.load(IMAGE, core::sync::atomic::Ordering::Acquire) == 0;
         if is_unused || superblock.features & FEATURE_IMAGE == 0 {
@@ -61,7 +62,7 @@ impl ImageWord {
         state::store_word(medium, IMAGE, seal(u64::from(self.number) << UNIT_BITS | u64::from(self.unit)));
     }
 
-    /// The image that it names.
+    /// Returns the image that the word names.
     pub(crate) fn named(self) -> Option<NamedImage> {
         self.place().map(|place| NamedImage { place, number: self.number })
     }
@@ -73,25 +74,26 @@ impl ImageWord {
 }
 
 impl<D: Dram> Heap<D> {
-    /// True if the region may carry an image: older programs keep away from it.
+    /// Returns true if the region may have an image: older programs do not open such a region.
     pub fn may_have_image(&self) -> bool {
         self.superblock().features & FEATURE_IMAGE != 0
     }
 
-    /// The image that the region names.
+    /// Returns the image that the region names.
     pub fn named_image(&self) -> Option<NamedImage> {
         self.image.lock().named()
     }
 
-    /// The number that the next image must have.
+    /// Returns the number that the next image must have.
     pub fn next_image_number(&self) -> u32 {
         self.image.lock().number.wrapping_add(1) & NUMBER
     }
 
-    /// Names the image of the next number, which was written to the reservation and flushed: durable when this returns.
+    /// Names the image with the next number, which was written to the reservation and flushed. Durable when this
+    /// returns.
     ///
     /// # Errors
-    /// [`HeapError::Medium`] if the medium fails; then the image may be named or not.
+    /// [`HeapError::Medium`] if the medium fails; the image may then be named or not.
     pub fn name_image<M: Medium>(&self, medium: &M, image: Reservation<'_, D>) -> Result<(), HeapError> {
         let unit = (image.publish().offset.0 / crate::layout::UNIT_BYTES) as u32;
         let word = ImageWord { number: self.next_image_number(), unit };
@@ -103,7 +105,7 @@ impl<D: Dram> Heap<D> {
         Ok(medium.wait(medium.commit(Level::Strongest))?)
     }
 
-    /// Gives up the image, if one is named, and frees its room: ordered before whatever follows.
+    /// Gives up the image, if one is named, and frees its extent. Ordered before anything that follows.
     pub fn forget_image<M: Medium>(&self, medium: &M) {
         let word = *self.image.lock();
         let Some(place) = word.place() else { return };

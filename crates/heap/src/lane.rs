@@ -1,12 +1,14 @@
-//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots that it uses, and hands out the slots.
+//! Lanes: slots are reserved from lanes. Each lane owns one chunk of every kind of slots in use there, and hands out
+//! the slots of these chunks.
 //!
-//! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
-//! bit and one multiplication. Threads name the lane that they prefer and move on to the next if that one is busy, so
-//! that a thread that is descheduled while holding a lane stalls hardly any other.
+//! A lane claims the free slots of a bitmap word in one step. A reservation then costs an uncontended lock, one bit
+//! and one multiplication. A thread names a preferred lane and moves on to the next if that lane is busy, so a thread
+//! that is descheduled while holding a lane hardly ever stalls another thread.
 //!
-//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of the slots is free), then a new one. So
-//! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every
-//! free slot is found: in unowned chunks first, then in other lanes, last in chunks of other kinds that are wholly free (`gather`).
+//! A lane with an exhausted chunk gives the chunk up and takes a roomy one (an eighth of the slots are free), then a
+//! new one. So a region does not grow while chunks without an owner have an eighth of their slots free. If the region
+//! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, last in empty chunks of other
+//! kinds (`gather`).
 
 use core::alloc::Layout;
 use core::array;
@@ -16,31 +18,32 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pmem::{Dram, Medium, Offset};
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
-use crate::lender::{Lender, Zeroed};
 use crate::lock::{Guard, Spin};
 use crate::record::SlabRef;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
-/// Lanes in a heap: more gain nothing on the machines we know, and each holds a chunk of every size in use.
+/// The number of lanes in a heap. More gain nothing on the machines we know, and each holds a chunk of every size in
+/// use.
 pub const LANE_COUNT: usize = 8;
 
-/// Of the slot that comes next, so much is fetched while this one is filled: a writer would wait for its lines.
+/// Prefetched bytes of the next slot while the present one is filled: otherwise a writer would wait for its lines.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
-/// A lane's place in one kind of slots: the chunk that the lane owns, and the slots claimed of it.
+/// A lane's state for one kind of slots: the chunk that the lane owns, and the slots claimed from it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
-    /// Slots claimed and not handed out, of 64 whose first starts at `claimed_start`.
+    /// Slots claimed and not handed out, out of 64 slots that start at `claimed_start`.
     claimed: u64,
     claimed_start: Offset,
     next_word: u32,
 }
 
 impl Cursor {
-    /// A claimed slot.
+    /// Removes and returns a claimed slot.
     #[inline]
     fn pop(&mut self, slot_kind: SlotKind) -> Option<Offset> {
         let slot = self.peek(slot_kind)?;
@@ -48,14 +51,14 @@ impl Cursor {
         Some(slot)
     }
 
-    /// The slot that the next [`Cursor::pop`] gives.
+    /// Returns the slot that the next [`Cursor::pop`] will return.
     #[inline]
     fn peek(&self, slot_kind: SlotKind) -> Option<Offset> {
         let slot = self.claimed.trailing_zeros();
         (self.claimed != 0).then(|| self.claimed_start.plus(u64::from(slot) * slot_kind.geometry().slot_bytes))
     }
 
-    /// A slot of the chunk that the lane owns. Starts from the front again if the chunk has become roomy meanwhile.
+    /// Returns a slot of the lane's chunk. Restarts from the front if the chunk has become roomy again.
     fn pop_or_claim(&mut self, slot_kind: SlotKind) -> Option<Offset> {
         let slab = self.slab?;
         if self.claimed == 0 && !self.claim_from(slab, self.next_word) && slab.is_roomy() {
@@ -64,7 +67,7 @@ impl Cursor {
         self.pop(slot_kind)
     }
 
-    /// A slot of the chunk that the lane owns, however few are free.
+    /// Returns a slot of the lane's chunk, however few are free.
     pub(crate) fn pop_or_scrape(&mut self, slot_kind: SlotKind) -> Option<Offset> {
         let slab = self.slab?;
         if self.claimed == 0 {
@@ -86,18 +89,18 @@ impl Cursor {
         false
     }
 
-    /// Frees what is claimed and not handed out; the chunk, which the lane owns no longer.
+    /// Frees the slots that are claimed and not handed out, and returns the chunk, which the lane no longer owns.
     pub(crate) fn resign(&mut self) -> Option<SlabRef> {
         let slab = self.slab.take()?;
         while self.claimed != 0 {
-            // Claimed slots are of the word before the next.
+            // Claimed slots belong to the word before `next_word`.
             slab.free_slot((self.next_word - 1) * 64 + self.claimed.trailing_zeros());
             self.claimed &= self.claimed - 1;
         }
         Some(slab)
     }
 
-    /// Bytes of slots that are claimed and not in use.
+    /// Returns the bytes of slots that are claimed and not in use.
     pub(crate) fn claimed_bytes(&self, slot_kind: SlotKind) -> u64 {
         u64::from(self.claimed.count_ones()) * slot_kind.geometry().slot_bytes
     }
@@ -106,9 +109,10 @@ impl Cursor {
 type Lane = [Spin<Cursor>; SlotKind::COUNT];
 
 struct AllLanes {
-    /// Those of threads, and behind them the mover's.
+    /// The lanes of threads, followed by the mover's.
     lanes: [Lane; LANE_COUNT + 1],
-    /// Whether any lane ever owned a chunk of the kind: of most kinds none has, and walks of all cursors leave them out.
+    /// True for each kind of which any lane ever owned a chunk. Walks of all cursors skip the other kinds, which are
+    /// most.
     used: [AtomicBool; SlotKind::COUNT],
 }
 
@@ -120,43 +124,43 @@ pub(crate) struct Lanes {
     all: NonNull<AllLanes>,
 }
 
-// SAFETY: the lanes own what they point at: locks around values that may be sent.
+// SAFETY: the lanes own the memory that they point at: locks around values that may be sent.
 unsafe impl Send for Lanes {}
 // SAFETY: as above.
 unsafe impl Sync for Lanes {}
 
 impl Lanes {
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Lanes, HeapError> {
-        Ok(Lanes { all: lender.lend_zeroed()? })
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Lanes, HeapError> {
+        Ok(Lanes { all: allocator.allocate_zeroed()? })
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     ///
     /// # Safety
-    /// Nobody uses the lanes any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
-        // SAFETY: lent by `new` with this layout, and the caller gives up its use.
-        unsafe { lender.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
+    /// The lanes are no longer used.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+        // SAFETY: allocated by `new` with this layout, and the caller gives up its use.
+        unsafe { allocator.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
     }
 
-    /// Every lane's cursor of a kind of slots, the preferred lane first.
+    /// Returns every lane's cursor for a kind of slots, the preferred lane first.
     #[inline]
     fn from(&self, lane: usize, slot_kind: SlotKind) -> [&Spin<Cursor>; LANE_COUNT] {
         array::from_fn(|i| &self.all().lanes[(lane % LANE_COUNT + i) % LANE_COUNT][slot_kind.index()])
     }
 
-    /// The cursor that fills chunks one by one with what is moved out of others; see `evacuation.rs`.
+    /// Returns the cursor that fills target chunks with moved items; see `evacuation.rs`.
     pub(crate) fn mover(&self, slot_kind: SlotKind) -> &Spin<Cursor> {
         &self.all().lanes[LANE_COUNT][slot_kind.index()]
     }
 
-    /// The preferred lane's cursor, unless it is busy.
+    /// Locks the preferred lane's cursor, unless it is busy.
     #[inline(always)]
     fn try_lock(&self, lane: usize, slot_kind: SlotKind) -> Option<Guard<'_, Cursor>> {
         self.all().lanes[lane % LANE_COUNT][slot_kind.index()].try_lock()
     }
 
-    /// The preferred lane's cursor, or the next that is not busy.
+    /// Locks the preferred lane's cursor, or the next one that is not busy.
     #[inline]
     fn lock(&self, lane: usize, slot_kind: SlotKind) -> Guard<'_, Cursor> {
         self.try_lock(lane, slot_kind).unwrap_or_else(|| self.lock_another(lane, slot_kind))
@@ -168,13 +172,13 @@ impl Lanes {
         cursors.iter().find_map(|cursor| cursor.try_lock()).unwrap_or_else(|| cursors[0].lock())
     }
 
-    /// Has a cursor own a chunk of the kind.
+    /// Makes a cursor the owner of a chunk of its kind.
     pub(crate) fn adopt(&self, cursor: &mut Cursor, slot_kind: SlotKind, slab: SlabRef) {
         self.all().used[slot_kind.index()].store(true, Ordering::Release);
         *cursor = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
     }
 
-    /// Every cursor that may own a chunk, with its kind of slots.
+    /// Iterates over every cursor that may own a chunk, with its kind of slots.
     pub(crate) fn cursors(&self) -> impl Iterator<Item = (SlotKind, &Spin<Cursor>)> {
         let AllLanes { lanes, used } = self.all();
         let used = (0..SlotKind::COUNT).filter(|&index| used[index].load(Ordering::Acquire));
@@ -183,13 +187,13 @@ impl Lanes {
 
     #[inline]
     fn all(&self) -> &AllLanes {
-        // SAFETY: lent by `new`, and given back only when nobody uses the lanes any more.
+        // SAFETY: allocated by `new`, and freed only when the lanes are no longer used.
         unsafe { self.all.as_ref() }
     }
 }
 
 impl<D: Dram> Heap<D> {
-    /// Reserves a slot, if the preferred lane has one claimed and is not busy.
+    /// Reserves a slot if the preferred lane has one claimed and is not busy.
     #[inline(always)]
     pub(crate) fn slot_at_hand<M: Medium>(&self, medium: &M, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
         let mut cursor = self.lanes.try_lock(lane, slot_kind)?;
@@ -218,14 +222,14 @@ impl<D: Dram> Heap<D> {
         })
     }
 
-    /// Reserves slots that a lane has claimed; how many.
+    /// Reserves slots that a lane has claimed, and returns how many.
     pub(crate) fn take_claimed(&self, slot_kind: SlotKind, lane: usize, offsets: &mut [Offset]) -> usize {
         let mut cursor = self.lanes.lock(lane, slot_kind);
         let taken = offsets.iter_mut().map_while(|offset| cursor.pop(slot_kind).map(|slot| *offset = slot));
         taken.count()
     }
 
-    /// The next slot of a lane that has none claimed, from another chunk if need be.
+    /// Returns the next slot of a lane that has none claimed, from another chunk if necessary.
     #[cold]
     #[inline(never)]
     fn refill<M: Medium>(&self, medium: &M, slot_kind: SlotKind, cursor: &mut Cursor) -> Result<Offset, HeapError> {
@@ -241,7 +245,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// Has every lane give up its chunk and what was claimed there, so that the chunks' records know every free slot.
+    /// Makes every lane give up its chunk and its claimed slots, so that the chunks' records include every free slot.
     pub fn empty_lanes<M: Medium>(&self, medium: &M) {
         for (_, cursor) in self.lanes.cursors() {
             if let Some(slab) = cursor.lock().resign() {
@@ -250,7 +254,7 @@ impl<D: Dram> Heap<D> {
         }
     }
 
-    /// A chunk with free slots, for a lane to own.
+    /// Returns a chunk with free slots for a lane to own.
     fn owned_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
         if let Some(slab) = self.space.lock().take_roomy(slot_kind) {
             return Ok(slab);
@@ -258,7 +262,7 @@ impl<D: Dram> Heap<D> {
         self.new_slab(medium, slot_kind).or_else(|error| self.idle_slab(slot_kind).ok_or(error))
     }
 
-    /// An unowned chunk with any free slot, sought in the whole table: for a region that cannot grow.
+    /// Searches the entire table for an unowned chunk with any free slot, in a region that cannot grow.
     fn idle_slab(&self, slot_kind: SlotKind) -> Option<SlabRef> {
         let space = self.space.lock();
         let mut unit = FIRST_CHUNK_UNIT;
@@ -274,7 +278,7 @@ impl<D: Dram> Heap<D> {
         None
     }
 
-    /// A slot of any lane, where the region cannot grow: `error` says why.
+    /// Returns a slot of any lane, in a region that cannot grow; otherwise `error`, the reason why it cannot.
     fn take_from_any_lane(&self, slot_kind: SlotKind, lane: usize, error: HeapError) -> Result<Offset, HeapError> {
         if !error.is_full() {
             return Err(error);

@@ -1,29 +1,31 @@
 //! The persistent heap of hikv: a region's superblock, the chunks and their owners, growth, and the sweep.
 //!
-//! # What is durable
-//! The superblock, the high-water mark, the generation, and one word for each chunk: its kind and length. Within a chunk
-//! nothing of the allocator is durable: *free is what nothing reaches*. So an allocation costs no persist, and a crash
-//! leaks nothing: after a crash, [`Heap::open`] knows the chunks, the index tells what it reaches, and
-//! [`Heap::finish_sweep`] frees the rest (`docs/decisions/0003-free-is-what-nothing-reaches.md`).
+//! # Durable state
+//! The superblock, the high-water mark, the generation, and one word for each chunk (its kind and length) are
+//! durable. Nothing of the allocator within a chunk is: *free is what nothing reaches*. So an allocation costs no
+//! persist, and a crash leaks nothing: after a crash, [`Heap::open`] finds the chunks, the index marks everything
+//! that it reaches, and [`Heap::finish_sweep`] frees everything else
+//! (`docs/decisions/0003-record-no-allocations.md`).
 //!
 //! # Invariants
-//! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.
+//! - Chunks are end to end from unit 1 to the high-water mark, and the mark is within the region.
 //! - A place is handed out only after the chunk's header and a mark above it are durable.
-//! - A chunk changes kind or length with one store of its header, ordered before any use of what changed.
-//! - Every header lies in a page that has space, and so does what is not in a free run.
-//! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended, or a clean image was
-//!   adopted in its place.
+//! - A chunk changes kind or length with one store of the header, ordered before any use of the change.
+//! - Every header is in a page that has space, and so is everything outside free runs.
+//! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended or a clean image was
+//!   adopted instead.
 //!
-//! The write order of each protocol stands at the head of its module: `format` (a new region), `region` (growth,
-//! opening), `chunks` (new chunks, chunks given back), `gather` (chunks given back for other classes), `holes` (space given back), `sweep`, `image` (what a clean close
-//! leaves).
+//! The head of each module describes the write order of its protocol: `format` (a new region), `region` (growth,
+//! opening), `chunks` (new and freed chunks), `gather` (chunks freed for other classes), `holes` (space returned to
+//! the file system), `sweep`, `image` (the record of a clean close).
 //!
 //! # Lock order
-//! A lane's cursor (`lane`; a thread holds one at most), then either the superblock (`region`: growth) or the space lock (`space`): these two are
-//! never held together. Frees of slots take no lock unless their chunk becomes roomy or empty.
+//! First a lane's cursor (`lane`; a thread holds at most one), then either the superblock (`region`: growth) or the
+//! space lock (`space`): these two are never held together. Freeing a slot takes no lock unless its chunk becomes
+//! roomy or empty.
 //!
-//! This crate uses `core` alone; the host lends it memory through [`pmem::Dram`], which [`Heap`] gives back when
-//! dropped.
+//! This crate uses only `core`. The host allocates memory for it through [`pmem::Dram`], and [`Heap`] frees that
+//! memory when dropped.
 #![no_std]
 
 #[cfg(test)]
@@ -34,6 +36,7 @@ mod batch_word;
 pub mod canary;
 mod chunks;
 mod class;
+mod dram_allocator;
 mod engine_number;
 mod error;
 mod evacuation;
@@ -47,9 +50,7 @@ mod holes;
 mod image;
 mod lane;
 pub mod layout;
-mod lender;
 mod lock;
-mod mend;
 mod place;
 mod prepare;
 mod record;
@@ -63,13 +64,14 @@ mod state;
 mod stats;
 mod steps;
 mod superblock;
+mod superblock_repair;
 mod sweep;
 mod table;
 
 pub use batch_word::{BatchState, BatchWord};
 pub use class::Class;
 pub use engine_number::EngineNumber;
-pub use error::{HeapError, Misplaced};
+pub use error::{HeapError, InvalidPlace};
 pub use evacuation::ChunkUse;
 pub use format::Parameters;
 pub use heap::Heap;

@@ -1,6 +1,6 @@
-//! A lock, since core has none. Sections are short, but for two that wait for the operating system: the superblock's and a
-//! lane's while the region grows (`region.rs`, `lane.rs`). And a thread may be interrupted in any of them. So a waiting thread lets
-//! others run (`pmem::Backoff`).
+//! A lock, because `core` has none. Critical sections are short. Exceptions: the superblock and a lane may be locked
+//! while the region grows and waits for the operating system (`region.rs`, `lane.rs`). A thread may also be
+//! descheduled in any section, so a waiting thread lets other threads run (`pmem::Backoff`).
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use pmem::Backoff;
 
-/// A value that one thread at a time reaches. All-zero bytes are an unlocked lock if they are a valid `T`.
+/// A value that one thread at a time can use. All-zero bytes are an unlocked lock if they are a valid `T`.
 pub(crate) struct Spin<T> {
     locked: AtomicBool,
     value: UnsafeCell<T>,
@@ -23,14 +23,14 @@ impl<T> Spin<T> {
         Spin { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// The value, or `None` if another thread has it.
+    /// Locks the value, or returns `None` if another thread has it.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let free = !self.locked.load(Ordering::Relaxed) && !self.locked.swap(true, Ordering::Acquire);
         free.then(|| Guard { lock: self, not_shared: PhantomData })
     }
 
-    /// Waits for the value.
+    /// Waits for the lock.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         let mut backoff = Backoff::short();
         loop {
@@ -41,7 +41,7 @@ impl<T> Spin<T> {
         }
     }
 
-    /// The value, which nobody else can reach.
+    /// Returns the value without locking; the exclusive borrow proves that no other thread has it.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -50,7 +50,7 @@ impl<T> Spin<T> {
 /// The value while it is locked.
 pub(crate) struct Guard<'a, T> {
     lock: &'a Spin<T>,
-    /// A guard gives out `&T`, for which `T: Send` is not enough.
+    /// A guard gives out `&T`, for which `T: Send` is not sufficient.
     not_shared: PhantomData<*mut T>,
 }
 

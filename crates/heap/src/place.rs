@@ -1,4 +1,4 @@
-//! Places: what the heap hands out.
+//! Places: the units of allocation that the heap hands out.
 
 use core::mem;
 
@@ -8,28 +8,28 @@ use crate::Heap;
 use crate::class::Class;
 use crate::slot_kind::SlotKind;
 
-/// A piece of the region that something can be stored in.
+/// A piece of the region that can hold an item.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
     /// Its first byte, a multiple of 16.
     pub offset: Offset,
-    /// What it is a piece of.
+    /// The kind of piece.
     pub kind: PlaceKind,
 }
 
-/// What a place is a piece of.
+/// The kind of a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PlaceKind {
     /// A slot of a size class.
     Slot(Class),
     /// A segment of the hash index: [`SEGMENT_BYTES`](crate::layout::SEGMENT_BYTES).
     Segment,
-    /// A chunk of its own.
+    /// A separate chunk.
     Extent,
 }
 
 impl PlaceKind {
-    /// The kind of slots of the chunk that holds such a place, or `None` for an extent.
+    /// Returns the kind of slots of the chunk that holds such a place, or `None` for an extent.
     pub(crate) const fn slot_kind(self) -> Option<SlotKind> {
         match self {
             PlaceKind::Slot(class) => Some(SlotKind::of_class(class)),
@@ -39,9 +39,9 @@ impl PlaceKind {
     }
 }
 
-/// A place that is to be filled: published, it stays; dropped, it is free again.
+/// A place to be filled. Publishing keeps it; dropping frees it.
 ///
-/// Until something durable refers to it, a crash frees it too.
+/// A crash also frees it until something durable refers to it.
 #[must_use = "a reservation that is dropped is cancelled"]
 pub struct Reservation<'a, D: Dram> {
     heap: &'a Heap<D>,
@@ -53,13 +53,13 @@ impl<'a, D: Dram> Reservation<'a, D> {
         Reservation { heap, place }
     }
 
-    /// The place, which belongs to the holder alone.
+    /// Returns the place, which only the holder may use.
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Keeps the place: [`Heap::free`] is the only way back.
+    /// Keeps the place. Only [`Heap::free`] frees it afterwards.
     pub fn publish(self) -> Place {
         let place = self.place;
         mem::forget(self);

@@ -1,8 +1,9 @@
-//! Background work: space ahead of the mark, so that writers neither grow the region nor fault fresh pages.
+//! Background work: prepares space ahead of the mark, so that writers neither grow the region nor fault fresh pages.
 //!
-//! How much is a part of what takes space, and more where writers are quick. What writers take while the background fills up says how
-//! quick, without a clock: if that is much of what was ready, a slower background would be overtaken. So the next time four
-//! times as much is ready, as far as a larger part of the region allows; each time without a need for so much, half of that.
+//! The amount is a fraction of the space in use, and more if writers are fast. The measure of speed, without a clock,
+//! is the space used while the background prepares more: if that is much of the prepared space, a slower background
+//! would be overtaken. The next time four times as much is prepared, within a larger fraction of the region. Whenever
+//! so much was not needed, the amount is halved.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,37 +19,38 @@ use crate::superblock::FEATURE_JOURNAL;
 /// Pages prepared in one step: a huge page.
 const POPULATE_BYTES: u64 = 2 << 20;
 
-/// Space that the background keeps ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps
-/// small stores small, the upper one is a tenth of a second of the fastest writer.
+/// Space that the background keeps ready for new chunks, as a fraction of the space in use, within these bounds. The
+/// lower bound keeps small stores small; the upper bound is a tenth of a second of the fastest writer.
 const AHEAD_SHARE: u64 = 32;
-/// The same where writers are quick.
+/// The fraction if writers are fast.
 const AHEAD_SHARE_QUICK: u64 = 4;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
-/// A growth has at most this part of what is spare: then the growth is over before writers are through with the rest, if it goes half as
-/// quickly as they do.
+/// One growth has at most this fraction of the spare space. So the growth ends before writers have used the remaining
+/// space, if writers are at most twice as fast.
 const SPARE_SHARE: u64 = 2;
 
-/// Times what writers took while space was made ready for them: so much should have been ready.
+/// The factor by which the space that writers used during preparation is multiplied for the next time.
 const PACE_FACTOR: u64 = 4;
 
-/// How quickly writers take what is ready.
+/// The speed at which writers use prepared space.
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// The mark when the background began to fill up; 0 where it does not.
+    /// The mark when the background began to prepare space; 0 while it is idle.
     filled_from_bytes: AtomicU64,
     ahead_bytes: AtomicU64,
-    /// The region's length when it could not grow last; 0 before that. Each attempt keeps writers waiting that ask for a growth themselves.
+    /// The region's length when it last failed to grow; 0 before that. Each attempt delays writers that need a growth
+    /// themselves.
     refused_at_bytes: AtomicU64,
 }
 
 impl Pace {
-    /// After a step of the background, which has more to do or not.
+    /// Updates the pace after a step of the background; `is_more` if another step is needed.
     fn note(&self, mark_bytes: u64, is_more: bool) {
         let from_bytes = self.filled_from_bytes.load(Ordering::Relaxed);
         let began_bytes = if from_bytes == 0 { mark_bytes } else { from_bytes };
-        // Another thread's step may have begun later, and ended earlier: nothing was taken since.
+        // Another thread's step may have begun later and ended earlier: no space was used since.
         let wanted_bytes = mark_bytes.saturating_sub(began_bytes) * PACE_FACTOR;
         let kept_bytes = self.ahead_bytes.load(Ordering::Relaxed) / if is_more { 1 } else { 2 };
         if is_more || from_bytes != 0 {
@@ -58,16 +60,18 @@ impl Pace {
     }
 }
 
-/// By how much the background grows a region that has so much spare and lacks so much. The kernel may wait for each growth as long as
-/// for a large one, for another processor that has something else to do; what is spare is there for writers meanwhile.
+/// Returns the length by which the background grows a region with this much spare and lacking space. The kernel may
+/// block a small growth as long as a large one, waiting for another busy processor; writers use the spare space while
+/// it blocks.
 fn growth_bytes(spare_bytes: u64, lacking_bytes: u64) -> u64 {
     let whole_steps = spare_bytes / SPARE_SHARE / GROWTH_BYTES;
     whole_steps.clamp(1, lacking_bytes.div_ceil(GROWTH_BYTES)) * GROWTH_BYTES
 }
 
 impl<D: Dram> Heap<D> {
-    /// Spare space that [`Heap::prepare`] should be asked for. None in a journaled region shorter than its first growth: a small store
-    /// stays small, and its writer grows the region once (`docs/decisions/0114-a-small-first-region-on-disks.md`).
+    /// Returns the spare space that [`Heap::prepare`] should be called for. It is 0 for a journaled region shorter
+    /// than its first growth: a small store stays small, and its writer grows the region once
+    /// (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
     pub fn ahead_bytes(&self) -> u64 {
         if self.region.len_bytes() < GROWTH_BYTES && self.region.has_features(FEATURE_JOURNAL) {
             return 0;
@@ -77,28 +81,29 @@ impl<D: Dram> Heap<D> {
         (footprint_bytes / AHEAD_SHARE).max(of_pace).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 
-    /// True while a writer may soon meet the end of what is ready.
+    /// Returns true while a writer may soon run out of prepared space.
     #[inline(always)]
     pub fn runs_low(&self) -> bool {
         self.runs_low.load(Ordering::Relaxed)
     }
 
-    /// Notes lengths that changed, of the space that the caller has locked: every writer asks what follows from them.
+    /// Publishes changed lengths of the locked space for readers without the lock; every writer checks `runs_low`.
     pub(crate) fn note(&self, space: &Space) {
         self.figures.note(space);
         self.runs_low.store(self.spare_bytes() < self.ahead_bytes() / 4 * 3, Ordering::Relaxed);
     }
 
-    /// Bytes that new chunks can have without growth: free runs, and what lies above the mark.
+    /// Returns the bytes available for new chunks without growth: free runs, and everything above the mark.
     pub fn spare_bytes(&self) -> u64 {
-        // The mark first: it never passes a length that is read after it.
+        // The mark is read first: it never exceeds a length that is read after it.
         let mark_bytes = self.mark_bytes();
         self.region.len_bytes() - mark_bytes + self.figures.run_units() * UNIT_BYTES
     }
 
-    /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: up to 2 MiB of pages, or, when
-    /// all there are can be used, growth. True while there is more to do: not where the region cannot grow, which is not tried again before a
-    /// writer's own growth, or holes above the mark cannot be filled, for whatever reason. Writers are told of that, and what else the background does may make room.
+    /// Takes one step towards `ahead_bytes` of spare space whose pages do not fault: up to 2 MiB of pages, or growth
+    /// once all existing pages are prepared. Returns true while there is more to do. Returns false if the region
+    /// cannot grow (not tried again before a writer grows it) or if holes above the mark cannot be filled, for any
+    /// reason. Writers get the error themselves, and other background work may free space.
     pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
         let is_more = self.prepare_step(medium, ahead_bytes).unwrap_or(false);
         self.pace.note(self.mark_bytes(), is_more);
@@ -121,7 +126,7 @@ impl<D: Dram> Heap<D> {
         Ok(is_short)
     }
 
-    /// True if there were pages to prepare. As far as there are free runs nothing above the mark is needed.
+    /// Prepares pages above the mark; returns true if there were any. Free runs reduce the number of pages needed.
     fn populate<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
         let mark_bytes = self.mark_bytes();
         let start = self.populated_bytes.load(Ordering::Relaxed).max(mark_bytes);
@@ -145,9 +150,10 @@ impl<D: Dram> Heap<D> {
 mod tests {
     use super::*;
 
-    /// Where an engine lets several threads take steps: one has read the mark, and another begins to fill up before it is noted.
+    /// An engine may let several threads take steps: one has read the mark, and another begins to prepare before it
+    /// is noted.
     #[test]
-    fn a_step_that_is_noted_late_does_not_know_of_a_pace() {
+    fn late_noted_step_knows_no_pace() {
         let pace = Pace::default();
         pace.note(3 << 20, true);
         pace.note(2 << 20, true);

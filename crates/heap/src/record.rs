@@ -1,6 +1,7 @@
 //! Handles to the DRAM records of chunks, and the links between them.
 //!
-//! Records are lent one by one, linked into lists, and named by the table; all of them go back when the heap is dropped.
+//! Records are allocated one by one, linked into lists, and entered in the table. All are freed when the heap is
+//! dropped.
 
 use core::alloc::Layout;
 use core::ops::Deref;
@@ -10,11 +11,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use pmem::{Dram, arch};
 
 use crate::HeapError;
-use crate::lender::Lender;
+use crate::dram_allocator::DramAllocator;
 use crate::slab::Slab;
 use crate::slot_kind::SlotKind;
 
-/// A record of this heap. It stays valid while the heap lives, and never leaves the heap's own methods.
+/// A record of this heap. It stays valid while the heap lives, and is used only within the heap's methods.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct SlabRef(NonNull<Slab>);
@@ -27,23 +28,24 @@ impl Deref for SlabRef {
 
     #[inline]
     fn deref(&self) -> &Slab {
-        // SAFETY: records are given back only when the heap is dropped, and no `SlabRef` outlives its heap's methods.
+        // SAFETY: records are freed only when the heap is dropped, and no `SlabRef` outlives its heap's methods.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl SlabRef {
-    /// Borrows memory for a record of chunks of `slot_kind`; it is pooled.
-    pub(crate) fn lend<D: Dram>(lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+    /// Allocates a record for chunks of `slot_kind`, in the pooled state.
+    pub(crate) fn allocate<D: Dram>(allocator: &DramAllocator<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
         let layout = layout(slot_kind)?;
-        let memory = lender.lend(layout)?;
+        let memory = allocator.allocate(layout)?;
         let record = memory.cast::<Slab>();
-        // SAFETY: the loan fits the record and, behind it, its bitmaps, which zero bytes make valid.
+        // SAFETY: the allocation holds the record and, behind it, its bitmaps, for which zero bytes are valid.
         unsafe { record.write(Slab::new(memory.add(BITMAPS_AT).cast(), slot_kind)) };
         Ok(SlabRef(record))
     }
 
-    /// Asks the cache for what a slot is claimed by: nothing of the record is read for that, as its line may be far.
+    /// Prefetches the words that claiming a slot uses. Nothing of the record is read for that, because it may not be
+    /// cached.
     #[inline]
     pub(crate) fn prefetch_claim(self, slot: u32) {
         let record = self.0.as_ptr().cast::<u8>();
@@ -51,31 +53,31 @@ impl SlabRef {
         arch::prefetch_to_write(record.wrapping_add(BITMAPS_AT + slot as usize / 64 * size_of::<AtomicU64>()));
     }
 
-    /// Gives the record back.
+    /// Frees the record.
     ///
     /// # Safety
-    /// It was lent by this lender, and nobody uses it any more.
-    pub(crate) unsafe fn give_back<D: Dram>(self, lender: &Lender<D>) {
+    /// It was allocated by this lender and is no longer used.
+    pub(crate) unsafe fn give_back<D: Dram>(self, allocator: &DramAllocator<D>) {
         if let Ok(layout) = layout(self.slot_kind()) {
-            // SAFETY: lent with this layout, and the caller gives up its use.
-            unsafe { lender.give_back(self.0.cast(), layout) };
+            // SAFETY: allocated with this layout, and the caller gives up its use.
+            unsafe { allocator.give_back(self.0.cast(), layout) };
         }
     }
 }
 
-/// Where a record's bitmaps begin.
+/// The offset of a record's bitmaps.
 const BITMAPS_AT: usize = size_of::<Slab>();
 
 const _: () = assert!(BITMAPS_AT.is_multiple_of(align_of::<AtomicU64>()));
 
-/// The layout of a record with both bitmaps behind it.
+/// Returns the layout of a record with both bitmaps behind it.
 fn layout(slot_kind: SlotKind) -> Result<Layout, HeapError> {
     let bitmaps = Layout::array::<AtomicU64>(2 * slot_kind.geometry().word_count() as usize);
     let with_bitmaps = bitmaps.and_then(|bitmaps| Layout::new::<Slab>().extend(bitmaps));
     with_bitmaps.map(|(layout, _)| layout).map_err(|_| HeapError::NoDram { wanted_bytes: usize::MAX })
 }
 
-/// A word that names a record or none. All-zero bytes name none.
+/// A link to a record, or to none. All-zero bytes are a link to none.
 #[derive(Default)]
 pub(crate) struct Link(AtomicPtr<Slab>);
 

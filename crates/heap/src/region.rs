@@ -1,28 +1,29 @@
-//! The region as a whole: what a region is, whether one is whole, how it grows.
+//! The region: identity, check of the superblock, and growth.
 //!
 //! # Growth
-//! 1. The medium grows. *Crash:* bytes beyond the region, which nothing uses.
-//! 2. Superblock copy A states the new length, order; copy B, order. *Crash:* one copy is torn or older; the other is
-//!    used and the bad one rewritten. Either length is right, since the mark lies below both. The second order is for
-//!    the next growth, which must not find both copies torn.
-//! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
+//! 1. The medium grows. *Crash:* unused bytes beyond the region.
+//! 2. Superblock copy A records the new length, order; copy B, order. *Crash:* one copy is torn or older; the other
+//!    is used and the bad one rewritten. Either length is correct, because the mark is below both. The second order
+//!    protects the next growth, which must not find both copies torn.
+//! 3. Only then does [`Region::len_bytes`] return the new length, and the mark may move past the old one.
 //!
-//! The step is 4 MiB (`docs/decisions/0011-growth-by-two-huge-pages.md`), and the background's longer where there is time
-//! (`docs/decisions/0086-what-a-growth-waits-for.md`).
+//! A step is 4 MiB (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`). The background takes longer steps if there is
+//! time (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
 //! # Features
-//! A flag is set before anything is written that a program must know it for, and never taken back.
+//! A flag is set before anything is written that requires a program to support it, and is never cleared.
 //!
 //! | after | a crash leaves |
 //! |---|---|
-//! | superblock copy A with the flag; ordered | copy A torn: B is used and A rewritten. Else the flag, and nothing that needs it |
+//! | superblock copy A with the flag; ordered | copy A torn: B is used, A rewritten. Otherwise only the flag |
 //! | copy B; ordered | the flag |
-//! | what needs it | the flag, and that or not |
+//! | the data that needs it | the flag, with or without the data |
 //!
 //! # Opening
-//! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
-//! the medium's length has confirmed the better one. The better one is made durable first, since a killed process may have
-//! left it seen and not durable. So a crash in the rewriting leaves the better copy as it was.
+//! Both copies are read, and the better one is used. If the other copy differs and the medium is writable, it is
+//! rewritten, once the medium's length has confirmed the better one. The better copy is made durable first, because a
+//! killed process may have left it visible but not durable. So a crash during the rewriting leaves the better copy as
+//! it was.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -34,34 +35,35 @@ use crate::lock::Spin;
 use crate::superblock::{FEATURE_JOURNAL, Superblock};
 use crate::{EngineNumber, HeapError, state};
 
-/// A region grows by two huge pages at a time, if no more is wanted: a writer who has to wait for fresh memory waits a few
-/// milliseconds, and little is grown in vain.
+/// A region grows by two huge pages at a time unless more is needed: a writer that waits for fresh memory waits a few
+/// milliseconds, and little space is wasted.
 pub(crate) const GROWTH_BYTES: u64 = 4 << 20;
 
-/// What a medium holds.
+/// The contents of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Nothing, or a format that did not finish: it may be formatted.
+    /// Nothing, or an unfinished format: it may be formatted.
     Fresh,
-    /// A region that can be opened, as far as its superblock tells.
+    /// A region that can be opened, according to its superblock.
     Formatted,
 }
 
 /// The identity and the length of a region.
 pub struct Region {
-    /// Held while the region grows, which takes as long as the medium does.
+    /// Held while the region grows, which may block in the medium.
     superblock: Spin<Superblock>,
     len_bytes: AtomicU64,
     generation: AtomicU32,
-    /// The flags that the durable superblock states.
+    /// The flags in the durable superblock.
     features: AtomicU32,
 }
 
 impl Region {
-    /// Tells what a medium holds. Writes nothing.
+    /// Determines the contents of a medium. Writes nothing.
     ///
     /// # Errors
-    /// Whatever speaks against opening and against formatting it.
+    /// Any reason why the medium can be neither opened nor formatted, for example [`HeapError::Foreign`] or
+    /// [`HeapError::Damaged`].
     pub fn probe<M: Medium>(medium: &M) -> Result<Found, HeapError> {
         if is_fresh(medium) {
             return Ok(Found::Fresh);
@@ -75,10 +77,10 @@ impl Region {
         Ok(Found::Formatted)
     }
 
-    /// Whose region it is. Writes nothing.
+    /// Returns the region's engine. Writes nothing.
     ///
     /// # Errors
-    /// Whatever speaks against opening it; [`HeapError::Unformatted`].
+    /// Any reason why the region cannot be opened; [`HeapError::Unformatted`].
     pub fn engine<M: Medium>(medium: &M) -> Result<EngineNumber, HeapError> {
         match Region::probe(medium)? {
             Found::Fresh => Err(HeapError::Unformatted),
@@ -86,13 +88,13 @@ impl Region {
         }
     }
 
-    /// What the medium gave when the region was made, if it says; a region that has a journal does not. It is for the caller that
-    /// opens the region, which alone knows what is asked for.
+    /// Returns the durability of the medium on which the region was made, if it is recorded; a journaled region does
+    /// not record it. The caller that opens the region compares it with the requested durability.
     pub fn made_for<M: Medium>(medium: &M) -> Option<Durability> {
         if medium.len_bytes() < UNIT_BYTES { None } else { state::load_made_for(medium) }
     }
 
-    /// A region of this superblock, which need not be stored yet.
+    /// Creates a region with this superblock, which need not be stored yet.
     pub(crate) fn new(superblock: Superblock, generation: u16) -> Region {
         let len_bytes = AtomicU64::new(superblock.region_bytes);
         let (generation, features) = (AtomicU32::new(u32::from(generation)), AtomicU32::new(superblock.features));
@@ -123,7 +125,7 @@ impl Region {
         *self.superblock.lock()
     }
 
-    /// The length that the durable superblock states.
+    /// Returns the length in the durable superblock.
     pub(crate) fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Acquire)
     }
@@ -132,14 +134,14 @@ impl Region {
         self.generation.load(Ordering::Acquire) as u16
     }
 
-    /// Stores a generation, ordered before whatever follows.
+    /// Stores a generation, ordered before anything that follows.
     pub(crate) fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         state::store_generation(medium, generation);
         medium.order();
         self.generation.store(u32::from(generation), Ordering::Release);
     }
 
-    /// Stores both copies of the superblock, durable one after the other.
+    /// Stores both copies of the superblock, one durable before the other.
     pub(crate) fn store_superblock<M: Medium>(&self, medium: &M) {
         store_copies(medium, &self.superblock.lock());
     }
@@ -149,7 +151,7 @@ impl Region {
         self.features.load(Ordering::Acquire) & features == features
     }
 
-    /// Sets flags, unless they are set: see the module's head.
+    /// Sets flags that are not yet set: see the module's head.
     pub(crate) fn set_features<M: Medium>(&self, medium: &M, features: u32) {
         let mut superblock = self.superblock.lock();
         if superblock.features & features == features {
@@ -163,8 +165,9 @@ impl Region {
         self.features.store(superblock.features, Ordering::Release);
     }
 
-    /// Grows the region to `wanted_bytes` at least; by `step_bytes` if the medium has room for it, or by [`GROWTH_BYTES`], or else to
-    /// that. After a step the length is a multiple of [`GROWTH_BYTES`], so that huge pages lie whole in each growth.
+    /// Grows the region to at least `wanted_bytes`: by `step_bytes` if the medium has space for it, otherwise by
+    /// [`GROWTH_BYTES`], otherwise to `wanted_bytes` rounded up to units. After a step the length is a multiple of
+    /// [`GROWTH_BYTES`], so that each growth consists of full huge pages.
     pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64, step_bytes: u64) -> Result<(), HeapError> {
         let mut superblock = self.superblock.lock();
         if superblock.region_bytes >= wanted_bytes {
@@ -180,7 +183,7 @@ impl Region {
     }
 }
 
-/// Step 1 of growth: the length reached.
+/// Takes step 1 of growth and returns the new length.
 fn grow_medium<M: Medium>(
     medium: &M,
     present_bytes: u64,
@@ -201,7 +204,7 @@ fn grow_medium<M: Medium>(
     medium.grow(least_bytes).map(|()| least_bytes)
 }
 
-/// Step 2 of growth.
+/// Takes step 2 of growth.
 fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
     let [a, b] = SUPERBLOCK_COPIES;
     superblock.store(medium, a);
@@ -212,7 +215,7 @@ fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
     medium.order();
 }
 
-/// The base of a journal by itself lacks what only the log has.
+/// Without its log, the base of a journal lacks the last changes.
 fn confirm_journal<M: Medium>(medium: &M, superblock: &Superblock) -> Result<(), HeapError> {
     match (superblock.features & FEATURE_JOURNAL != 0, medium.is_journaled()) {
         (true, false) => Err(HeapError::NeedsJournal),
@@ -226,7 +229,7 @@ fn confirm_length<M: Medium>(medium: &M, superblock: &Superblock) -> Result<(), 
     if region_bytes > file_bytes { Err(HeapError::Truncated { region_bytes, file_bytes }) } else { Ok(()) }
 }
 
-/// True if a format began and did not finish, or nothing was ever written to the head.
+/// Returns true if a format began and did not finish, or if nothing was ever written to the head.
 fn is_fresh<M: Medium>(medium: &M) -> bool {
     let head_bytes = medium.len_bytes().min(UNIT_BYTES) & !7;
     let mut words = (0..head_bytes).step_by(8).map(|at| medium.load(pmem::Offset(at), Ordering::Relaxed));

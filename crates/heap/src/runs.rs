@@ -1,8 +1,8 @@
 //! Free runs: chunks that hold nothing, found by length.
 //!
-//! Lists by step of length (`steps.rs`), linked through the table's entries, and a bitmap of the lists that are not
-//! empty. Runs that have all their space are found before those that may have holes. Everything here happens under the
-//! space lock.
+//! There is a list for each step of length (`steps.rs`), linked through the table's entries, and a bitmap of the
+//! lists that are not empty. Runs that have all their space are preferred to those that may have holes. Everything
+//! here happens under the space lock.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering;
 use pmem::Dram;
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::layout::{FIRST_CHUNK_UNIT, REGION_UNITS_MAX};
-use crate::lender::{Lender, Zeroed};
 use crate::steps::{step_at_least, step_at_most};
 use crate::table::{Table, Tag};
 
@@ -40,23 +40,23 @@ impl Run {
     }
 }
 
-/// The free runs of a region. The lists are lent, for a heap is built on small stacks, too.
+/// The free runs of a region. The lists are allocated, because a heap may be built on a small stack.
 pub(crate) struct Runs {
     lists: NonNull<AllLists>,
     free_units: u64,
     spaced_units: u64,
 }
 
-// SAFETY: the runs own the lists that they point at, and reach them as borrowed themselves.
+// SAFETY: the runs own the lists that they point at, and access them only through a borrow of themselves.
 unsafe impl Send for Runs {}
 
-/// Those of whole runs, and those of holed ones.
+/// The lists of runs with all their space, and of runs that may have holes.
 struct AllLists {
     whole: Lists,
     holed: Lists,
 }
 
-// SAFETY: zero bytes are lists that start with no unit, and none of them occupied.
+// SAFETY: zero bytes are empty lists: no first unit, and no list marked as occupied.
 unsafe impl Zeroed for AllLists {}
 
 /// The first run of each list.
@@ -66,26 +66,26 @@ struct Lists {
 }
 
 impl Runs {
-    /// No runs.
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Runs, HeapError> {
-        Ok(Runs { lists: lender.lend_zeroed()?, free_units: 0, spaced_units: 0 })
+    /// Creates empty lists.
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Runs, HeapError> {
+        Ok(Runs { lists: allocator.allocate_zeroed()?, free_units: 0, spaced_units: 0 })
     }
 
-    /// Gives the lists back.
+    /// Frees the lists.
     ///
     /// # Safety
-    /// Nobody uses the runs any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
-        // SAFETY: lent by `new` with this layout, and the caller gives up its use.
-        unsafe { lender.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
+    /// The runs are no longer used.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+        // SAFETY: allocated by `new` with this layout, and the caller gives up its use.
+        unsafe { allocator.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
     }
 
-    /// Units in all runs.
+    /// Returns the units in all runs.
     pub(crate) fn free_units(&self) -> u64 {
         self.free_units
     }
 
-    /// Units in runs that may have space to give back.
+    /// Returns the units in runs that may have space to return to the file system.
     pub(crate) fn spaced_units(&self) -> u64 {
         self.spaced_units
     }
@@ -108,13 +108,13 @@ impl Runs {
         Some(self.remove(table, unit))
     }
 
-    /// Removes the run at `unit`, if there is one whose space can be given back.
+    /// Removes the run at `unit`, if there is one whose space can be returned to the file system.
     pub(crate) fn take_spaced(&mut self, table: &Table, unit: u32) -> Option<Run> {
         let tag = table.at(unit).tag();
         (tag.is_free() && tag.has(Tag::SPACED) && !tag.has(Tag::UNSWEPT)).then(|| self.remove(table, unit))
     }
 
-    /// Removes the free neighbours of `run`; all of it together.
+    /// Removes the free neighbours of `run` and returns all of them joined.
     pub(crate) fn absorb(&mut self, table: &Table, run: Run, mark: u32) -> Run {
         let past = run.unit + run.units;
         let after = (past < mark && is_run(table, past)).then(|| self.remove(table, past));
@@ -144,8 +144,8 @@ impl Runs {
     }
 
     fn all_lists(&mut self) -> &mut AllLists {
-        // SAFETY: lent by `new` and given back only when nobody uses the runs any more; reached only here, borrowed as the
-        // runs are.
+        // SAFETY: allocated by `new` and freed only when the runs are no longer used; accessed only here, through a
+        // borrow of the runs.
         unsafe { self.lists.as_mut() }
     }
 }
@@ -174,12 +174,12 @@ impl Lists {
         }
     }
 
-    /// A run of at least `units`.
+    /// Finds a run of at least `units`.
     fn find(&self, table: &Table, units: u32) -> Option<u32> {
         self.head_from(step_at_least(units)).or_else(|| self.fitting(table, units))
     }
 
-    /// The first run of the first list that is not empty, from `list` on.
+    /// Returns the first run of the first list that is not empty, starting with `list`.
     fn head_from(&self, list: usize) -> Option<u32> {
         let first_word = list / 64;
         (first_word..WORD_COUNT).find_map(|word| {
@@ -189,7 +189,7 @@ impl Lists {
         })
     }
 
-    /// A run of at least `units` from the list that holds shorter ones too.
+    /// Finds a run of at least `units` in the list that also holds shorter ones.
     fn fitting(&self, table: &Table, units: u32) -> Option<u32> {
         let mut unit = self.heads[step_at_most(units)];
         while unit != NONE && table.at(unit).units() < units {
@@ -209,13 +209,13 @@ impl Lists {
     }
 }
 
-/// True if a run starts at `unit`.
+/// Returns true if a run starts at `unit`.
 fn is_run(table: &Table, unit: u32) -> bool {
     let tag = table.at(unit).tag();
     tag.is_free() && !tag.has(Tag::UNSWEPT)
 }
 
-/// The start of the run that ends just before `unit`.
+/// Returns the start of the run that ends just before `unit`.
 fn run_before(table: &Table, unit: u32) -> Option<u32> {
     if unit == FIRST_CHUNK_UNIT {
         return None;

@@ -1,10 +1,11 @@
-//! What is left of a damaged region: the head and the chunks, read without opening it, and never stored to.
+//! Salvage: reads the head and the chunks of a damaged region without opening the region and without storing
+//! anything.
 //!
-//! An opening refuses a region that contradicts itself, since writers would rely on what is said there. Salvage relies
-//! on nothing: each part is read for itself, what is wrong is told, and what should have stood there is `None`.
+//! An opening refuses a region that contradicts itself, because writers would rely on the contradiction. Salvage
+//! relies on nothing: each part is read independently, damage is reported, and a damaged part becomes `None`.
 //!
-//! A chunk whose header is damaged hides where the next one begins. The walk goes on at the next unit that looks like a
-//! chunk and is followed by another one; what lies between is [`Contents::Unknown`].
+//! A chunk whose header is damaged hides the start of the next one. The walk continues at the next unit that looks
+//! like a chunk and is followed by another one; everything between is [`Contents::Unknown`].
 
 use core::sync::atomic::Ordering;
 
@@ -18,17 +19,17 @@ use crate::layout::{
 };
 use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
-use crate::{Class, EngineNumber, HeapError, mend, state};
+use crate::{Class, EngineNumber, HeapError, state, superblock_repair};
 
-/// Is told where something is wrong, and what.
-pub type Told<'a> = dyn FnMut(Offset, &'static str) + 'a;
+/// A callback that receives the offset and the description of each damage.
+pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
 
-/// What a region's head still says.
+/// The readable parts of a region's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What the region is.
+    /// The superblock.
     pub superblock: Option<Superblock>,
-    /// Units below the high-water mark.
+    /// The number of units below the high-water mark.
     pub mark_units: Option<u32>,
     /// The store's generation.
     pub generation: Option<u16>,
@@ -36,7 +37,7 @@ pub struct Head {
     pub image: Option<NamedImage>,
 }
 
-/// What a chunk holds.
+/// The contents of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contents {
     /// Nothing.
@@ -47,74 +48,74 @@ pub enum Contents {
     Segments,
     /// One item, or the clean image.
     Extent,
-    /// Its header is damaged: one chunk or several.
+    /// Unknown, because the header is damaged: one chunk or several.
     Unknown,
 }
 
-/// A chunk, as far as it lies in the medium.
+/// A chunk, as far as the medium contains it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
     /// Its first unit.
     pub unit: u32,
     /// Its length.
     pub units: u32,
-    /// What it holds.
+    /// The kind of its contents.
     pub contents: Contents,
 }
 
 impl Head {
-    /// Reads what can be read.
+    /// Reads everything that is readable.
     ///
     /// # Errors
-    /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`]: the region is not damaged but
-    /// not this program's.
-    pub fn read<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Head, HeapError> {
-        let superblock = mend::salvage(medium, told)?;
-        let mut or_tell = |error: HeapError| {
+    /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`]: the region is not damaged, but this program does not
+    /// support it.
+    pub fn read<M: Medium>(medium: &M, on_damage: &mut OnDamage<'_>) -> Result<Head, HeapError> {
+        let superblock = superblock_repair::salvage(medium, on_damage)?;
+        let mut report = |error: HeapError| {
             if let HeapError::Damaged { offset, what } = error {
-                told(Offset(offset), what);
+                on_damage(Offset(offset), what);
             }
         };
         if medium.len_bytes() < UNIT_BYTES {
-            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the head's words lie beyond the file's end" });
+            report(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the head's words lie beyond the file's end" });
             return Ok(Head { superblock, mark_units: None, generation: None, image: None });
         }
         if medium.load(FORMAT_MARK, Ordering::Acquire) != 0 {
-            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is not clear" });
+            report(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is not clear" });
         }
         let region_bytes = superblock.map_or(REGION_BYTES_MAX, |superblock| superblock.region_bytes);
-        let mark_units = state::load_mark(medium, region_bytes).map_err(&mut or_tell).ok();
-        let generation = state::load_generation(medium).map_err(&mut or_tell).ok();
-        let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut or_tell));
+        let mark_units = state::load_mark(medium, region_bytes).map_err(&mut report).ok();
+        let generation = state::load_generation(medium).map_err(&mut report).ok();
+        let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut report));
         let image = image.and_then(Result::ok).and_then(ImageWord::named);
         Ok(Head { superblock, mark_units, generation, image })
     }
 
-    /// The region's engine, unless the superblock is lost.
+    /// Returns the region's engine, unless the superblock is lost.
     #[must_use]
     pub fn engine(&self) -> Option<EngineNumber> {
         self.superblock.map(|superblock| superblock.engine)
     }
 
-    /// Refuses the region of another engine. One that has lost its superblock may be anybody's.
+    /// Refuses the region of another engine. A region without a readable superblock may belong to any engine.
     ///
     /// # Errors
-    /// [`HeapError::WrongEngine`].
+    /// [`HeapError::WrongEngine`] if the superblock names another engine.
     pub fn of_engine(self, wanted: EngineNumber) -> Result<Head, HeapError> {
         self.superblock.map_or(Ok(()), |superblock| superblock.confirm_engine(wanted))?;
         Ok(self)
     }
 
-    /// The first unit past all chunks, as far as they lie in the medium.
+    /// Returns the first unit past all chunks, as far as the medium contains them.
     fn past_unit<M: Medium>(&self, medium: &M) -> u32 {
         let units = (medium.len_bytes() / UNIT_BYTES) as u32;
         self.mark_units.map_or(units, |mark| mark.min(units))
     }
 
-    /// Shows every chunk to `each`, in the order of their units.
-    pub fn chunks<M: Medium>(&self, medium: &M, told: &mut Told<'_>, each: &mut dyn FnMut(Chunk)) {
+    /// Calls `each` with every chunk, in the order of their units.
+    pub fn chunks<M: Medium>(&self, medium: &M, on_damage: &mut OnDamage<'_>, each: &mut dyn FnMut(Chunk)) {
         if self.mark_units.is_some_and(|mark| u64::from(mark) * UNIT_BYTES > medium.len_bytes()) {
-            told(HIGH_WATER_MARK, "chunks lie beyond the file's end");
+            on_damage(HIGH_WATER_MARK, "chunks lie beyond the file's end");
         }
         let (mut unit, past) = (FIRST_CHUNK_UNIT, self.past_unit(medium));
         while unit < past {
@@ -123,7 +124,7 @@ impl Head {
                 return;
             }
             let chunk = chunk_at(medium, unit, past).unwrap_or_else(|what| {
-                told(unit_start(unit), what);
+                on_damage(unit_start(unit), what);
                 let next = (unit + 1..past).find(|&next| looks_like_chunks(medium, next, past)).unwrap_or(past);
                 Chunk { unit, units: next - unit, contents: Contents::Unknown }
             });
@@ -133,7 +134,7 @@ impl Head {
     }
 }
 
-/// The chunk at `unit`; one that the medium ends in is cut there.
+/// Reads the chunk at `unit`, cut at the end of the medium.
 fn chunk_at<M: Medium>(medium: &M, unit: u32, past: u32) -> Result<Chunk, &'static str> {
     let header = ChunkHeader::decode(medium.load(unit_start(unit), Ordering::Relaxed))?;
     let contents = match header.kind {
@@ -144,7 +145,7 @@ fn chunk_at<M: Medium>(medium: &M, unit: u32, past: u32) -> Result<Chunk, &'stat
     Ok(Chunk { unit, units: header.units.min(past - unit), contents })
 }
 
-/// True if a chunk lies at `unit` and another one behind it, or nothing.
+/// Returns true if there is a chunk at `unit`, followed by another chunk or by the end.
 fn looks_like_chunks<M: Medium>(medium: &M, unit: u32, past: u32) -> bool {
     let is_followed = |chunk: Chunk| {
         let next = chunk.unit + chunk.units;
@@ -154,13 +155,13 @@ fn looks_like_chunks<M: Medium>(medium: &M, unit: u32, past: u32) -> bool {
 }
 
 impl Chunk {
-    /// A chunk of slots of `class`, as it would be.
+    /// Returns a chunk of slots of `class` at `unit`, whatever the header says.
     #[must_use]
     pub fn of_class(unit: u32, class: Class) -> Chunk {
         Chunk { unit, units: SlotKind::of_class(class).geometry().units, contents: Contents::Slots(class) }
     }
 
-    /// The places of a chunk of segments, as far as they lie in the medium.
+    /// Iterates over the places of a chunk of segments, as far as the medium contains them.
     pub fn segment_places(self) -> impl Iterator<Item = Offset> {
         let geometry = SlotKind::SEGMENTS.geometry();
         let end = (u64::from(self.units) * UNIT_BYTES).saturating_sub(geometry.slot_bytes);
@@ -168,7 +169,7 @@ impl Chunk {
         places.take_while(move |&at| at <= end).map(move |at| unit_start(self.unit).plus(at))
     }
 
-    /// Where its items begin: one for each of its slots, or the one of an extent.
+    /// Iterates over the offsets of its items: one for each slot, or one for an extent.
     pub fn item_places(self) -> impl Iterator<Item = Offset> {
         let (count, first_bytes, step_bytes) = match self.contents {
             Contents::Slots(class) => {
@@ -181,7 +182,7 @@ impl Chunk {
         (0..u64::from(count)).map(move |slot| unit_start(self.unit).plus(first_bytes + slot * step_bytes))
     }
 
-    /// True if the clean image's words `free`, of this chunk, have slot `slot` in use; of an extent they are none.
+    /// Returns true if the clean image's words `free` of this chunk have slot `slot` in use. An extent has no words.
     #[must_use]
     pub fn is_in_use(self, free: &[u64], slot: usize) -> bool {
         match self.contents {
@@ -190,7 +191,7 @@ impl Chunk {
         }
     }
 
-    /// The number of the slot that starts at `at`, 0 for an extent; `None` where no item can start.
+    /// Returns the number of the slot that starts at `at`, 0 for an extent; `None` if no item can start there.
     #[must_use]
     pub fn slot_at(self, at: Offset) -> Option<usize> {
         let within = at.0.checked_sub(unit_start(self.unit).0)?;
@@ -204,7 +205,7 @@ impl Chunk {
     }
 }
 
-/// The chunks that the free words of a clean image list: the first unit of each, and its words.
+/// Iterates over the chunks in the free words of a clean image: the first unit and the words of each.
 pub fn listed(words: &[u64]) -> impl Iterator<Item = (u32, &[u64])> {
     Chunks::new(words)
 }

@@ -1,8 +1,8 @@
-//! The DRAM record of a chunk of slots: which of them are free.
+//! The DRAM record of a chunk of slots: the bitmap of free slots.
 //!
-//! Two bits a slot. *Free*: the slot has no known owner. *Retired*: the slot was freed while the sweep had not yet decided about
-//! its chunk. A record is recycled only for chunks of its own kind of slots and goes back to the host only with the heap, so that a late
-//! look at a record whose chunk is gone reads a record still.
+//! Each slot has two bits. *Free*: the slot has no known owner. *Retired*: the slot was freed before the sweep had
+//! decided about its chunk. A record is reused only for chunks of the same kind of slots and is freed only with the
+//! heap, so that a thread that uses a record after its chunk is gone still reads a record.
 //!
 //! # States
 //! ```text
@@ -14,13 +14,13 @@
 //!   Unswept ── swept ──> Owned (by the sweep)
 //!   Unswept ── known from a clean image ──> Idle
 //! ```
-//! Only the owner claims slots; any thread frees them. State and links change under the space lock, apart from the step out of
-//! Unswept, which its sweeper takes alone.
+//! Only the owner claims slots; any thread frees them. State and links change under the space lock. Exception: the
+//! chunk's sweeper makes the step out of Unswept without the lock.
 //!
 //! # Free count
-//! A slot's bit is set before the slot is counted, and words are claimed only by the owner, who has counted them before
-//! giving the chunk up. So the count of an unowned chunk never exceeds its free bits, and a count of all slots means
-//! that no free is under way.
+//! A slot's bit is set before the slot is counted. Only the owner claims words, and counts them before giving up the
+//! chunk. So the count of an unowned chunk never exceeds the number of free bits, and a count of all slots means that
+//! no free is in progress.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -29,21 +29,21 @@ use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::record::Link;
 use crate::slot_kind::{Geometry, SlotKind};
 
-/// The owner of a chunk, which alone may claim its slots.
+/// The owner of a chunk; only the owner may claim its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// There is no chunk: the record waits for one.
+    /// No chunk: the record is available for one.
     Pooled,
-    /// One lane, or the sweep.
+    /// Owned by one lane, or by the sweep.
     Owned,
-    /// Nobody: too few slots are free.
+    /// Unowned: too few slots are free.
     Idle,
-    /// The lane that takes it from the list of roomy chunks.
+    /// Unowned, in the list of roomy chunks, from which a lane can take it.
     Listed,
-    /// Nobody: the chunk is older than this heap and its live slots are not known yet.
+    /// Unowned: the chunk is older than this heap and its live slots are not known yet.
     Unswept,
-    /// Nobody, until it is empty or no more slots are moved away.
+    /// Unowned, until it is empty or evacuation stops.
     Evacuating,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    /// A pooled record, with zeroed bitmaps at `words`.
+    /// Creates a pooled record, with zeroed bitmaps at `words`.
     ///
     /// # Safety
     /// `words` points at both bitmaps, which live as long as the record.
@@ -76,7 +76,7 @@ impl Slab {
         }
     }
 
-    /// Becomes the record of a chunk at `unit`, every slot of it free.
+    /// Makes this the record of a chunk at `unit` with every slot free.
     pub(crate) fn begin(&self, unit: u32, state: State) {
         let geometry = self.geometry();
         for (word, bits) in self.free_words().iter().enumerate() {
@@ -123,23 +123,24 @@ impl Slab {
         self.state.load(Ordering::Acquire) == State::Unswept as u8
     }
 
-    /// Slots known to be free; while slots are being freed or claimed, a little off either way.
+    /// Returns the number of slots known to be free. While slots are being freed or claimed, it is slightly too high
+    /// or too low.
     #[inline]
     pub(crate) fn free_count(&self) -> i32 {
         self.free_count.load(Ordering::Acquire)
     }
 
-    /// True if a lane should come back to this chunk.
+    /// Returns true if a lane should come back to this chunk.
     pub(crate) fn is_roomy(&self) -> bool {
         self.free_count() >= self.geometry().roomy_count
     }
 
-    /// True if no slot is in use, which an owner cannot be sure of.
+    /// Returns true if no slot is in use. Not reliable while the chunk has an owner.
     pub(crate) fn is_wholly_free(&self) -> bool {
         self.free_count() == self.geometry().slot_count as i32
     }
 
-    /// Claims all free slots of a bitmap word, for its owner.
+    /// Claims all free slots of a bitmap word, for the chunk's owner.
     pub(crate) fn claim_word(&self, word: u32) -> u64 {
         let bits = &self.free_words()[word as usize];
         if bits.load(Ordering::Relaxed) == 0 {
@@ -150,13 +151,13 @@ impl Slab {
         claimed
     }
 
-    /// Claims one slot, for the sweep. False if it was claimed before.
+    /// Claims one slot for the sweep. Returns false if it was already claimed.
     pub(crate) fn claim_slot(&self, slot: u32) -> bool {
         let (word, bit) = position(slot);
         self.free_words()[word].fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
-    /// Frees a slot: the count of free slots after it, or `None` if the slot was free.
+    /// Frees a slot and returns the new count of free slots, or `None` if the slot was already free.
     #[inline]
     pub(crate) fn free_slot(&self, slot: u32) -> Option<i32> {
         let (word, bit) = position(slot);
@@ -164,23 +165,24 @@ impl Slab {
         (!was_free).then(|| self.free_count.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
-    /// Records that a slot of a chunk that was unswept is to be freed. True if the sweep has decided about the chunk
-    /// since and has not seen the record: then the slot is the caller's to free.
+    /// Records that a slot of an unswept chunk is to be freed. Returns true if the sweep has finished the chunk since
+    /// without seeing the record: the caller must then free the slot.
     #[cold]
     pub(crate) fn retire_unless_swept(&self, slot: u32) -> bool {
         self.retire_slot(slot);
         self.take_back_if_swept(slot)
     }
 
-    /// Ends the chunk's sweep: the slots that no mark has claimed are free, and those recorded as retired. The sweep owns
-    /// the chunk now.
+    /// Ends the chunk's sweep: frees the slots that no mark has claimed and those recorded as retired. The sweep now
+    /// owns the chunk.
     pub(crate) fn end_sweep(&self) {
         self.free_count.store(self.free_bit_count(), Ordering::Release);
         self.set_state(State::Owned);
         self.apply_retired();
     }
 
-    /// Takes an unswept chunk's free slots from a clean image, whose words fit the kind of slots. Nobody owns the chunk then.
+    /// Copies an unswept chunk's free slots from a clean image whose words fit the kind of slots. The chunk is then
+    /// unowned.
     pub(crate) fn adopt_free(&self, free: &[u64]) {
         for (bits, &free) in self.free_words().iter().zip(free) {
             bits.store(free, Ordering::Relaxed);
@@ -189,14 +191,14 @@ impl Slab {
         self.set_state(State::Idle);
     }
 
-    /// True if the slot is free, and known to be. The state is read first: before the end of the sweep a free bit says no more than that no mark
-    /// has come yet, and marks and end may come between two looks.
+    /// Returns true if the slot is known to be free. The state is read first: before the end of the sweep, a free bit
+    /// means only that no mark has come yet, and both the mark and the end may come between the two reads.
     pub(crate) fn is_known_free(&self, slot: u32) -> bool {
         let (word, bit) = position(slot);
         !self.is_unswept() && self.free_words()[word].load(Ordering::Acquire) & bit != 0
     }
 
-    /// The bitmap of free slots, word by word.
+    /// Iterates over the words of the bitmap of free slots.
     pub(crate) fn free_bits(&self) -> impl Iterator<Item = u64> {
         self.free_words().iter().map(|bits| bits.load(Ordering::Acquire))
     }
@@ -206,7 +208,7 @@ impl Slab {
         self.retired_words()[word].fetch_or(bit, Ordering::AcqRel);
     }
 
-    /// Takes the record of a retirement back. False if the sweep will take it, or has taken it.
+    /// Removes the record of a retirement. Returns false if the sweep will process it, or already has.
     fn take_back_if_swept(&self, slot: u32) -> bool {
         let (word, bit) = position(slot);
         !self.is_unswept() && self.retired_words()[word].fetch_and(!bit, Ordering::AcqRel) & bit != 0
@@ -221,7 +223,7 @@ impl Slab {
         }
     }
 
-    /// How many slots have their free bit set.
+    /// Returns the number of slots whose free bit is set.
     pub(crate) fn free_bit_count(&self) -> i32 {
         self.free_words().iter().map(|bits| bits.load(Ordering::Relaxed).count_ones() as i32).sum()
     }
@@ -240,7 +242,7 @@ impl Slab {
     }
 }
 
-/// The word and the bit of a slot.
+/// Returns the word and the bit of a slot.
 #[inline]
 fn position(slot: u32) -> (usize, u64) {
     (slot as usize / 64, 1 << (slot % 64))
@@ -253,7 +255,7 @@ mod tests {
     use super::*;
     use crate::class::Class;
 
-    /// Sweeps that are looked at. With the state read last, some hundreds show a slot that is wrongly free.
+    /// The number of sweeps to observe. If the state is read last, some hundreds show a slot as free that is not.
     const LOOKED_AT_COUNT: usize = 2_000;
 
     /// The record of an unswept chunk whose slot 0 is marked.
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retirement_before_the_end_of_the_sweep_is_the_sweeps_to_free() {
+    fn retirement_before_sweep_end_is_freed_by_sweep() {
         with_unswept(|slab| {
             assert!(!slab.retire_unless_swept(0));
             slab.end_sweep();
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retirement_recorded_after_the_end_of_the_sweep_is_the_retirers_to_free() {
+    fn retirement_after_sweep_end_is_freed_by_retirer() {
         with_unswept(|slab| {
             slab.end_sweep();
             assert!(slab.retire_unless_swept(0));
@@ -291,15 +293,15 @@ mod tests {
         });
     }
 
-    /// A record that another thread may look at, too.
+    /// A record that another thread may also read.
     struct Shared<'a>(&'a Slab);
 
-    // SAFETY: as of `SlabRef`: atomics, and fields that never change.
+    // SAFETY: as for `SlabRef`: atomics, and fields that never change.
     unsafe impl Send for Shared<'_> {}
 
-    /// The sweep marks a slot, and ends, while another thread looks at it again and again.
+    /// The sweep marks a slot and ends while another thread reads it repeatedly.
     #[test]
-    fn a_slot_that_is_marked_is_at_no_time_known_to_be_free() {
+    fn marked_slot_is_never_known_free() {
         for _ in 0..LOOKED_AT_COUNT {
             with_unswept(|slab| {
                 let swept = Shared(slab);
@@ -317,9 +319,9 @@ mod tests {
         }
     }
 
-    /// The sweep comes between the record and the second look at the state.
+    /// The sweep comes between the record and the second read of the state.
     #[test]
-    fn a_retirement_that_the_sweep_has_taken_is_not_freed_again() {
+    fn swept_retirement_is_not_freed_again() {
         with_unswept(|slab| {
             slab.retire_slot(0);
             slab.end_sweep();

@@ -1,33 +1,33 @@
-//! The kind of a chunk of slots: the chunk's length, where the slots start, how many there are.
+//! The kind of a chunk of slots: the chunk's length, the position and the number of the slots.
 //!
-//! Slabs of a size class and chunks of segments differ in nothing else, so the allocator treats both alike.
+//! Slabs of a size class and chunks of segments differ only in these numbers, so the allocator treats both alike.
 
 use crate::class::{Class, GRAIN_BYTES};
 use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, UNIT_BYTES};
 
 /// A slab is 256 KiB for slots up to [`SMALL_SLOT_BYTES_MAX`], so that a small store stays small.
 pub(crate) const SMALL_SLAB_UNITS: u32 = 4;
-/// Beyond, it is 2 MiB, so that at least seven slots fit.
+/// Larger slots are in slabs of 2 MiB, so that at least seven slots fit.
 const LARGE_SLAB_UNITS: u32 = 32;
 const SMALL_SLOT_BYTES_MAX: u64 = 32_768;
 
 /// Enough fraction bits for an exact division: a chunk has fewer than 2^17 grains, a slot at most 2^14.
 const RECIPROCAL_BITS: u32 = 34;
 
-/// What a chunk's slots are: of a size class, or segments.
+/// The kind of a chunk's slots: a size class, or segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SlotKind(u8);
 
-/// The measures of a kind of slots.
+/// The dimensions of a kind of slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Geometry {
     /// The chunk's length.
     pub(crate) units: u32,
-    /// From the chunk's start to its first slot.
+    /// The distance from the chunk's start to its first slot.
     pub(crate) first_slot_bytes: u64,
     pub(crate) slot_bytes: u64,
     pub(crate) slot_count: u32,
-    /// A chunk with this many free slots is worth returning to: an eighth of them.
+    /// The number of free slots from which a chunk is worth returning to: an eighth of all slots.
     pub(crate) roomy_count: i32,
     reciprocal: u64,
 }
@@ -40,7 +40,7 @@ impl SlotKind {
         SlotKind(class.index())
     }
 
-    /// The kind of slots of this index.
+    /// Returns the kind of slots with this index.
     ///
     /// # Panics
     /// If there is none.
@@ -53,12 +53,12 @@ impl SlotKind {
         self.0 as usize
     }
 
-    /// The size class, or `None` for segments.
+    /// Returns the size class, or `None` for segments.
     pub(crate) const fn class(self) -> Option<Class> {
         Class::from_index(self.0)
     }
 
-    /// True if its chunks are the long ones.
+    /// Returns true if its chunks are the long ones.
     pub(crate) fn is_large(self) -> bool {
         self.geometry().units == LARGE_SLAB_UNITS
     }
@@ -87,15 +87,15 @@ impl Geometry {
         }
     }
 
-    /// From the chunk's start to a slot.
+    /// Returns the distance from the chunk's start to a slot.
     #[inline]
     pub(crate) const fn slot_start(&self, slot: u32) -> u64 {
         self.first_slot_bytes + slot as u64 * self.slot_bytes
     }
 
-    /// The slot that starts `bytes` after the chunk does, or `None` where none starts.
+    /// Returns the slot that starts `bytes` after the chunk's start, or `None` if none starts there.
     ///
-    /// `bytes` lie in the chunk: divided by multiplication, exact for every byte of it.
+    /// `bytes` must be within the chunk: the division is a multiplication that is exact for every byte of it.
     #[inline]
     pub(crate) fn slot_at(&self, bytes: u64) -> Option<u32> {
         let grains = bytes.checked_sub(self.first_slot_bytes)? / GRAIN_BYTES;
@@ -103,13 +103,13 @@ impl Geometry {
         (slot < self.slot_count && self.slot_start(slot) == bytes).then_some(slot)
     }
 
-    /// Words of a bitmap with a bit for each slot.
+    /// Returns the number of words in a bitmap with a bit for each slot.
     #[inline]
     pub(crate) const fn word_count(&self) -> u32 {
         self.slot_count.div_ceil(64)
     }
 
-    /// The bits of bitmap word `word` that stand for slots.
+    /// Returns the bits of bitmap word `word` that correspond to slots.
     pub(crate) const fn word_mask(&self, word: u32) -> u64 {
         let rest = self.slot_count - word * 64;
         if rest >= 64 { u64::MAX } else { (1 << rest) - 1 }

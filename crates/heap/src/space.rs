@@ -1,4 +1,5 @@
-//! What the space lock protects: the high-water mark, the free runs, and the chunks of slots that no lane owns.
+//! The data that the space lock protects: the high-water mark, the free runs, and the chunks of slots without an
+//! owner.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -7,13 +8,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pmem::Dram;
 
 use crate::HeapError;
-use crate::lender::{Lender, Zeroed};
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::record::SlabRef;
 use crate::runs::Runs;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
-/// What a thread found above the mark.
+/// The state above the mark at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Above {
     pub(crate) holed_from: u32,
@@ -24,21 +25,22 @@ pub(crate) struct Above {
 pub(crate) struct Space {
     /// Units below the high-water mark, the head included.
     pub(crate) mark: u32,
-    /// Above the mark there may be holes from here on.
+    /// The first unit above the mark from which there may be holes.
     pub(crate) holed_from: u32,
-    /// How often space above the mark was given back.
+    /// The number of times that space above the mark was returned to the file system.
     pub(crate) above_count: u64,
     pub(crate) runs: Runs,
     pub(crate) away: Away,
-    /// Lent, since a kernel's stack has no room for it.
+    /// Allocated, because it does not fit on a kernel's stack.
     slabs: NonNull<Slabs>,
 }
 
-/// Runs that threads have taken off the lists while the file system takes their space, or gives it: a moment, for which they are missing.
+/// Runs that threads have taken off the lists while the file system frees or allocates their space. A thread that
+/// finds no space waits for them: otherwise an empty region could seem full.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Away {
     pub(crate) count: u64,
-    /// How many have come back.
+    /// The number of runs that have come back.
     pub(crate) returned_count: u64,
 }
 
@@ -53,7 +55,7 @@ impl Away {
     }
 }
 
-/// Records, in lists.
+/// Lists of records.
 struct Slabs {
     /// For each kind of slots, the chunks worth taking: state Listed.
     roomy: [Option<SlabRef>; SlotKind::COUNT],
@@ -61,62 +63,67 @@ struct Slabs {
     pool: [Option<SlabRef>; SlotKind::COUNT],
 }
 
-// SAFETY: a record is a pointer that is not null, so zero bytes are lists of none.
+// SAFETY: a record is a pointer that is not null, so zero bytes are empty lists.
 unsafe impl Zeroed for Slabs {}
 
-// SAFETY: the space owns the lists that it points at, and reaches them as borrowed itself.
+// SAFETY: the space owns the lists that it points at, and accesses them only through a borrow of itself.
 unsafe impl Send for Space {}
 
 impl Space {
-    /// What space there is above the mark is not known yet.
-    pub(crate) fn new<D: Dram>(mark: u32, lender: &Lender<D>) -> Result<Space, HeapError> {
-        let runs = Runs::new(lender)?;
-        let slabs = lender.lend_zeroed().inspect_err(|_| {
-            // SAFETY: nobody has seen the runs.
-            unsafe { runs.give_back(lender) }
+    /// Creates a space whose holes above the mark are not known yet.
+    pub(crate) fn new<D: Dram>(mark: u32, allocator: &DramAllocator<D>) -> Result<Space, HeapError> {
+        let runs = Runs::new(allocator)?;
+        let slabs = allocator.allocate_zeroed().inspect_err(|_| {
+            // SAFETY: no other thread has a reference to the runs.
+            unsafe { runs.give_back(allocator) }
         })?;
         Ok(Space { mark, holed_from: mark, above_count: 0, runs, away: Away::default(), slabs })
     }
 
-    /// Gives its memory back.
+    /// Frees its memory.
     ///
     /// # Safety
-    /// Nobody uses the space any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
-        // SAFETY: the caller gives up its use; the lists were lent by `new` with this layout.
+    /// The space is no longer used.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+        // SAFETY: the caller gives up its use; the lists were allocated by `new` with this layout.
         unsafe {
-            self.runs.give_back(lender);
-            lender.give_back(self.slabs.cast(), Layout::new::<Slabs>());
+            self.runs.give_back(allocator);
+            allocator.give_back(self.slabs.cast(), Layout::new::<Slabs>());
         }
     }
 
     fn slabs(&mut self) -> &mut Slabs {
-        // SAFETY: lent by `new`, zeroed, which are lists of none, until `give_back`; borrowed as this is.
+        // SAFETY: allocated by `new`, zeroed (which is an empty list), valid until `give_back`; borrowed as `self`
+        // is.
         unsafe { self.slabs.as_mut() }
     }
 
-    /// What is above the mark now.
+    /// Returns the present state above the mark.
     pub(crate) fn above(&self) -> Above {
         Above { holed_from: self.holed_from, given_back_count: self.above_count }
     }
 
-    /// A record for a chunk of `slot_kind`.
-    pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        pop(&mut self.slabs().pool[slot_kind.index()]).map_or_else(|| SlabRef::lend(lender, slot_kind), Ok)
+    /// Returns a record for a chunk of `slot_kind`, from the pool or newly allocated.
+    pub(crate) fn record<D: Dram>(
+        &mut self,
+        allocator: &DramAllocator<D>,
+        slot_kind: SlotKind,
+    ) -> Result<SlabRef, HeapError> {
+        pop(&mut self.slabs().pool[slot_kind.index()]).map_or_else(|| SlabRef::allocate(allocator, slot_kind), Ok)
     }
 
-    /// Keeps a record whose chunk is gone, or never came.
+    /// Puts a record without a chunk into the pool.
     pub(crate) fn pool(&mut self, slab: SlabRef) {
         slab.set_state(State::Pooled);
         push(&mut self.slabs().pool[slab.slot_kind().index()], slab);
     }
 
-    /// All records without a chunk, which are forgotten here.
+    /// Empties the pool and iterates over its records.
     pub(crate) fn drain_pool(&mut self) -> impl Iterator<Item = SlabRef> {
         self.slabs().pool.iter_mut().flat_map(|list| core::iter::from_fn(move || pop(list)))
     }
 
-    /// Lists an idle chunk if it is worth taking; true if it was listed now.
+    /// Lists an idle chunk if it is roomy. Returns true if it was listed now.
     pub(crate) fn list_if_roomy(&mut self, slab: SlabRef) -> bool {
         let is_worth_it = slab.state() == State::Idle && slab.is_roomy();
         if is_worth_it {
@@ -126,7 +133,7 @@ impl Space {
         is_worth_it
     }
 
-    /// Takes a chunk of `slot_kind` off its list, for an owner.
+    /// Takes a roomy chunk of `slot_kind` off its list, for an owner.
     pub(crate) fn take_roomy(&mut self, slot_kind: SlotKind) -> Option<SlabRef> {
         let slab = pop(&mut self.slabs().roomy[slot_kind.index()])?;
         slab.set_state(State::Owned);
@@ -142,15 +149,15 @@ impl Space {
     }
 }
 
-/// The lengths that are read without the lock; noted, under it, whenever they change.
+/// The lengths that are read without the lock. Every change under the lock updates them.
 #[derive(Default)]
 pub(crate) struct Figures {
     mark: AtomicU32,
     holed_from: AtomicU32,
     run_units: AtomicU64,
-    /// Units in runs without space to give back.
+    /// Units in runs without space to return.
     given_back_units: AtomicU64,
-    /// Units in chunks that became free or roomy lately.
+    /// Units in chunks that recently became free or roomy.
     loosened_units: AtomicU64,
 }
 
@@ -163,7 +170,7 @@ impl Figures {
         self.given_back_units.store(free_units - spaced_units, Ordering::Relaxed);
     }
 
-    /// A chunk of `units` became free or roomy.
+    /// Counts a chunk of `units` that became free or roomy.
     pub(crate) fn loosen(&self, units: u32) {
         self.loosened_units.fetch_add(u64::from(units), Ordering::Relaxed);
     }
@@ -176,22 +183,22 @@ impl Figures {
         self.loosened_units.store(0, Ordering::Relaxed);
     }
 
-    /// Units in runs without space to give back.
+    /// Returns the units in runs without space to return.
     pub(crate) fn given_back_units(&self) -> u64 {
         self.given_back_units.load(Ordering::Relaxed)
     }
 
-    /// Units below the high-water mark.
+    /// Returns the units below the high-water mark.
     pub(crate) fn mark(&self) -> u32 {
         self.mark.load(Ordering::Acquire)
     }
 
-    /// The unit from which on there may be holes above the mark.
+    /// Returns the unit above the mark from which there may be holes.
     pub(crate) fn holed_from(&self) -> u32 {
         self.holed_from.load(Ordering::Relaxed)
     }
 
-    /// Units in free runs.
+    /// Returns the units in free runs.
     pub(crate) fn run_units(&self) -> u64 {
         self.run_units.load(Ordering::Relaxed)
     }

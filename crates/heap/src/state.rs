@@ -1,4 +1,4 @@
-//! The state words of a region: each alone in its line, changed with one store.
+//! The state words of a region: each has its own line and is changed with one store.
 
 use core::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use pmem::{Durability, Medium, Offset, seal, unseal};
 use crate::HeapError;
 use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, MADE_FOR, SNAPSHOT_EPOCH, UNIT_BYTES};
 
-/// Stores and flushes a word; the order is the caller's.
+/// Stores and flushes a word. The caller orders it.
 pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, word: u64) {
     medium.store(at, word, Ordering::Release);
     medium.flush(at.span(8));
@@ -28,7 +28,7 @@ pub(crate) fn store_snapshot_epoch<M: Medium>(medium: &M, epoch: u32) {
     store_word(medium, SNAPSHOT_EPOCH, seal(u64::from(epoch)));
 }
 
-/// Stores and flushes what the medium gives a new region.
+/// Stores and flushes the durability of the medium on which the region is made.
 pub(crate) fn store_made_for<M: Medium>(medium: &M) {
     let level = match medium.durability() {
         Durability::Process => 1,
@@ -38,7 +38,7 @@ pub(crate) fn store_made_for<M: Medium>(medium: &M) {
     store_word(medium, MADE_FOR, seal(level));
 }
 
-/// What the region was made for, if it says: programs that knew of no such word left 0.
+/// Reads the durability for which the region was made, if recorded. Programs without this word left 0.
 pub(crate) fn load_made_for<M: Medium>(medium: &M) -> Option<Durability> {
     match unseal(medium.load(MADE_FOR, Ordering::Acquire))? {
         1 => Some(Durability::Process),
@@ -48,27 +48,27 @@ pub(crate) fn load_made_for<M: Medium>(medium: &M) -> Option<Durability> {
     }
 }
 
-/// The high-water mark, which lies in the region.
+/// Reads the high-water mark and checks that it is within the region.
 pub(crate) fn load_mark<M: Medium>(medium: &M, region_bytes: u64) -> Result<u32, HeapError> {
     let damaged = |what| HeapError::Damaged { offset: HIGH_WATER_MARK.0, what };
     let units = load_sealed(medium, HIGH_WATER_MARK, "the high-water mark does not fit its check")?;
     if units < u64::from(FIRST_CHUNK_UNIT) {
-        return Err(damaged("the high-water mark lies before the first chunk"));
+        return Err(damaged("the high-water mark is before the first chunk"));
     }
     if units > region_bytes / UNIT_BYTES {
-        return Err(damaged("the high-water mark lies beyond the region's end"));
+        return Err(damaged("the high-water mark is beyond the region's end"));
     }
     Ok(units as u32)
 }
 
-/// The generation.
+/// Reads the generation.
 pub(crate) fn load_generation<M: Medium>(medium: &M) -> Result<u16, HeapError> {
     let generation = load_sealed(medium, GENERATION, "the generation does not fit its check")?;
     u16::try_from(generation)
         .map_err(|_| HeapError::Damaged { offset: GENERATION.0, what: "the generation is too large" })
 }
 
-/// The snapshot epoch: 0 where no snapshot was ever taken, and so in regions of programs that knew of none.
+/// Reads the snapshot epoch: 0 if no snapshot was ever taken, and in regions of programs without snapshots.
 pub(crate) fn load_snapshot_epoch<M: Medium>(medium: &M) -> Result<u32, HeapError> {
     if medium.load(SNAPSHOT_EPOCH, Ordering::Acquire) == 0 {
         return Ok(0);

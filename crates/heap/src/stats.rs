@@ -1,54 +1,54 @@
-//! How a region is used.
+//! Statistics of a region's use.
 
 use pmem::Dram;
 
-use crate::free::extent_room_bytes;
+use crate::free::extent_capacity_bytes;
 use crate::heap::Heap;
 use crate::layout::{UNIT_BYTES, unit_start};
 use crate::record::SlabRef;
 use crate::slot_kind::SMALL_SLAB_UNITS;
 use crate::table::Tag;
 
-/// How a region is used. Taken while others allocate, the figures are a little off.
+/// Statistics of a region's use. While other threads allocate, the numbers are approximate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeapStats {
     /// The region's length.
     pub region_bytes: u64,
-    /// What lies below the high-water mark.
+    /// The bytes below the high-water mark.
     pub mark_bytes: u64,
-    /// Slots in use, segments among them, and extents, but for the clean image's; before the sweep has ended, what it has
-    /// reached.
+    /// The bytes of slots in use, including segments, and of extents, excluding the clean image. Before the sweep has
+    /// ended, the bytes that it has reached.
     pub live_bytes: u64,
-    /// What can be handed out without growth: free slots, free runs, and what lies above the mark. Nothing of an
-    /// unswept chunk.
+    /// The bytes that can be handed out without growth: free slots, free runs, and everything above the mark. Unswept
+    /// chunks count as full.
     pub free_bytes: u64,
-    /// DRAM that the heap has borrowed.
+    /// The DRAM that the heap has allocated.
     pub dram_bytes: u64,
-    /// Chunks that hold slots or an extent.
+    /// The number of chunks that hold slots or an extent.
     pub chunk_count: u64,
 }
 
 impl<D: Dram> Heap<D> {
-    /// What lies below the high-water mark, in bytes.
+    /// Returns the bytes below the high-water mark.
     pub fn mark_bytes(&self) -> u64 {
         unit_start(self.figures.mark()).0
     }
 
-    /// True where the region was used to its end and has not grown since: above the mark there is no room for a chunk of small slots. Both are durable, so
-    /// that an opening finds the same.
-    pub fn is_used_to_its_end(&self) -> bool {
-        // The mark first: it never passes a length that is read after it.
+    /// Returns true if the region was used to its end and has not grown since: there is no space above the mark for a
+    /// chunk of small slots. Both numbers are durable, so a later opening returns the same.
+    pub fn is_exhausted(&self) -> bool {
+        // The mark is read first: it never exceeds a length that is read after it.
         let mark_bytes = self.mark_bytes();
         self.region.len_bytes() - mark_bytes < u64::from(SMALL_SLAB_UNITS) * UNIT_BYTES
     }
 
-    /// Counts, chunk by chunk.
+    /// Counts all chunks.
     pub fn stats(&self) -> HeapStats {
         let mut stats = HeapStats {
             region_bytes: self.region.len_bytes(),
             mark_bytes: self.mark_bytes(),
             free_bytes: self.spare_bytes(),
-            dram_bytes: self.lender.lent_bytes(),
+            dram_bytes: self.allocator.allocated_bytes(),
             ..HeapStats::default()
         };
         let past = (stats.mark_bytes / UNIT_BYTES) as u32;
@@ -64,7 +64,7 @@ impl<D: Dram> Heap<D> {
         stats
     }
 
-    /// Slots that lanes have claimed and not handed out.
+    /// Returns the bytes of slots that lanes have claimed and not handed out.
     fn claimed_bytes(&self) -> u64 {
         self.lanes.cursors().map(|(slot_kind, cursor)| cursor.lock().claimed_bytes(slot_kind)).sum()
     }
@@ -84,7 +84,7 @@ impl HeapStats {
     fn count_extent(&mut self, tag: Tag, units: u32) {
         self.chunk_count += 1;
         if !tag.has(Tag::UNSWEPT) || tag.has(Tag::REACHED) {
-            self.live_bytes += extent_room_bytes(units);
+            self.live_bytes += extent_capacity_bytes(units);
         }
     }
 }

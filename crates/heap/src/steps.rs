@@ -1,14 +1,14 @@
-//! Sizes in steps that grow with them: 1 to 32 by one, then eight steps per doubling.
+//! Sizes in steps: 1 to 32 by one, then eight steps per doubling.
 //!
-//! Size classes count grains of 16 bytes this way, free runs count units. Rounding up to a step wastes at most one part
-//! in nine.
+//! Size classes count grains of 16 bytes this way, free runs count units. Rounding up to a step wastes at most one
+//! part in nine.
 
 /// Steps per doubling, as a power of two.
 const FINENESS_BITS: u32 = 3;
-/// Up to here every size is a step of its own.
+/// Up to this size, every size is a separate step.
 const LINEAR_SIZES: u32 = 32;
 
-/// The largest step that is at most `size`.
+/// Returns the largest step that is at most `size`.
 ///
 /// # Panics
 /// In builds with overflow checks if `size` is 0.
@@ -22,13 +22,13 @@ pub(crate) const fn step_at_most(size: u32) -> usize {
     (LINEAR_SIZES - 1 + ((exponent - LINEAR_SIZES.ilog2()) << FINENESS_BITS) + within) as usize
 }
 
-/// The smallest step that is at least `size`.
+/// Returns the smallest step that is at least `size`.
 #[inline]
 pub(crate) const fn step_at_least(size: u32) -> usize {
     if size <= 1 { 0 } else { step_at_most(size - 1) + 1 }
 }
 
-/// The size of a step.
+/// Returns the size of a step.
 pub(crate) const fn step_size(step: usize) -> u32 {
     if step < LINEAR_SIZES as usize {
         return step as u32 + 1;

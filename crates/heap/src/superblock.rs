@@ -1,4 +1,4 @@
-//! The superblock: what a region is, in two copies.
+//! The superblock: the identity and parameters of a region, in two copies.
 //!
 //! ```text
 //!        0 ┌───────────────────────────────┬───────────────┬───────────────┬───────────────────────────────┐
@@ -14,8 +14,9 @@
 //!       76 └───────────────────────────────┴───────────────┘
 //! ```
 //!
-//! Every version keeps magic, version, and the checksum's place, so that an older program tells a newer store from a
-//! damaged one. A newer minor version can be read and written by this program; what cannot sets a feature flag.
+//! Every version keeps the place of magic, version and checksum, so that an older program can distinguish a newer
+//! store from a damaged one. A newer minor version can be read and written by this program; an incompatible addition
+//! sets a feature flag.
 
 use pmem::{Medium, Offset, crc32c};
 
@@ -24,28 +25,30 @@ use core::sync::atomic::Ordering;
 use crate::layout::{PARTITION_COUNT_MAX, REGION_BYTES_MAX, SEGMENT_BYTES, SUPERBLOCK_COPIES, UNIT_BYTES};
 use crate::{EngineNumber, HeapError};
 
-/// The first bytes of a region. Neither text nor a name in any encoding; transfer in text mode damages it visibly.
+/// The first bytes of a region. They are not text in any encoding, and a transfer in text mode visibly damages them.
 pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
 /// The format this program writes; it reads no other major version.
 pub const FORMAT_MAJOR: u16 = 1;
-/// Additions that this major version has seen.
+/// The newest minor version of this major version.
 pub const FORMAT_MINOR: u16 = 3;
-/// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
-/// and leave the image named. New regions have it; those of version 1.0 never get an image.
+/// The feature flag of a region that may have a clean image: a program without this feature would change the region
+/// and leave the image named. New regions have the flag; those of version 1.0 never get an image.
 pub const FEATURE_IMAGE: u32 = 1;
-/// The feature flag of a region that may hold items which expire: a program that does not know it would show them for ever.
+/// The feature flag of a region that may hold items which expire: a program without this feature would never hide
+/// them.
 pub const FEATURE_EXPIRY: u32 = 2;
-/// The feature flag of a region that may hold an unfinished batch: a program that does not know it would take marked
-/// entries for finished ones. It is set before the region's first batch.
+/// The feature flag of a region that may hold an unfinished batch: a program without this feature would treat marked
+/// entries as finished. It is set before the region's first batch.
 pub const FEATURE_BATCHES: u32 = 4;
-/// The feature flag of a region that is the base of a journal: without its log it is not the store.
+/// The feature flag of a region that is the base of a journal: without the log the store is incomplete.
 pub const FEATURE_JOURNAL: u32 = 16;
-/// The feature flag of a region of PMEKV whose nodes have keys in them: a program that does not know it would take their bytes for others.
+/// The feature flag of a PMEKV region with keys in its nodes: a program without this feature would misread their
+/// bytes.
 pub const FEATURE_KEYS_IN_NODES: u32 = 32;
-/// The feature flag of a region of InK whose values name their keys: a program that does not know it would write values that name none,
-/// and take those of others for damaged.
+/// The feature flag of an InK region whose values hold a tag of their keys: a program without this feature would
+/// write values without tags, and treat tagged values as damaged.
 pub const FEATURE_TAGGED_VALUES: u32 = 64;
-/// The feature flags this program knows.
+/// The feature flags that this program supports.
 pub const FEATURES_KNOWN: u32 =
     FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES | FEATURE_JOURNAL | FEATURE_KEYS_IN_NODES | FEATURE_TAGGED_VALUES;
 
@@ -53,14 +56,14 @@ pub(crate) const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;
 pub(crate) type Bytes = [u8; WORD_COUNT * 8];
 
-/// What a region is.
+/// The identity and parameters of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Superblock {
-    /// Additions to the format that its writer knew.
+    /// The minor version of the program that wrote it.
     pub format_minor: u16,
-    /// What a program must know to use the region: flags such as [`FEATURE_IMAGE`].
+    /// Features that a program must support to use the region: flags such as [`FEATURE_IMAGE`].
     pub features: u32,
-    /// Whose region it is.
+    /// The region's engine.
     pub engine: EngineNumber,
     /// The store's identity.
     pub uuid: [u8; 16],
@@ -70,23 +73,23 @@ pub struct Superblock {
     pub partition_count: u32,
     /// The region's length.
     pub region_bytes: u64,
-    /// Increments on each rewrite: of two valid copies the higher is the newer.
+    /// Increments on each rewrite: the valid copy with the higher number is the newer one.
     pub sequence: u64,
 }
 
-/// Why a copy cannot be used.
+/// The reason why a copy cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unusable {
     NoMagic,
-    /// Damaged, or torn by a crash; the version it states.
+    /// Damaged, or torn by a crash, with the version in it.
     BadChecksum {
         major: u16,
     },
-    /// Intact, but not for this program.
+    /// Intact, but not supported by this program.
     Refused(HeapError),
 }
 
-/// The usable copy, and the other one's offset if it must be rewritten.
+/// The usable copy, and the offset of the other one if that must be rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Chosen {
     pub(crate) superblock: Superblock,
@@ -94,7 +97,7 @@ pub(crate) struct Chosen {
 }
 
 impl Superblock {
-    /// Stores the copy at `at` and flushes it; the order is the caller's.
+    /// Stores the copy at `at` and flushes it. The caller orders it.
     pub(crate) fn store<M: Medium>(&self, medium: &M, at: Offset) {
         let bytes = self.encode();
         for (word, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
@@ -108,7 +111,7 @@ impl Superblock {
         medium.flush(at.span(size_of::<Bytes>() as u64));
     }
 
-    /// Reads both copies and chooses. Writes nothing.
+    /// Reads both copies and chooses the better one. Writes nothing.
     pub(crate) fn load<M: Medium>(medium: &M) -> Result<Chosen, HeapError> {
         choose(SUPERBLOCK_COPIES.map(|at| decode(&read(medium, at), at)))
     }
@@ -134,7 +137,7 @@ impl Superblock {
     }
 }
 
-/// The bytes at `at`; what lies beyond the medium's end reads as zero.
+/// Reads the bytes at `at`. Bytes beyond the medium's end read as zero.
 pub(crate) fn read<M: Medium>(medium: &M, at: Offset) -> Bytes {
     let mut bytes = [0; WORD_COUNT * 8];
     for (word, chunk) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -177,7 +180,7 @@ pub(crate) fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> 
     })
 }
 
-/// Refuses what this program cannot read.
+/// Refuses a version or a feature that this program does not support.
 fn refuse(major: u16, features: u32) -> Result<(), Unusable> {
     let refused = if major > FORMAT_MAJOR {
         HeapError::Newer { found: major, supported: FORMAT_MAJOR }
@@ -196,24 +199,30 @@ impl Superblock {
         if found == wanted { Ok(()) } else { Err(HeapError::WrongEngine { found, wanted }) }
     }
 
-    /// The first field that no writer of this format sets so: its place in the superblock and what is wrong.
+    /// Finds the first field with a value that no writer of this format stores: its offset in the superblock and a
+    /// message.
     fn implausible(&self, [segment_bytes, unit_bytes]: [u32; 2]) -> Option<(u64, &'static str)> {
         let checks = [
-            (self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX, 40, "the partition count"),
-            (u64::from(segment_bytes) != SEGMENT_BYTES, 44, "the segment size"),
-            (u64::from(unit_bytes) != UNIT_BYTES, 48, "the unit size"),
-            (!is_region_length(self.region_bytes), 56, "the region's length"),
+            (
+                self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX,
+                40,
+                "the partition count is out of range",
+            ),
+            (u64::from(segment_bytes) != SEGMENT_BYTES, 44, "the segment size is not supported"),
+            (u64::from(unit_bytes) != UNIT_BYTES, 48, "the unit size is not supported"),
+            (!is_region_length(self.region_bytes), 56, "the region's length is out of range"),
         ];
         checks.into_iter().find(|check| check.0).map(|(_, at, what)| (at, what))
     }
 }
 
-/// True for whole units, at least the head, at most what chunk lengths can count.
+/// Returns true for full units, at least the head, and at most the length that chunk headers can count.
 fn is_region_length(bytes: u64) -> bool {
     bytes.is_multiple_of(UNIT_BYTES) && (UNIT_BYTES..=REGION_BYTES_MAX).contains(&bytes)
 }
 
-/// Of two valid copies the newer; a bad one is passed over, unless it is intact and forbids itself to this program.
+/// Chooses the newer of two valid copies. A bad copy is skipped, unless it is intact but not supported by this
+/// program.
 pub(crate) fn choose(copies: [Result<Superblock, Unusable>; 2]) -> Result<Chosen, HeapError> {
     let [at_a, at_b] = SUPERBLOCK_COPIES;
     match copies {
@@ -226,7 +235,8 @@ pub(crate) fn choose(copies: [Result<Superblock, Unusable>; 2]) -> Result<Chosen
     }
 }
 
-/// What two bad copies amount to. Copies that agree on a newer version are one, whatever their checksum means there.
+/// Returns the error for two bad copies. Copies that agree on a newer version count as that version, whatever their
+/// checksum means there.
 fn hopeless(a: Unusable, b: Unusable) -> HeapError {
     match (a, b) {
         (Unusable::NoMagic, Unusable::NoMagic) => HeapError::Foreign,
@@ -235,6 +245,6 @@ fn hopeless(a: Unusable, b: Unusable) -> HeapError {
         {
             HeapError::Newer { found: major, supported: FORMAT_MAJOR }
         }
-        _ => HeapError::Damaged { offset: SUPERBLOCK_COPIES[0].0, what: "neither copy of the superblock is whole" },
+        _ => HeapError::Damaged { offset: SUPERBLOCK_COPIES[0].0, what: "neither copy of the superblock is intact" },
     }
 }

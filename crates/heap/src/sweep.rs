@@ -1,20 +1,21 @@
-//! The sweep: what nothing reaches is free.
+//! The sweep: everything that nothing reaches is free.
 //!
-//! A heap that was opened knows the chunks and nothing of what is live in them: they are *unswept*, and no space below
-//! the mark of that moment is handed out. The caller walks the index and marks what it reaches, while stores and frees go
-//! on; [`Heap::finish_sweep`] frees the rest.
+//! A newly opened heap has the chunks but not their live slots: they are *unswept*, and no space below the mark of
+//! that moment is handed out. The caller walks the index and marks everything that it reaches, while stores and frees
+//! continue; [`Heap::finish_sweep`] frees everything else.
 //!
-//! # What may happen meanwhile
-//! - New places lie in chunks younger than the heap. They are never unswept and need no mark.
-//! - A place is freed: that is recorded, and applied after the marks, so the place ends free whether it was marked
+//! # Concurrent operations
+//! - New places are in chunks younger than the heap. These are never unswept and need no mark.
+//! - A place is freed: the free is recorded and applied after the marks, so the place ends free whether it was marked
 //!   before, after, or not at all.
-//! - A free meets the end of its chunk's sweep: the record is taken by exactly one of both, whichever exchanges the
-//!   bitmap's word first; the free looks at the chunk's state again after leaving its record.
+//! - A free coincides with the end of the chunk's sweep: exactly one of both processes the record, whichever first
+//!   exchanges the bitmap's word. The free reads the chunk's state again after making the record.
 //!
-//! # What the caller owes
-//! The walk does not meet a place that was removed from the index before the walk came by, so the sweep would free this place, and
-//! the [`Heap::free`] that comes when no reader is left would do so once more, from its next owner. So a thread that removes a
-//! place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and removal apart.
+//! # The caller's duty
+//! The walk does not find a place that was removed from the index before the walk passed. The sweep would free this
+//! place, and the [`Heap::free`] after the last reader would free the place a second time, from its next owner. So a
+//! thread that removes a place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section
+//! that excludes the walk.
 
 use core::sync::atomic::Ordering;
 
@@ -27,9 +28,9 @@ use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::slot_kind::SlotKind;
 use crate::table::{Entry, Tag};
-use crate::{Class, Misplaced};
+use crate::{Class, InvalidPlace};
 
-/// A place that [`Heap::expect_mark`] has found.
+/// A place found by [`Heap::expect_mark`].
 pub struct Mark<'h>(Marked<'h>);
 
 enum Marked<'h> {
@@ -38,7 +39,7 @@ enum Marked<'h> {
 }
 
 impl Mark<'_> {
-    /// As [`Heap::mark_reached`] says.
+    /// Marks the place; the result is that of [`Heap::mark_reached`].
     #[inline]
     pub fn set(self) -> bool {
         match self.0 {
@@ -59,22 +60,23 @@ impl<D: Dram> Heap<D> {
         });
     }
 
-    /// Tells the sweep that something durable refers to `place`. False if it was told so before: two owners, which is
-    /// damage. Of places younger than the heap, and after the sweep, the answer is true.
+    /// Marks `place` as reached from something durable. Returns false if it was already marked: two owners, which is
+    /// damage. Always returns true for places younger than the heap, and after the sweep.
     ///
     /// # Errors
-    /// [`Misplaced`]: whatever names the place is damaged.
-    pub fn mark_reached(&self, place: Place) -> Result<bool, Misplaced> {
+    /// [`Misplaced`] if the place is not valid: the reference to it is damaged.
+    pub fn mark_reached(&self, place: Place) -> Result<bool, InvalidPlace> {
         Ok(self.mark_of(place)?.set())
     }
 
-    /// As [`Heap::mark_reached`], of which the last step is left to [`Mark::set`], and the cache is asked for what that writes. A mark is a locked
-    /// instruction, behind which nothing is read before its line has come: so what several marks in a row write is asked for first.
+    /// Finds the place as [`Heap::mark_reached`] does, and prefetches the line that [`Mark::set`] writes. A mark is a
+    /// locked instruction, and no later read proceeds until its line has arrived; so a caller that makes several
+    /// marks prefetches all their lines first.
     ///
     /// # Errors
     /// As for [`Heap::mark_reached`].
     #[inline]
-    pub fn expect_mark(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+    pub fn expect_mark(&self, place: Place) -> Result<Mark<'_>, InvalidPlace> {
         let mark = self.mark_of(place)?;
         if let Mark(Marked::Slot(slab, slot)) = mark {
             slab.prefetch_claim(slot);
@@ -83,7 +85,7 @@ impl<D: Dram> Heap<D> {
     }
 
     #[inline]
-    fn mark_of(&self, place: Place) -> Result<Mark<'_>, Misplaced> {
+    fn mark_of(&self, place: Place) -> Result<Mark<'_>, InvalidPlace> {
         Ok(Mark(match place.kind.slot_kind() {
             Some(slot_kind) => {
                 let (slab, slot) = self.slot(slot_kind, place.offset)?;
@@ -93,8 +95,9 @@ impl<D: Dram> Heap<D> {
         }))
     }
 
-    /// Marks up to `count` slots of the class that nothing has reached, and shows them: they are the caller's. All marks were made, and the sweep has not
-    /// ended. As no chunk has been given back by then, this finds what the caller held of that class before a crash, where nothing durable told of that.
+    /// Marks up to `count` unreached slots of the class and passes them to `each`: the caller owns them. All other
+    /// marks must have been made, and the sweep must not have ended. No chunk has been freed by then, so this finds
+    /// the slots of that class that the caller held before a crash without a durable reference to them.
     pub fn keep_unreached(&self, class: Class, count: u64, mut each: impl FnMut(Offset)) {
         let (slot_kind, mut left) = (SlotKind::of_class(class), count);
         self.each_chunk(self.unswept_past, |unit, tag, _| {
@@ -108,20 +111,20 @@ impl<D: Dram> Heap<D> {
         });
     }
 
-    /// Tells the sweep that `place` was just removed from the index and will be freed later. Nothing after the sweep, or
-    /// if it is no place.
+    /// Marks `place` as just removed from the index and to be freed later. Does nothing after the sweep, or if the
+    /// place is not valid.
     #[inline]
     pub fn mark_unlinked(&self, place: Place) {
         if !self.is_swept() {
-            // False if the walk came by before; both is fine.
+            // False if the walk came by before; both results are fine.
             let _ = self.mark_reached(place);
         }
     }
 
-    /// Frees what was not reached: slots, extents, and chunks without a live slot, which become free runs. Does nothing
-    /// the second time, or where nothing may be stored.
+    /// Frees everything that was not reached: slots, extents, and chunks without a live slot, which become free runs.
+    /// Does nothing the second time, or on a read-only medium.
     ///
-    /// Every mark must have been made, those of removed places included: see the head of this module.
+    /// Every mark must have been made, including those of removed places: see the head of this module.
     pub fn finish_sweep<M: Medium>(&self, medium: &M) {
         if !medium.is_writable() || self.is_sweep_ending.swap(true, Ordering::AcqRel) {
             return;
@@ -133,14 +136,14 @@ impl<D: Dram> Heap<D> {
         self.is_swept.store(true, Ordering::Release);
     }
 
-    /// True once all free space is known.
+    /// Returns true once all free space is known.
     #[inline(always)]
     pub fn is_swept(&self) -> bool {
         self.is_swept.load(Ordering::Acquire)
     }
 
-    /// Calls `each` with the first unit, the tag and the length of each chunk below `past`, and with units of nothing
-    /// one at a time where chunks are changing.
+    /// Calls `each` with the first unit, the tag and the length of each chunk below `past`. Units of chunks that are
+    /// changing are passed one at a time, with the tag NOTHING.
     pub(crate) fn each_chunk(&self, past: u32, mut each: impl FnMut(u32, Tag, u32)) {
         let mut unit = FIRST_CHUNK_UNIT;
         while unit < past {

@@ -1,7 +1,8 @@
-//! Which chunk each unit belongs to: a table of two levels in DRAM, its leaves lent as the high-water mark rises.
+//! The table of units: the chunk that each unit belongs to. It has two levels in DRAM; leaves are allocated as the
+//! high-water mark rises.
 //!
-//! Every leaf below the mark exists. A unit of a slab knows its record; extents and free runs are known at the first
-//! unit, and free runs at the last too, so that a neighbour finds where they start.
+//! Every leaf below the mark exists. Each unit of a slab has a reference to the slab's record. Extents and free runs
+//! are entered at the first unit, and free runs also at the last, so that a neighbour can find where the run starts.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -10,16 +11,16 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use pmem::Dram;
 
 use crate::HeapError;
+use crate::dram_allocator::{DramAllocator, Zeroed};
 use crate::layout::REGION_UNITS_MAX;
-use crate::lender::{Lender, Zeroed};
 use crate::record::{Link, SlabRef};
 use crate::slot_kind::SlotKind;
 
-/// Units a leaf covers: 256 MiB of region.
+/// The units that a leaf covers: 256 MiB of region.
 const LEAF_UNITS: usize = 4_096;
 const LEAF_COUNT: usize = REGION_UNITS_MAX as usize / LEAF_UNITS;
 
-/// What the table says of one unit.
+/// The table's entry for one unit.
 pub(crate) struct Entry {
     tag: AtomicU32,
     /// The chunk's length in units, at the ends of extents and free runs.
@@ -30,7 +31,7 @@ pub(crate) struct Entry {
     slab: Link,
 }
 
-/// What a unit is, and, of an extent or a free chunk that is older than the heap, what the sweep knows.
+/// The kind of a unit. For an extent or a free chunk that is older than the heap, also the state of its sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag(u32);
 
@@ -43,22 +44,22 @@ impl Tag {
     pub(crate) const FREE_END: Tag = Tag(2);
     /// The first unit of an extent.
     pub(crate) const EXTENT: Tag = Tag(3);
-    /// A unit of a chunk of slots; the bits from [`SHAPE_SHIFT`] and [`WITHIN_SHIFT`] say which.
+    /// A unit of a chunk of slots; the bits from [`SHAPE_SHIFT`] and [`WITHIN_SHIFT`] identify the kind and the unit.
     const SLAB: u32 = 4;
     const KIND: u32 = 7;
     /// The sweep has not decided yet.
     pub(crate) const UNSWEPT: Tag = Tag(1 << 3);
-    /// The sweep has met an owner.
+    /// The sweep has found an owner.
     pub(crate) const REACHED: Tag = Tag(1 << 4);
     /// Freed; waits for the sweep, or is about to become a free run.
     pub(crate) const RETIRED: Tag = Tag(1 << 5);
 
-    /// Of a free run: pages of it may have no space, and be backed before they are used; see `holes.rs`.
+    /// Of a free run: some of its pages may have no space and must be allocated before use; see `holes.rs`.
     pub(crate) const HOLED: Tag = Tag(1 << 6);
-    /// Of a free run: pages of it may have space that can be given back.
+    /// Of a free run: some of its pages may have space that can be returned to the file system.
     pub(crate) const SPACED: Tag = Tag(1 << 7);
 
-    /// The tag of the unit `within` a chunk of slots.
+    /// Returns the tag of unit number `within` of a chunk of slots.
     fn slab(slot_kind: SlotKind, within: u32) -> Tag {
         Tag(Tag::SLAB | (slot_kind.index() as u32) << SHAPE_SHIFT | within << WITHIN_SHIFT)
     }
@@ -75,7 +76,7 @@ impl Tag {
         self.0 & flag.0 != 0
     }
 
-    /// What a free run's tag says of its space.
+    /// Returns the flags of a free run's tag that describe its space.
     pub(crate) const fn space(self) -> Tag {
         Tag(self.0 & (Tag::HOLED.0 | Tag::SPACED.0))
     }
@@ -88,7 +89,7 @@ impl Tag {
         self.0 & Tag::KIND == Tag::FREE.0
     }
 
-    /// The kind of slots of the chunk of slots that the unit belongs to, and the unit's number within it.
+    /// Returns the kind of slots of the chunk that the unit belongs to, and the unit's number within the chunk.
     pub(crate) const fn slot_kind(self) -> Option<(SlotKind, u32)> {
         if self.0 & Tag::KIND != Tag::SLAB {
             return None;
@@ -110,7 +111,7 @@ impl Entry {
         self.units.load(Ordering::Relaxed)
     }
 
-    /// The record of the chunk of slots that the unit belongs to, or of one that it belonged to.
+    /// Returns the record of the chunk of slots that the unit belongs to, or belonged to.
     #[inline]
     pub(crate) fn slab(&self) -> Option<SlabRef> {
         self.slab.get()
@@ -121,12 +122,13 @@ impl Entry {
         self.tag.store(tag.0, Ordering::Release);
     }
 
-    /// Sets a flag; the tag before.
+    /// Sets a flag and returns the previous tag.
     pub(crate) fn raise(&self, flag: Tag) -> Tag {
         Tag(self.tag.fetch_or(flag.0, Ordering::AcqRel))
     }
 
-    /// Raises RETIRED on an extent; the tag before, or `None` if it was retired, or is no extent any more.
+    /// Sets RETIRED on an extent and returns the previous tag, or `None` if it was already retired or is no extent
+    /// any more.
     pub(crate) fn retire_extent(&self) -> Option<Tag> {
         let retired = |tag: u32| {
             let is_live = Tag(tag).is_extent() && !Tag(tag).has(Tag::RETIRED);
@@ -135,7 +137,7 @@ impl Entry {
         self.tag.fetch_update(Ordering::AcqRel, Ordering::Acquire, retired).ok().map(Tag)
     }
 
-    /// Clears a flag; the tag before.
+    /// Clears a flag and returns the previous tag.
     pub(crate) fn lower(&self, flag: Tag) -> Tag {
         Tag(self.tag.fetch_and(!flag.0, Ordering::AcqRel))
     }
@@ -154,28 +156,28 @@ pub(crate) struct Table {
     top: NonNull<Top>,
 }
 
-// SAFETY: the table owns what it points at, and that consists of atomics.
+// SAFETY: the table owns the memory that it points at, and that consists of atomics.
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
 impl Table {
-    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Table, HeapError> {
-        Ok(Table { top: lender.lend_zeroed()? })
+    pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Table, HeapError> {
+        Ok(Table { top: allocator.allocate_zeroed()? })
     }
 
-    /// Lends the leaves that `first..past` lacks. Under the space lock.
-    pub(crate) fn cover<D: Dram>(&self, lender: &Lender<D>, first: u32, past: u32) -> Result<(), HeapError> {
+    /// Allocates the missing leaves of `first..past`. The caller holds the space lock.
+    pub(crate) fn cover<D: Dram>(&self, allocator: &DramAllocator<D>, first: u32, past: u32) -> Result<(), HeapError> {
         for leaf in first as usize / LEAF_UNITS..(past as usize).div_ceil(LEAF_UNITS) {
             let slot = &self.top().0[leaf];
             if slot.load(Ordering::Relaxed).is_null() {
-                slot.store(lender.lend_zeroed::<Leaf>()?.as_ptr(), Ordering::Release);
+                slot.store(allocator.allocate_zeroed::<Leaf>()?.as_ptr(), Ordering::Release);
             }
         }
         Ok(())
     }
 
-    /// The entry of a unit, if its leaf exists.
+    /// Returns the entry of a unit, if its leaf exists.
     #[inline]
     pub(crate) fn get(&self, unit: u32) -> Option<&Entry> {
         let leaf = self.top().0.get(unit as usize / LEAF_UNITS)?.load(Ordering::Acquire);
@@ -183,15 +185,15 @@ impl Table {
         unsafe { leaf.as_ref() }.map(|leaf| &leaf.0[unit as usize % LEAF_UNITS])
     }
 
-    /// The entry of a unit below the mark.
+    /// Returns the entry of a unit below the mark.
     ///
     /// # Panics
-    /// If its leaf was never lent: a bug.
+    /// If its leaf was never allocated: a bug.
     pub(crate) fn at(&self, unit: u32) -> &Entry {
         self.get(unit).expect("every leaf below the mark exists")
     }
 
-    /// Names `slab` the owner of its chunk's units.
+    /// Enters `slab` as the owner of its chunk's units.
     pub(crate) fn enter_slab(&self, slab: SlabRef) {
         for within in 0..slab.geometry().units {
             let entry = self.at(slab.start_unit() + within);
@@ -200,7 +202,7 @@ impl Table {
         }
     }
 
-    /// Forgets the chunk of `slab`.
+    /// Removes the chunk of `slab`.
     pub(crate) fn leave_slab(&self, slab: SlabRef) {
         for within in 0..slab.geometry().units {
             let entry = self.at(slab.start_unit() + within);
@@ -209,8 +211,8 @@ impl Table {
         }
     }
 
-    /// The tag of `unit` and how many units of its chunk are left, for a walk from the first chunk. A unit whose chunk
-    /// is changing, or that was never entered, counts as one of nothing.
+    /// Returns the tag of `unit` and the number of units left in its chunk, for a walk from the first chunk. A unit
+    /// whose chunk is changing, or that was never entered, counts as a chunk of one unit with the tag NOTHING.
     pub(crate) fn chunk(&self, unit: u32) -> (Tag, u32) {
         let Some(entry) = self.get(unit) else { return (Tag::NOTHING, 1) };
         let tag = entry.tag();
@@ -219,24 +221,24 @@ impl Table {
         (tag, units.max(1))
     }
 
-    /// Gives the leaves and the table back.
+    /// Frees the leaves and the table.
     ///
     /// # Safety
-    /// Nobody uses the table any more.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+    /// The table is no longer used.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
         for leaf in &self.top().0 {
             if let Some(leaf) = NonNull::new(leaf.load(Ordering::Relaxed)) {
-                // SAFETY: the leaf was lent with this layout, and its users are gone.
-                unsafe { lender.give_back(leaf.cast(), Layout::new::<Leaf>()) };
+                // SAFETY: the leaf was allocated with this layout and is no longer used.
+                unsafe { allocator.give_back(leaf.cast(), Layout::new::<Leaf>()) };
             }
         }
         // SAFETY: as for the leaves.
-        unsafe { lender.give_back(self.top.cast(), Layout::new::<Top>()) };
+        unsafe { allocator.give_back(self.top.cast(), Layout::new::<Top>()) };
     }
 
     #[inline]
     fn top(&self) -> &Top {
-        // SAFETY: lent by `new`, and given back only when nobody uses the table any more.
+        // SAFETY: allocated by `new`, and freed only when the table is no longer used.
         unsafe { self.top.as_ref() }
     }
 }

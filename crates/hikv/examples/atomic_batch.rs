@@ -1,4 +1,4 @@
-//! A transfer between two accounts: both change or neither, also when other threads transfer at the same time.
+//! A transfer between two accounts. Both change or neither does, even while other threads transfer.
 //!
 //! usage: atomic_batch [DIR]
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -14,7 +14,7 @@ fn balance(bytes: &[u8]) -> Result<i64, Box<dyn Error + Send + Sync>> {
     Ok(std::str::from_utf8(bytes)?.parse()?)
 }
 
-/// Reads both balances, and writes new ones on condition that neither has changed since; otherwise begins again.
+/// Reads both balances, and writes new ones if neither has changed since. Otherwise it starts again.
 fn transfer(store: &Store, from: &str, to: &str, amount: i64) -> Result<(), Box<dyn Error + Send + Sync>> {
     loop {
         let (from_version, from_bytes) = store.get_versioned(from)?.ok_or("no such account")?;
@@ -24,7 +24,7 @@ fn transfer(store: &Store, from: &str, to: &str, amount: i64) -> Result<(), Box<
         batch.put(from, (balance(&from_bytes)? - amount).to_string());
         batch.put(to, (balance(&to_bytes)? + amount).to_string());
         match store.write(&batch) {
-            Err(StoreError::Unmet { .. }) => {}
+            Err(StoreError::ConditionFailed { .. }) => {}
             written => return Ok(written?),
         }
     }

@@ -1,4 +1,4 @@
-//! A cache: computed values stay for a minute, then the next reader computes them again.
+//! A cache: a computed value is kept for a minute; the next reader then computes it again.
 //!
 //! usage: cache_with_expiry [DIR]
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -23,9 +23,9 @@ fn cached(store: &Store, key: &str, compute: impl FnOnce() -> String) -> Result<
 
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = env::args().nth(1).unwrap_or_else(|| "./cache".into());
-    // A program uses the default clock; this example moves its own, so that it need not wait.
+    // A program uses the default clock. This example advances its own clock, so that it need not wait.
     let clock = Clock::manual(0);
-    // A cache can lose its last writes with the power, which makes them cheap.
+    // A cache can afford to lose its last writes in a power failure, which makes writes cheap.
     let store = Options::new().durability(Durability::Process).clock(clock.clone()).open(dir)?;
     store.clear()?;
 

@@ -1,4 +1,4 @@
-//! A queue of jobs: producers append, several workers take the oldest job, and a job is never lost or done twice.
+//! A job queue: producers append jobs, several workers take the oldest job, and no job is lost or done twice.
 //!
 //! usage: job_queue [DIR]
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,13 +10,13 @@ use hikv::{Error as StoreError, Store, WriteBatch};
 
 type Job = (Vec<u8>, Vec<u8>);
 
-/// Appends a job. Numbers with leading zeros sort as they count.
+/// Appends a job. Leading zeros make keys sort by number.
 fn push(store: &Store, job: &str) -> Result<(), StoreError> {
     let number = store.increment("jobs", 1)?;
     store.put(format!("waiting:{number:020}"), job)
 }
 
-/// Takes the oldest job that waits: one step moves it to the jobs that run.
+/// Takes the oldest waiting job: one atomic batch moves it to the running jobs.
 fn take(store: &Store) -> Result<Option<Job>, StoreError> {
     loop {
         let Some(first) = store.ordered()?.prefix("waiting:")?.next() else { return Ok(None) };
@@ -28,13 +28,13 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
         match store.write(&batch) {
             Ok(()) => return Ok(Some((running, job))),
             // Another worker was faster.
-            Err(StoreError::Unmet { .. }) => {}
+            Err(StoreError::ConditionFailed { .. }) => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Makes jobs wait again that an earlier run of the program began and did not finish.
+/// Puts back the jobs that an earlier run of the program began and did not finish.
 fn recover(store: &Store) -> Result<(), StoreError> {
     for item in store.ordered()?.prefix("running:")? {
         let (running, job) = item?;
@@ -47,7 +47,7 @@ fn recover(store: &Store) -> Result<(), StoreError> {
 fn work(store: &Store) -> Result<usize, StoreError> {
     let mut count = 0;
     while let Some((running, _job)) = take(store)? {
-        // The work itself stands here. The job is gone once it is done.
+        // A real program does the work here. The job is deleted once it is done.
         store.delete(running)?;
         count += 1;
     }

@@ -1,4 +1,4 @@
-//! A backup of a store while another thread writes to it, and the way back.
+//! A backup of a store while another thread writes to it, and its restore.
 //!
 //! usage: live_backup [DIR]
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,7 +10,7 @@ use std::{env, thread};
 
 use hikv::{Durability, Error as StoreError, Options, Store};
 
-/// Writes until `is_over`, and returns how many items that were.
+/// Writes until `is_over`, and returns the number of items written.
 fn write(store: &Store, is_over: &AtomicBool) -> Result<u64, StoreError> {
     let mut count = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_over = AtomicBool::new(false);
     let (report, written) = thread::scope(|scope| {
         let writer = scope.spawn(|| write(&store, &is_over));
-        // The backup has the items of one moment, and verifies every checksum.
+        // The backup contains the items of one moment. Every checksum is verified.
         let report = store.backup(&backup, |_| {});
         is_over.store(true, Ordering::Relaxed);
         (report, writer.join().expect("the writer does not panic"))

@@ -1,11 +1,13 @@
-//! What `cargo xtask vm` runs in its guest: judges what the life before left, and writes until the power is cut.
+//! The program that `cargo xtask vm` runs in its guest: it checks the store that the previous run left, and writes
+//! until the power is cut.
 //!
 //! usage: power_cut PLACE LEVEL PROMISE any|batches SEED ACKNOWLEDGED…
 //!
-//! Each of as many threads as there are numbers makes changes that follow from the seed, the thread and a number, one after the
-//! other, and says `a THREAD COUNT` when so many are acknowledged. Given those counts again it knows what must be there: with the
-//! promise `power` all of them and at most the next one, with `buffered` or `process` any first part of that. Of `batches` each is one,
-//! of short values: most of its steps are those of the batch.
+//! One thread per ACKNOWLEDGED number makes changes one after the other. Each change is determined by the seed, the
+//! thread and the change's number. The thread prints `a THREAD COUNT` when COUNT changes are acknowledged. With these
+//! counts as arguments, the next run knows the expected contents: with the promise `power`, all acknowledged changes
+//! and at most one more; with `buffered` or `process`, any prefix of that. With `batches`, each change is one batch of
+//! short values, so most of its steps are those of a batch.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::BTreeMap;
@@ -16,24 +18,24 @@ use std::{env, process, thread};
 use fastrand::Rng;
 use hikv::{Durability, Options, Store, WriteBatch};
 
-/// So few that each is replaced and deleted again and again.
+/// So few that each key is replaced and deleted repeatedly.
 const KEY_COUNT: u8 = 48;
 const BATCH_KEY_COUNT: usize = 6;
-/// Small, since a log that is checkpointed tries more.
+/// Small, so that checkpoints are frequent.
 const LOG_BYTES_MAX: u64 = 8 << 20;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
-/// Keys of one change, with their values; none to delete one.
+/// The keys of one change with their values; `None` deletes the key.
 type Change = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// What changes follow from.
+/// The parameters that determine all changes.
 #[derive(Clone, Copy)]
 struct Script {
     seed: u64,
     is_of_batches: bool,
 }
 
-/// The change of this number. Some are batches.
+/// Returns the change with this number. Some changes are batches.
 fn change(script: Script, thread: u8, number: u64) -> Change {
     let seed = script.seed ^ u64::from(thread) << 56 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut random = Rng::with_seed(seed);
@@ -73,7 +75,7 @@ fn make(store: &Store, change: Change) -> Result<(), hikv::Error> {
     store.write(&batch)
 }
 
-/// How many changes of `thread` are there.
+/// Returns the number of changes of `thread` that the contents include, or `None` if they break the promise.
 fn judged(script: Script, thread: u8, acknowledged: u64, promise: Durability, found: &Contents) -> Option<u64> {
     let first = if promise == Durability::Power { acknowledged } else { 0 };
     let (mut contents, mut fitting) = (Contents::new(), None);

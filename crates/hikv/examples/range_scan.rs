@@ -1,4 +1,4 @@
-//! Ranges, prefixes and pages: the readings of a sensor, in order of time.
+//! Ranges, prefixes and pages: the readings of a sensor in order of time.
 //!
 //! usage: range_scan [DIR]
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use hikv::{Error as StoreError, Item, Store, prefix_range};
 
-/// One page of the keys that begin with `prefix`, after the key where the previous page ended.
+/// Returns one page of the keys that begin with `prefix`, after the last key of the previous page.
 fn page(store: &Store, prefix: &str, after: Option<&[u8]>, count: usize) -> Result<Vec<Item>, StoreError> {
     let (first, end) = prefix_range(prefix);
     let start = after.map_or(first, |key| Bound::Excluded(key.to_vec()));
@@ -19,7 +19,7 @@ fn page(store: &Store, prefix: &str, after: Option<&[u8]>, count: usize) -> Resu
 fn main() -> Result<(), Box<dyn Error>> {
     let store = Store::open(env::args().nth(1).unwrap_or_else(|| "./readings".into()))?;
     for minute in 0..25u32 {
-        // Leading zeros, or big-endian bytes: keys sort as their bytes do.
+        // Keys sort by their bytes, so numbers need leading zeros or big-endian bytes.
         store.put(format!("sensor-7:{minute:04}"), (20 + minute % 5).to_string())?;
     }
     store.put("sensor-8:0000", "3")?;

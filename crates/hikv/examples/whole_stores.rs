@@ -1,11 +1,12 @@
-//! What a walk through a whole store takes, and a look at a little of the store, beside what the memory allows.
+//! Measures operations on an entire store, and on small parts of it, compared with the speed of the memory.
 //!
 //! ```console
 //! $ cargo run --release -p hikv --example whole_stores -- /dev/shm 2000000
 //! ```
 //!
-//! `for_each` and `backup` are shown in gigabytes a second of keys and values, beside the speed of a loop that reads as much of one long vector;
-//! `len`, a range of which the first item is read, and a batch of 1,000 (an item's share, beside a put) in nanoseconds: the median of many.
+//! `for_each` and `backup` are reported in GB/s of keys and values, compared with a loop over a vector of the same
+//! size. `len`, a range whose first item is read, and a batch of 1,000 items (per item, compared with a put) are
+//! reported as a median in nanoseconds.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -28,7 +29,7 @@ fn key(number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The median of some turns, in nanoseconds.
+/// Returns the median time of `turn` in nanoseconds.
 fn median_ns(mut turn: impl FnMut(u64) -> Result<(), Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
     let mut times = Vec::new();
     for number in 0..TURN_COUNT as u64 {
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     little(&store, count)
 }
 
-/// What goes through all of it, in gigabytes a second.
+/// Measures operations that visit all items, in GB/s.
 fn whole(store: &Store, home: &Path, bytes: f64) -> Result<(), Box<dyn Error>> {
     let rate = |start: Instant| bytes / start.elapsed().as_nanos() as f64;
     let memory = vec![1_u64; bytes as usize / 8];
@@ -78,7 +79,7 @@ fn whole(store: &Store, home: &Path, bytes: f64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What asks for a little of it, in nanoseconds.
+/// Measures operations that visit few items, in nanoseconds.
 fn little(store: &Store, count: u64) -> Result<(), Box<dyn Error>> {
     let ordered = store.ordered()?;
     let len = median_ns(|_| {

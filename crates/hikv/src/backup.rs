@@ -1,15 +1,16 @@
-//! Backup and restore: a store's items, as they were at one moment, in a new store.
+//! Backup, restore and conversion: copying a store's items, as they are at one moment, into a new store.
 //!
 //! | step | an interruption after it leaves |
 //! |---|---|
-//! | 1 the directory `OUT.partial`, locked; what an earlier one left in it removed; marked as a copy ([`crate::copy_mark`]) | no store |
-//! | 2 a region in it, under the name of an unfinished one; the snapshot's items put into it | no store |
-//! | 3 the region closed and synced | no store |
-//! | 4 the region renamed; the directory synced | a whole store, in `OUT.partial` |
-//! | 5 `OUT.partial` renamed to `OUT`; the parent synced | the backup |
+//! | 1 create, lock and empty the directory `OUT.partial`; mark it as a copy ([`crate::copy_mark`]) | no store |
+//! | 2 create a region in it, under an unfinished name; put the snapshot's items into it | no store |
+//! | 3 close and sync the region | no store |
+//! | 4 rename the region; sync the directory | a complete store, in `OUT.partial` |
+//! | 5 rename `OUT.partial` to `OUT`; sync the parent | the backup |
 //!
-//! So what is not whole opens as no store, and what is called OUT is whole. In step 1 a whole store is removed only if it has
-//! the mark: one that only happens to be called `OUT.partial`, or was written to, stays.
+//! So an incomplete copy opens as no store, and OUT is always complete. Step 1 removes the files of an earlier
+//! interrupted copy. It removes a complete store only if the store has the mark: a store that merely has the name
+//! `OUT.partial`, or that was written to, stays.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,9 +25,9 @@ use crate::dump::DumpWriter;
 use crate::files;
 use crate::filling::write_items;
 use crate::partial::Copy;
-use crate::{Answer, EngineKind, OpenError, Options, Store};
+use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
 
-/// How far a backup has come.
+/// Progress of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BackupProgress {
     /// Items written.
@@ -35,18 +36,18 @@ pub struct BackupProgress {
     pub items_total: u64,
 }
 
-/// What a backup wrote.
+/// Result of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BackupReport {
-    /// Items.
+    /// Number of items.
     pub items: u64,
-    /// The length of the new store's region in bytes.
+    /// Length of the new store's region in bytes.
     pub region_bytes: u64,
 }
 
 impl Store {
-    /// Writes all items, as they are at this moment, to a stream in hikv's dump format ([`crate::dump`]), while this store is
-    /// read and written on; returns how many. A stream that was cut short has no end, and every reader says so.
+    /// Writes all present items to a stream in hikv's dump format ([`crate::dump`]), and returns their number. Other
+    /// threads can read and write while it runs. A truncated stream has no end block, which every reader reports.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -64,7 +65,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`BackupError::Read`], [`BackupError::Stream`].
+    /// [`BackupError::Read`] if an item is damaged; [`BackupError::Stream`] if the output fails.
     pub fn backup_to(&self, out: impl Write) -> Result<u64, BackupError> {
         let mut dump = DumpWriter::new(out, self.uuid()).map_err(BackupError::Stream)?;
         let (mut items, mut written) = (0, Ok(()));
@@ -73,16 +74,16 @@ impl Store {
             items += 1;
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let shown = self.frozen().and_then(|frozen| frozen.for_each(each));
+        let shown = self.read_view().and_then(|view| view.for_each(each));
         shown.map_err(BackupError::Read)?;
-        // Only now: a dump of a part has no end.
+        // Only a complete dump gets an end.
         written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
         Ok(items)
     }
 
-    /// Writes all items, as they are at this moment, into a new store in the directory `out`, while this one is read and
-    /// written on. Every checksum is verified. While it is written it is called `out.partial`, which opens as no store; one
-    /// that an interruption leaves is removed by the next backup to `out`.
+    /// Writes all present items into a new store in the directory `out`, and verifies every checksum. This store can
+    /// be read and written while the backup runs. Until it is complete, the backup is called `out.partial` and opens
+    /// as no store. The next backup to `out` removes an interrupted one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -101,8 +102,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`BackupError`]; then there is no `out`, unless there was one.
-    pub fn backup<A: Answer>(
+    /// [`BackupError::Exists`] if `out` exists; [`BackupError::Read`] if an item is damaged; [`BackupError::Write`] if
+    /// the disk is full. No `out` is created.
+    pub fn backup<A: ProgressReply>(
         &self,
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
@@ -110,34 +112,35 @@ impl Store {
         self.copy_to(out.as_ref(), Purpose::Kept, progress)
     }
 
-    pub(crate) fn copy_to<A: Answer>(
+    pub(crate) fn copy_to<A: ProgressReply>(
         &self,
         out: &Path,
         purpose: Purpose,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let copy = copy_of(self, out, purpose, self.engine_kind())?;
-        copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress, None))
+        copy.complete(|store| write_items(&self.read_view()?, self.len()?, store, progress, None))
     }
 
-    /// Makes a store in the directory `dir`, which must not exist, of the items of a backup, or of any other store that
-    /// nobody has open for writing. The backup is verified first, and what was written before it is put in its place.
+    /// Creates a store in the new directory `dir` from a backup, or from any store that no process has open for
+    /// writing. Verifies the backup first, and the written store before it gets its name.
     ///
     /// # Errors
-    /// See [`BackupError`]; then there is no `dir`, unless there was one.
-    pub fn restore<A: Answer>(
+    /// [`BackupError::Exists`] if `dir` exists; [`BackupError::Damaged`] if the backup is damaged;
+    /// [`BackupError::Open`]. No `dir` is created.
+    pub fn restore<A: ProgressReply>(
         backup: impl AsRef<Path>,
         dir: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
         let engine = source.engine_kind();
-        Store::copy_whole(&source, dir.as_ref(), engine, progress, None)
+        Store::copy_items(&source, dir.as_ref(), engine, progress, None)
     }
 
-    /// Makes a store of the engine `engine` in the directory `into`, which must not exist, of the items of the store at
-    /// `from`, which nobody may have open for writing. That one is verified first, and what was written before it is put in
-    /// its place; it stays as it is.
+    /// Creates a store with the engine `engine` in the new directory `into` from the store at `from`, which no process
+    /// may have open for writing. Verifies `from` first, and the written store before it gets its name. `from` is not
+    /// changed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -153,23 +156,23 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`BackupError`]; then there is no `into`, unless there was one. An item that the engine cannot hold is one.
-    pub fn convert<A: Answer>(
+    /// As for [`Store::restore`]; [`BackupError::Write`] if the engine cannot hold an item. No `into` is created.
+    pub fn convert<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
-        Store::copy_whole(&source, into.as_ref(), engine, progress, None)
+        Store::copy_items(&source, into.as_ref(), engine, progress, None)
     }
 
-    /// As [`Store::convert`], of a store that may be damaged: what is not whole is left out, and told to `damaged`. `engine` may be the
-    /// store's own.
+    /// Like [`Store::convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
+    /// `engine` may be the store's own.
     ///
     /// # Errors
-    /// See [`BackupError`]; then there is no `into`, unless there was one. A store of the engine HiKV is one that [`crate::repair`] gets more of.
-    pub fn convert_whole<A: Answer>(
+    /// As for [`Store::convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.
+    pub fn convert_skipping_damage<A: ProgressReply>(
         from: impl AsRef<Path>,
         into: impl AsRef<Path>,
         engine: EngineKind,
@@ -177,11 +180,11 @@ impl Store {
         mut damaged: impl FnMut(Damage),
     ) -> Result<BackupReport, BackupError> {
         let options = Options::new().create(false).read_only(true).ordered(false);
-        let source = options.past_damage(true).open(from.as_ref())?;
-        Store::copy_whole(&source, into.as_ref(), engine, progress, Some(&mut damaged))
+        let source = options.skip_damaged(true).open(from.as_ref())?;
+        Store::copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 
-    fn copy_whole<A: Answer>(
+    fn copy_items<A: ProgressReply>(
         source: &Store,
         dir: &Path,
         engine: EngineKind,
@@ -191,22 +194,22 @@ impl Store {
         let copy = copy_of(source, dir, Purpose::Kept, engine)?;
         copy.complete(|store| {
             let items_total = match damaged {
-                // Some engines count by a walk over what may be damaged.
+                // Some engines count by a walk over items that may be damaged.
                 Some(_) => source.len().unwrap_or(0),
                 None => {
                     let items_total = source.len()?;
-                    assert_whole(source, BackupProgress { items: 0, items_total }, &mut progress)?;
+                    assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                     items_total
                 }
             };
-            let items = write_items(&source.frozen()?, items_total, store, &mut progress, damaged)?;
-            assert_whole(store, BackupProgress { items, items_total }, &mut progress)?;
+            let items = write_items(&source.read_view()?, items_total, store, &mut progress, damaged)?;
+            assert_intact(store, BackupProgress { items, items_total }, &mut progress)?;
             Ok(items)
         })
     }
 }
 
-/// A new store of what `source` holds, where nothing is yet.
+/// Begins a copy of `source` at `out`, which must not exist.
 fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> Result<Copy, BackupError> {
     files::refuse_empty(out)?;
     refuse_existing(out)?;
@@ -214,8 +217,8 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
     Copy::begin(out, Mark { purpose, uuid: source.uuid() }, &options)
 }
 
-/// An error if the store is damaged. Items that are verified are not counted in what is shown.
-fn assert_whole<A: Answer>(
+/// Returns an error if the store is damaged. Verified items are not counted in the progress.
+fn assert_intact<A: ProgressReply>(
     store: &Store,
     shown: BackupProgress,
     progress: &mut impl FnMut(BackupProgress) -> A,

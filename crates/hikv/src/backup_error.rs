@@ -1,4 +1,4 @@
-//! Why a backup, a restore or a conversion fails.
+//! Errors of backups, restores and conversions.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -7,50 +7,50 @@ use engine::{Damage, Error};
 
 use crate::OpenError;
 
-/// Why there is no backup, or nothing restored.
+/// An error of a backup, a restore or a conversion.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// What was to be made is there already.
+    /// The path of the new store already exists.
     Exists {
         /// The path.
         path: PathBuf,
     },
-    /// Something else is where a backup was to be, or its unfinished directory.
+    /// The path of a backup, or of its unfinished directory, holds other files.
     Occupied {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why it is taken for something else.
+        /// The reason why it is not replaced.
         why: String,
     },
-    /// A backup that replaces an earlier one cannot be there.
+    /// The path is unsuitable for a backup that replaces earlier ones.
     Place {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// What was to be restored is damaged.
+    /// The store to restore or convert is damaged.
     Damaged {
-        /// The store.
+        /// The store's path.
         path: PathBuf,
-        /// Where and what.
+        /// All damage.
         damage: Vec<Damage>,
     },
-    /// One of the two stores does not open, or the new one cannot be made.
+    /// One of the two stores cannot be opened or created.
     Open(OpenError),
-    /// The store could not be read.
+    /// The store cannot be read.
     Read(Error),
-    /// The new store could not be written.
+    /// The new store cannot be written.
     Write {
-        /// Its directory.
+        /// The new store's directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: Error,
     },
-    /// The stream could not be written.
+    /// The stream cannot be written.
     Stream(io::Error),
-    /// The callback that is shown progress stopped it ([`crate::Answer`]).
+    /// The progress callback stopped the operation ([`crate::ProgressReply`]).
     Stopped,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BackupError::Exists { path } => {
-                write!(f, "{} is there already: nothing is overwritten; name a new directory", path.display())
+                write!(f, "{} already exists, and nothing is overwritten; name a new directory", path.display())
             }
             BackupError::Occupied { path, why } => {
                 write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())
@@ -73,18 +73,19 @@ impl fmt::Display for BackupError {
             BackupError::Open(error) => error.fmt(f),
             BackupError::Read(error) => error.fmt(f),
             BackupError::Write { path, error } => write!(f, "{}: {error}", path.display()),
-            BackupError::Stream(error) => write!(f, "the stream cannot be written: {error}"),
+            BackupError::Stream(error) => write!(f, "cannot write the stream: {error}"),
             BackupError::Stopped => f.write_str("stopped; nothing of the new store is left"),
         }
     }
 }
 
 impl std::error::Error for BackupError {
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BackupError::Open(error) => Some(error),
-            BackupError::Read(error) | BackupError::Write { error, .. } => Some(error),
-            BackupError::Stream(error) => Some(error),
+            BackupError::Open(error) => error.source(),
+            BackupError::Read(error) | BackupError::Write { error, .. } => error.source(),
+            BackupError::Stream(error) => error.source(),
             _ => None,
         }
     }

@@ -1,11 +1,13 @@
-//! Where a backup that replaces an earlier one may not be: at the store, above or within it, but for one name.
+//! Checks the place of a backup that replaces earlier ones. It must not be the store's directory, a directory above
+//! it, or a path within it, except for one name.
 //!
-//! The store is the open directory, not the path that it was opened by: where the directory was moved, that path may be missing or
-//! lead to another store. No backup goes below it then, and none ever goes into the directory of another store.
+//! The store's directory is the open one, not the path by which it was opened. If the directory was moved, that path
+//! may be missing or lead to another store, and no backup goes below it. No backup goes into the directory of another
+//! store.
 //!
-//! Paths have many spellings: symbolic links, bind mounts, `..`, a working directory, letters that a file system takes for
-//! equal. So directories are compared by device and inode, after the system has resolved what is there; what is not there
-//! yet has plain names alone.
+//! One directory has many paths: symbolic links, bind mounts, `..`, working directories, file systems that ignore
+//! case. So directories are compared by device and inode after the system has resolved their existing part. The part
+//! that does not exist yet must consist of plain names.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,13 +17,13 @@ use std::path::{Component, Path, PathBuf, absolute};
 use pmem_os::names;
 
 use crate::files::REGION_NAME;
-use crate::standing::{Files, Standing};
+use crate::files_status::{Files, FilesStatus};
 use crate::{BackupError, OpenError};
 
-/// What a backup within the store's directory may be called, and what the names of one that is being made begin with.
+/// The name of a backup within the store's directory; unfinished backups have names that begin with it.
 const NAME_WITHIN: &str = "backup";
 
-/// A directory, however it is called.
+/// The identity of a directory, independent of its path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -35,29 +37,29 @@ impl Identity {
     }
 }
 
-/// Refuses the place for a store, if it is wrong.
+/// Returns an error if the place is unsuitable for a backup of the store.
 pub(crate) fn check(store: &Files, place: &Path) -> Result<(), BackupError> {
     let refused = |why| BackupError::Place { path: place.to_owned(), why };
     let failed = |error| BackupError::from(OpenError::io(place, "examine")(error));
     match fs::symlink_metadata(place) {
-        Ok(found) if found.is_symlink() => return Err(refused("it is a symbolic link; name what it points to")),
-        Ok(found) if !found.is_dir() => return Err(refused("it is no directory")),
+        Ok(found) if found.is_symlink() => return Err(refused("it is a symbolic link; name its target")),
+        Ok(found) if !found.is_dir() => return Err(refused("it is not a directory")),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
     let Some(parent) = resolved(names::parent(place)).map_err(failed)? else {
-        return Err(refused("its path has '..' behind what is not there"));
+        return Err(refused("its path has '..' after a missing directory"));
     };
-    let is_elsewhere = store.look() != Standing::InPlace;
+    let is_elsewhere = store.check() != FilesStatus::InPlace;
     if is_elsewhere && absolute(place).map_err(failed)?.starts_with(store.path()) {
         return Err(refused(
-            "the store's directory was moved or removed, and this path leads to another one, or nowhere",
+            "the store's directory was moved or removed, and this path is missing or belongs to another one",
         ));
     }
     let above_store = above_store(store).map_err(failed)?;
     match Identity::of(place) {
-        Ok(identity) if above_store.first() == Some(&identity) => return Err(refused("it is the store")),
-        Ok(identity) if above_store.contains(&identity) => return Err(refused("the store is in it")),
+        Ok(identity) if above_store.first() == Some(&identity) => return Err(refused("it is the store's directory")),
+        Ok(identity) if above_store.contains(&identity) => return Err(refused("it contains the store")),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
@@ -66,16 +68,17 @@ pub(crate) fn check(store: &Files, place: &Path) -> Result<(), BackupError> {
         return Err(refused("it is in the directory of another store"));
     }
     let depth = above_place.iter().position(|identity| above_store.first() == Some(identity));
-    // What is not there is not among those above.
+    // A missing parent is not among the directories above.
     let is_directly_within = depth == Some(0) && parent.exists();
     match depth {
         None => Ok(()),
         Some(_) if is_directly_within && may_be_within(place) => Ok(()),
-        Some(_) => Err(refused("within a store it must be 'backup'")),
+        Some(_) => Err(refused("within the store's directory it must be called 'backup'")),
     }
 }
 
-/// The directory of the store and all that it is in, from the inside out. Of one that was removed the directory alone is left.
+/// Returns the store's directory and all directories above it, innermost first; only the directory itself if it was
+/// removed.
 fn above_store(store: &Files) -> io::Result<Vec<Identity>> {
     let Some(itself) = store.dir_itself() else { return above(&fs::canonicalize(store.path())?) };
     let identity = Identity::of(&itself)?;
@@ -86,7 +89,7 @@ fn above_store(store: &Files) -> io::Result<Vec<Identity>> {
     }
 }
 
-/// Whether a directory, or one that it is in, holds a store other than the first of `above_store`.
+/// Returns true if the directory, or one above it, holds a store other than the first of `above_store`.
 fn is_in_other_store(dir: &Path, above_store: &[Identity]) -> io::Result<bool> {
     for above in dir.ancestors().filter(|above| above.join(REGION_NAME).symlink_metadata().is_ok()) {
         if Some(&Identity::of(above)?) != above_store.first() {
@@ -101,7 +104,7 @@ fn may_be_within(place: &Path) -> bool {
     ["", ".new", ".old", ".new.partial"].iter().any(|suffix| name == &*format!("{NAME_WITHIN}{suffix}"))
 }
 
-/// The path with what is there of it resolved; none if the rest is not of plain names.
+/// Resolves the existing part of the path. Returns `None` if the remainder has other components than plain names.
 fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = absolute(path)?;
     for existing in path.ancestors() {
@@ -118,7 +121,7 @@ fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The path, as far as it is there, and all that it is in, from the inside out.
+/// Returns the existing part of the path and all directories above it, innermost first.
 fn above(path: &Path) -> io::Result<Vec<Identity>> {
     let identities = path.ancestors().map(Identity::of);
     identities.filter(|found| !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)).collect()

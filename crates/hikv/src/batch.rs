@@ -1,14 +1,15 @@
-//! Several writes that happen as one step.
+//! Several writes as one atomic step.
 
 use std::time::SystemTime;
 
 use engine::{BatchOp, Clock, Condition, Expiry, Version};
 
-/// Puts and deletes that [`Store::write`](crate::Store::write) carries out as one step: after a crash, and for every
-/// reader, all of them are there or none. The last operation of a key counts. Conditions ([`WriteBatch::expect_absent`],
-/// [`WriteBatch::expect_version`]) make it a transaction: it happens if nobody has changed what it rests on.
+/// Puts and deletes that [`Store::write`](crate::Store::write) applies as one atomic step: after a crash, and for
+/// every reader, either all of them have happened or none. The last operation on a key wins. Conditions
+/// ([`WriteBatch::expect_absent`], [`WriteBatch::expect_version`]) make the batch a transaction: it is applied only if
+/// no other writer has changed the keys that it depends on.
 ///
-/// A batch holds copies of its keys and values, and can be written more than once, to any store.
+/// A batch holds copies of its keys and values. It can be written several times, to any store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,30 +28,30 @@ use engine::{BatchOp, Clock, Condition, Expiry, Version};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
-    /// Keys and values, one behind the other.
+    /// Keys and values, one after the other.
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// Keys, and the versions that they have to have.
+    /// Keys and their required versions; `None` requires that the key is absent.
     expected: Vec<(Vec<u8>, Option<Version>)>,
 }
 
-/// How long an operation's key and value are; they lie behind those of the operation before.
+/// The lengths of an operation's key and value, which follow those of the previous operation in `bytes`.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key_bytes: usize,
-    /// None if the key is deleted.
+    /// `None` for a delete.
     value_bytes: Option<usize>,
     expiry: Expiry,
 }
 
 impl WriteBatch {
-    /// An empty batch, which does nothing.
+    /// Returns an empty batch.
     #[must_use]
     pub fn new() -> WriteBatch {
         WriteBatch::default()
     }
 
-    /// Adds: put or replace the key's value.
+    /// Adds an operation that puts or replaces the key's value.
     ///
     /// ```
     /// let mut batch = hikv::WriteBatch::new();
@@ -61,7 +62,7 @@ impl WriteBatch {
         self.put_until(key, value, Expiry::NEVER)
     }
 
-    /// Adds: put or replace the key's value, and the key expires at `time`.
+    /// Adds an operation that puts or replaces the key's value, and lets the key expire at `time`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +86,8 @@ impl WriteBatch {
         self.put_until(key, value, Clock::default().at(time))
     }
 
-    /// As [`WriteBatch::put_expiring_at`], by a moment as [`Store::expires_at`](crate::Store::expires_at) tells it.
+    /// Like [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Store::expires_at`](crate::Store::expires_at)
+    /// returns.
     pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.bytes.extend_from_slice(key);
@@ -94,7 +96,7 @@ impl WriteBatch {
         self
     }
 
-    /// Adds: delete the key, if it is there.
+    /// Adds an operation that deletes the key if it exists.
     ///
     /// ```
     /// let mut batch = hikv::WriteBatch::new();
@@ -107,9 +109,11 @@ impl WriteBatch {
         self
     }
 
-    /// Adds a condition: nothing is done unless the key still has the version that [`Store::get_versioned`] told. A version
-    /// changes with the value and with when the key expires; it may change without, when an item is moved: then read again.
-    /// Versions are of this process: after the store is opened again no key has the version that it had.
+    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Store::get_versioned`].
+    ///
+    /// A version changes with the value and with the expiry. It may also change when the store moves the item: read
+    /// the key again then. Versions belong to one opening of the store: no key has the same version after the store is
+    /// opened again.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,7 +126,7 @@ impl WriteBatch {
     /// store.put("alice", "60")?;
     /// let mut batch = WriteBatch::new();
     /// batch.expect_absent("bob").expect_version("alice", seen).delete("alice").put("bob", "70");
-    /// assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 1 })));
+    /// assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 1 })));
     /// assert_eq!(store.get("alice")?.as_deref(), Some(&b"60"[..]));
     /// # Ok(())
     /// # }
@@ -134,8 +138,9 @@ impl WriteBatch {
         self
     }
 
-    /// Adds a condition: nothing is done unless the key is not there. Conditions are judged as of the moment before the batch,
-    /// and [`Error::Unmet`](crate::Error::Unmet) numbers them in the order in which they were added.
+    /// Adds a condition: the batch is applied only if the key is absent. Conditions refer to the moment before the
+    /// batch. [`Error::ConditionFailed`](crate::Error::ConditionFailed) numbers them from 0 in the order of their
+    /// addition.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -144,7 +149,7 @@ impl WriteBatch {
     /// let mut batch = hikv::WriteBatch::new();
     /// batch.expect_absent("owner").put("owner", "ada").put("by:ada", "owner");
     /// store.write(&batch)?;
-    /// assert!(matches!(store.write(&batch), Err(hikv::Error::Unmet { condition: 0 })));
+    /// assert!(matches!(store.write(&batch), Err(hikv::Error::ConditionFailed { condition: 0 })));
     /// # Ok(())
     /// # }
     /// ```
@@ -153,20 +158,20 @@ impl WriteBatch {
         self
     }
 
-    /// How many operations it has, without conditions. What a batch may hold is counted in bytes when it is written:
-    /// [`Limits::BATCH_BYTES_MAX`](crate::Limits::BATCH_BYTES_MAX).
+    /// Returns the number of operations, without conditions. The limit of a batch is in bytes, and checked when it is
+    /// written: [`Limits::BATCH_BYTES_MAX`](crate::Limits::BATCH_BYTES_MAX).
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if it has none, and no condition.
+    /// Returns true if the batch has neither operations nor conditions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.expected.is_empty()
     }
 
-    /// Takes all operations and conditions away, and keeps their memory for the next ones.
+    /// Removes all operations and conditions, and keeps the allocated memory.
     ///
     /// ```
     /// let mut batch = hikv::WriteBatch::new();
@@ -184,7 +189,7 @@ impl WriteBatch {
         self.expected.iter().map(|(key, version)| Condition { key, version: *version }).collect()
     }
 
-    /// The operations, in their order.
+    /// Returns the operations in their order.
     pub(crate) fn ops(&self) -> Vec<BatchOp<'_>> {
         let mut rest = &*self.bytes;
         let op = |entry: &Entry| {

@@ -1,19 +1,19 @@
-//! Giving space back, by request.
+//! Compaction on request.
 
 use std::ops::ControlFlow;
 
-use engine::{Compacted, CompactionProgress, Error};
+use engine::{CompactionProgress, CompactionReport, Error};
 
-use crate::{Answer, Store};
+use crate::{ProgressReply, Store};
 
 impl Store {
-    /// Gathers items in fewer chunks and gives the space of the others back to the file system, as far as it can be done,
-    /// and tells `progress` about it now and then. Others read and write meanwhile. The file gets no shorter: it has holes,
-    /// where its file system knows such.
+    /// Moves items into fewer chunks, and returns the space of emptied chunks to the file system as far as possible.
+    /// Calls `progress` from time to time. Other threads can read and write while it runs. The file does not become
+    /// shorter: it gets holes, if its file system supports them.
     ///
-    /// Chunks are emptied into the gaps of others, so that no further space is needed. What readers hold on to becomes free
-    /// after them. `progress` may use the store as any caller may, but for compacting it. Where `progress` stops it ([`Answer`]), the report has
-    /// what was done.
+    /// Items move into gaps of other chunks, so compaction needs no additional space. Space that readers still use
+    /// becomes free after them. `progress` may use the store in any way except for compacting it. If it stops the
+    /// compaction ([`ProgressReply`]), the report covers the work done.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,9 +36,13 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
-    /// error: it stays where it is, and is told. What was done until then stays done.
-    pub fn compact<A: Answer>(&self, mut progress: impl FnMut(CompactionProgress) -> A) -> Result<Compacted, Error> {
+    /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] if damage prevents the count of free space.
+    /// Damaged items are no error: they stay in place, and the report lists their offsets. Work done before an error
+    /// stays done.
+    pub fn compact<A: ProgressReply>(
+        &self,
+        mut progress: impl FnMut(CompactionProgress) -> A,
+    ) -> Result<CompactionReport, Error> {
         let mut show = |at| match progress(at).goes_on() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),

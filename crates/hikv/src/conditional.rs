@@ -1,9 +1,9 @@
-//! Changes that go by what a key holds, each one step for every reader and for a crash.
+//! Changes that depend on a key's present value, each atomic for readers and for a crash.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use engine::{Decision, Error, Held};
+use engine::{CurrentItem, Decision, Error};
 
 use crate::Store;
 
@@ -11,7 +11,7 @@ use crate::Store;
 const SHOWN_BYTES_MAX: usize = 32;
 
 impl Store {
-    /// Puts the key if it is not there; false if it is.
+    /// Puts the key if it is absent. Returns false if it exists.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,13 +25,13 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put`]; nothing has changed.
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.compare_and_swap(key, None, Some(value.as_ref()))
     }
 
-    /// Gives the key the value `new` if it holds `expected`; false, and nothing changed, if it holds anything else. `None`
-    /// stands for a key that is not there.
+    /// Sets the key's value to `new` if it is `expected`. Returns false, and changes nothing, if it is not. `None`
+    /// stands for an absent key.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +47,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put`]; nothing has changed.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -66,9 +66,10 @@ impl Store {
         Ok(is_equal)
     }
 
-    /// Changes the key as `decide` says of the value that it is shown, or of `None`; true if anything changed. No lock is
-    /// held meanwhile: where another thread wrote the key, `decide` is asked again, and only its last answer counts. It
-    /// should be quick: space is not reused meanwhile.
+    /// Calls `decide` with the key's value, or `None`, and applies its decision. Returns true if anything changed.
+    ///
+    /// No lock is held while `decide` runs. If another thread writes the key before the decision is applied, `decide`
+    /// is called again, and only its last result counts. It should be quick: no space is reused while it runs.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,7 +89,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put`]; nothing has changed.
     pub fn update<'v>(
         &self,
         key: impl AsRef<[u8]>,
@@ -97,8 +98,8 @@ impl Store {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// As [`Store::update`], by a `decide` that is shown when the key expires, too. If `decide` panics, the panic reaches the caller once the
-    /// engine is at rest: nothing has changed.
+    /// Like [`Store::update`], and passes the key's expiry to `decide`. If `decide` panics, nothing has changed: the
+    /// panic continues in the caller once the engine has finished the call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -118,15 +119,15 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put`]; nothing has changed.
     pub fn update_item<'v>(
         &self,
         key: impl AsRef<[u8]>,
-        mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
+        mut decide: impl FnMut(Option<CurrentItem<'_>>) -> Decision<'v>,
     ) -> Result<bool, Error> {
         let mut panic = None;
-        // A panic of the caller's own code unwinds past the engine, which is at rest then.
-        let mut guarded = |held: Option<Held<'_>>| match catch_unwind(AssertUnwindSafe(|| decide(held))) {
+        // A panic in the caller's code is caught here, and resumed once the engine has finished the call.
+        let mut guarded = |held: Option<CurrentItem<'_>>| match catch_unwind(AssertUnwindSafe(|| decide(held))) {
             Ok(decision) => decision,
             Err(caught) => {
                 panic = Some(caught);
@@ -137,8 +138,8 @@ impl Store {
         panic.map_or(changed, |panic| resume_unwind(panic))
     }
 
-    /// Adds `by` to the number that the key holds as decimal text, 0 if it is not there, and returns the sum. The text is
-    /// read as strictly as Redis does it: a sign only if negative, no space, no leading zero.
+    /// Adds `by` to the key's value, a number in decimal text, and returns the sum. An absent key counts as 0. The
+    /// text has to be as strict as for Redis: a sign only if negative, no spaces, no leading zeros.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -152,8 +153,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotANumber`]; [`Error::Overflow`] if the sum has more than 64 bits. See [`Error`] for others; nothing has
-    /// changed.
+    /// [`Error::NotANumber`] if the value is anything else; [`Error::Overflow`] if the sum exceeds 64 bits; otherwise
+    /// as for [`Store::put`]. Nothing has changed.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Error> {
         let mut sum = Ok(0);
         self.update(key, |value| {
@@ -169,7 +170,7 @@ fn sum_of(value: Option<&[u8]>, by: i64) -> Result<i64, Error> {
     number.checked_add(by).ok_or(Error::Overflow { number, by })
 }
 
-/// The number whose one decimal text this is.
+/// Returns the number if this is its canonical decimal text.
 fn number_of(text: &[u8]) -> Option<i64> {
     let number: i64 = str::from_utf8(text).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == text).then_some(number)

@@ -1,9 +1,10 @@
-//! The mark of a copy: a small file in a backup that says of which store it is.
+//! The mark of a copy: a small file in a backup that names the copied store.
 //!
-//! The mark is what tells a backup of ours from any other directory: nothing is removed or replaced without it. The mark is
-//! written and synced before the copy's region gets the name, so a whole copy has it; opening the copy for writing makes the copy
-//! a store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it. A store that
-//! is made where a copy was interrupted is no copy either, and the mark goes before its region gets the name.
+//! The mark distinguishes a backup from any other directory: nothing is removed or replaced without it. It is written
+//! and synced before the copy's region gets its name, so every complete copy has it. Opening a copy for writing makes
+//! it an independent store: the mark is removed before anything is written ([`forget_opened`]), but stays if opening
+//! is refused. A store created where a copy was interrupted is no copy either: its mark is removed before its region
+//! gets its name.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -18,22 +19,22 @@ use crate::{OpenError, Options};
 
 pub(crate) const MARK_NAME: &str = "copy-of";
 
-/// In the order in which they are removed: a region that is left has its mark.
+/// In the order of their removal: the mark is last, so a remaining region still has it.
 const NAMES: [&str; 6] = [REGION_NAME, UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME, LOCK_NAME, MARK_NAME];
 
 /// Longer than any mark.
 const MARK_BYTES_MAX: u64 = 256;
 
-/// Why the copy was made.
+/// The purpose of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// A user asked for it, and keeps it.
+    /// A user requested it and keeps it.
     Kept,
-    /// It is the latest, until the next takes its place.
+    /// The latest backup, which the next one replaces.
     Latest,
 }
 
-/// Whose copy it is, and why.
+/// The purpose of a copy and the identity of the copied store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     pub(crate) purpose: Purpose,
@@ -59,7 +60,7 @@ impl Mark {
         Some(Mark { purpose, uuid: Uuid::try_parse(uuid).ok()?.into_bytes() })
     }
 
-    /// Marks the directory, durably.
+    /// Writes the mark into the directory, durably.
     pub(crate) fn write(self, dir: &Path) -> io::Result<()> {
         let mut file = File::create_new(dir.join(MARK_NAME))?;
         file.write_all(self.text().as_bytes())?;
@@ -67,7 +68,7 @@ impl Mark {
         sync_dir(dir)
     }
 
-    /// The mark of the directory, if it has one that can be understood.
+    /// Reads the directory's mark; `None` if it has none that is valid.
     pub(crate) fn read(dir: &Path) -> io::Result<Option<Mark>> {
         let path = dir.join(MARK_NAME);
         match fs::symlink_metadata(&path) {
@@ -79,14 +80,14 @@ impl Mark {
     }
 }
 
-/// The store in `dir` is no copy any more if it is opened for writing: once nothing but its contents can still refuse that, and
-/// before anything changes them.
+/// Removes the mark of the store in `dir` if it is opened for writing. The caller does so once only the store's
+/// contents can still prevent the opening, and before anything changes them.
 pub(crate) fn forget_opened(dir: &Path, options: &Options) -> Result<(), OpenError> {
     let forgotten = if options.read_only { Ok(()) } else { forget(dir) };
-    forgotten.map_err(OpenError::io(dir, "take the mark of a copy from"))
+    forgotten.map_err(OpenError::io(dir, "remove the mark of a copy from"))
 }
 
-/// Takes the mark from the store in `dir`, which is about to be written to.
+/// Removes the mark of the store in `dir`, which is about to be written to.
 pub(crate) fn forget(dir: &Path) -> io::Result<()> {
     match fs::remove_file(dir.join(MARK_NAME)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -94,7 +95,7 @@ pub(crate) fn forget(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Something in the directory that is no file of a copy.
+/// Returns an entry of the directory that is no file of a copy.
 pub(crate) fn stranger_in(dir: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -106,7 +107,7 @@ pub(crate) fn stranger_in(dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Removes the files of a copy, by their names; `keeps` is left.
+/// Removes the files of a copy, by their names, except for `keeps`.
 pub(crate) fn remove_files(dir: &Path, keeps: &[&str]) -> io::Result<()> {
     for name in NAMES.iter().filter(|name| !keeps.contains(name)) {
         match fs::remove_file(dir.join(name)) {
@@ -117,7 +118,7 @@ pub(crate) fn remove_files(dir: &Path, keeps: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a directory with a copy, whole or not. Anything else in it stays, and the directory with it: then it is an error.
+/// Removes a directory with a complete or incomplete copy. Any other file in it stays, and is an error.
 pub(crate) fn remove(dir: &Path) -> io::Result<()> {
     remove_files(dir, &[])?;
     fs::remove_dir(dir)

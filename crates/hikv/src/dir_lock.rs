@@ -10,19 +10,19 @@ use pmem_os::StoreLock;
 use crate::files::{LOCK_NAME, Locks, Opened, exists};
 use crate::{OpenError, Options};
 
-/// An opening of the store in `dir`, which leaves no lock file where none was if it fails.
+/// Opens the store in `dir`. If this fails, a lock file that the opening created is removed.
 pub(crate) fn or_none(dir: &Path, open: impl FnOnce() -> Result<Opened, OpenError>) -> Result<Opened, OpenError> {
     let file = dir.join(LOCK_NAME);
     let was_there = exists(&file)?;
     open().inspect_err(|_| {
         if !was_there {
-            // One that another process holds by now stays.
+            // A lock file that another process holds by now stays.
             let _ = StoreLock::remove_unused(&file);
         }
     })
 }
 
-/// Locks the directory `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
+/// Locks the directory `dir`. A copied store may lack the lock file; readers create it as well, if they can.
 pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError> {
     let file = dir.join(LOCK_NAME);
     if options.read_only && !exists(&file)? {

@@ -1,24 +1,24 @@
-//! Writes at levels of their own, and writes whose durability is waited for later.
+//! Operations at another durability than the store's, and operations whose durability the caller waits for later.
 //!
-//! Both are scopes of the calling thread: whatever it does to the store inside of one, with any method, counts. So a single
-//! write, a batch or a whole program of reads and writes can ask for another level, and an event loop needs no second
-//! version of its commands.
+//! Both are scopes of the calling thread: they cover all operations on the store within a closure. So a single write,
+//! a batch or a long sequence of reads and writes can use another level, and an event loop needs no second version of
+//! its commands.
 
 use journal::{Notifier, OsFile, Receipt};
 use pmem::Durability;
 
 use crate::{Error, Store};
 
-/// What has to become durable before the results of some operations may be told; see [`Store::deferred`]. It belongs to one
-/// opening of one store.
+/// The writes that must become durable before the results of some operations may be reported; see [`Store::deferred`].
+/// A ticket is valid for one opening of one store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct Ticket(Receipt);
 
 impl Ticket {
-    /// A ticket for both.
-    pub fn and(self, other: Ticket) -> Ticket {
-        Ticket(self.0.and(other.0))
+    /// Returns a ticket that covers both.
+    pub fn merge(self, other: Ticket) -> Ticket {
+        Ticket(self.0.merge(other.0))
     }
 }
 
@@ -27,38 +27,42 @@ impl Ticket {
 pub struct Waker(Option<Notifier<OsFile>>);
 
 impl Waker {
-    /// True if results of `ticket` may be told now. If not, a thread of the store makes them durable, together with those of
-    /// everybody else, and calls the waker at least once when they are; also before, whenever something that was asked for
-    /// has become durable. Ask [`Store::is_durable`] then.
+    /// Returns true if results of `ticket` may be reported now. If not, a thread of the store makes them durable,
+    /// together with those of other callers. It calls the waker at least once when they are durable, and may call it
+    /// earlier, for other requests. Call [`Store::is_durable`] then.
     ///
     /// # Errors
     /// As for [`Store::is_durable`].
-    pub fn ask(&self, ticket: Ticket) -> Result<bool, Error> {
-        Ok(self.0.as_ref().map_or(Ok(true), |notifier| notifier.ask(ticket.0))?)
+    pub fn request(&self, ticket: Ticket) -> Result<bool, Error> {
+        Ok(self.0.as_ref().map_or(Ok(true), |notifier| notifier.request(ticket.0))?)
     }
 }
 
 impl Store {
-    /// What writes survive here unless they ask for something else.
+    /// Returns the store's durability, which applies to writes that request no other level.
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.identity().durability
     }
 
-    /// The most that a write can ask for. A journal gives `power`, at whatever level it was opened.
+    /// Returns the highest durability that a write can request. A journal provides `power`, at whatever level it was
+    /// opened.
     #[must_use]
     pub fn durability_max(&self) -> Durability {
         if self.journal().is_some() { Durability::Power } else { self.durability() }
     }
 
-    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, survives what `level` says. That
-    /// is waited for once, at its end, so several writes share it; other threads see the writes before, and wait for them in reads
-    /// at the store's own level, where that is higher.
+    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, is durable at
+    /// `level`.
     ///
-    /// On a medium that gives more for nothing (DAX, tmpfs) a lower level makes no difference. On a journal `power` is a write
-    /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and whose sync begins
-    /// within [`crate::Options::sync_interval`], unless older ones have waited for two of these: then it is one at `power`;
-    /// `process` one that the kernel has, synced when a caller asks for more.
+    /// It waits once, at the end, so several writes share the cost. Other threads see the writes earlier. If the
+    /// store's own level is higher, reads of other threads wait until those writes are durable at that level.
+    ///
+    /// On storage that provides more at no cost (DAX, tmpfs), a lower level makes no difference. On a journal:
+    /// - `power`: the disk has synced the write and all earlier ones.
+    /// - `buffered`: the kernel has the write, and its sync begins within [`crate::Options::sync_interval`]. Once
+    ///   older writes have waited for two intervals, it behaves as `power`.
+    /// - `process`: the kernel has the write. A sync happens when a caller requests more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -66,8 +70,8 @@ impl Store {
     /// use hikv::{Durability, Error, Store};
     ///
     /// let store = Store::open(dir.path())?; // on a disk: a journal
-    /// store.at(Durability::Buffered, |store| store.put("clicks", "1"))?;
-    /// store.at(Durability::Power, |store| {
+    /// store.with_durability(Durability::Buffered, |store| store.put("clicks", "1"))?;
+    /// store.with_durability(Durability::Power, |store| {
     ///     store.put("order:1", "paid")?;
     ///     store.delete("cart:1").map(drop)
     /// })?;
@@ -76,9 +80,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Durability`] if the medium does not give that much, and nothing was done; what `operate` returns; the
-    /// medium's, if it fails while it makes durable what was done.
-    pub fn at<R, E: From<Error>>(
+    /// [`Error::Durability`] if the storage does not provide `level`: nothing was done. The error that `operate`
+    /// returns. [`Error::Medium`] if the sync fails after `operate`.
+    pub fn with_durability<R, E: From<Error>>(
         &self,
         level: Durability,
         operate: impl FnOnce(&Store) -> Result<R, E>,
@@ -99,16 +103,17 @@ impl Store {
         }
     }
 
-    /// Runs `operate` without waiting for a disk, and returns a ticket with its result: before the ticket is durable nobody
-    /// may be told of the result, since a crash might take back what was written, or what was read.
+    /// Runs `operate` without waiting for a disk, and returns its result with a ticket. Until the ticket is durable,
+    /// the caller must not report the result, because a crash may still undo what `operate` wrote or read.
     ///
-    /// For event loops, which serve others meanwhile. What `operate` writes can be seen by everybody when it returns. Other
-    /// threads that meet such a write wait, or, when deferring, too, have it in their own ticket; once durable it costs
-    /// nobody anything. [`Store::at`] inside of `operate` does not wait, but changes what the ticket stands for.
+    /// For event loops, which serve other clients while they wait. Writes of `operate` are visible to all threads when
+    /// it returns. Another thread that reads such a write waits for it; if that thread also defers, its own ticket
+    /// covers the write. A durable write costs readers nothing. [`Store::with_durability`] within `operate` does not
+    /// wait, but changes the level that the ticket waits for.
     ///
-    /// Few things still wait for the disk: [`Store::clear`]; a write that makes the file longer, or finds the whole log
-    /// waiting for a checkpoint, or fills a part of the log; and one whose segment of the index has to be split while keys
-    /// in it were just deleted.
+    /// A few operations still wait for the disk: [`Store::clear`]; a write that lengthens the file, finds the entire
+    /// log waiting for a checkpoint, or fills a segment of the log; and a write that splits a segment of the index in
+    /// which keys were just deleted.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,12 +127,12 @@ impl Store {
     /// let (written, ticket) = store.deferred(|store| store.put("key", "value"));
     /// written?;
     /// // … and the commands of other clients …
-    /// if !waker.ask(ticket)? {
+    /// if !waker.request(ticket)? {
     ///     while !store.is_durable(ticket)? {
     ///         woken.recv()?;
     ///     }
     /// }
-    /// // Only now the client gets its answer.
+    /// // Only now the client gets its reply.
     /// # Ok(())
     /// # }
     /// ```
@@ -141,23 +146,23 @@ impl Store {
         }
     }
 
-    /// A ticket for everything that was deferred so far, by any thread: for a thread that passes on what another one said while it
-    /// deferred. Quick.
+    /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
+    /// thread's deferred result. Does not wait.
     pub fn deferred_so_far(&self) -> Ticket {
         self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
     }
 
-    /// True if results of `ticket` may be told. Quick.
+    /// Returns true if results of `ticket` may be reported. Does not wait.
     ///
     /// # Errors
-    /// The medium's, once it has failed, unless the ticket was durable before: what it stands for may be lost, and no result of
-    /// it may be told.
+    /// [`Error::Medium`] once a sync has failed, unless the ticket was durable before: its writes may be lost, and no
+    /// result may be reported.
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, Error> {
         let durable = self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
         durable.map_err(|error| self.explained(error.into()))
     }
 
-    /// Waits until results of `ticket` may be told.
+    /// Waits until results of `ticket` may be reported.
     ///
     /// # Errors
     /// As for [`Store::is_durable`].
@@ -167,8 +172,8 @@ impl Store {
         waited.map_err(|error| self.explained(error.into()))
     }
 
-    /// Something to be woken by when tickets become durable. `wake` is called by a thread of the store, and should do no more
-    /// than wake another one: write to an eventfd, say.
+    /// Returns a waker whose `wake` is called when tickets become durable. A thread of the store calls `wake`, which
+    /// should do no more than wake another thread, for example by writing to an eventfd.
     pub fn waker(&self, wake: impl Fn() + Send + Sync + 'static) -> Waker {
         Waker(self.journal().map(|journal| journal.notifier(wake)))
     }

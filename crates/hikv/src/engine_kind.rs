@@ -1,4 +1,4 @@
-//! The engines by name.
+//! The engines and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,27 +6,28 @@ use std::str::FromStr;
 use heap::{EngineNumber, HeapError, Region};
 use pmem::Medium;
 
-/// An engine that can keep a store.
+/// An engine that can store data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
-    /// A persistent hash table of buckets of a block, written without a log: small items lie in it, and nothing has an order
-    /// (Rewo-Hash).
+    /// A persistent hash table with block-sized buckets, written without a log. Small items are stored in the table.
+    /// It has no ordered operations (Rewo-Hash).
     RewoHash,
-    /// A persistent B+tree: keys in order at once, and of them in volatile memory no more than what some begin with (InK).
+    /// A persistent B+tree: keys are in order immediately after open. Volatile memory holds at most prefixes of some
+    /// keys (InK).
     Ink,
     /// An ordered index in volatile memory, and a log that acknowledges a write with one fence (PMEKV).
     Pmekv,
-    /// The smallest engine that persists, which shows how an engine is added. No release has it.
+    /// The smallest persistent engine, an example for adding engines. No release includes it.
     #[cfg(feature = "toy")]
     Toy,
 }
 
 impl EngineKind {
-    /// The engines of this build: the default one, and those whose features are on (`rewo-hash`, `ink`, `pmekv`).
+    /// All engines of this build: the default one, and those enabled by features (`rewo-hash`, `ink`, `pmekv`).
     pub const ALL: &[EngineKind] = &[
         EngineKind::HiKv,
         #[cfg(feature = "rewo-hash")]
@@ -49,37 +50,38 @@ impl EngineKind {
         EngineKind::Toy,
     ];
 
-    /// Whether this build has the engine.
+    /// Returns true if this build has the engine.
     pub(crate) fn is_built(self) -> bool {
         EngineKind::ALL.contains(&self)
     }
 
-    /// The engine of this number, if a build can have it.
+    /// Returns the engine with this number, if a build can have it.
     pub(crate) fn numbered(number: EngineNumber) -> Option<EngineKind> {
         EngineKind::KNOWN.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// Whether it keeps copies of hot items in volatile memory: [`Options::read_cache_bytes`].
+    /// Returns true if the engine can cache hot items in volatile memory: [`Options::read_cache_bytes`].
     pub(crate) fn has_read_cache(self) -> bool {
         matches!(self, EngineKind::HiKv | EngineKind::RewoHash)
     }
 
-    /// Whether its background makes room in full buckets ahead of inserts: [`Options::pre_evict`].
+    /// Returns true if the engine's background can free slots in full buckets ahead of inserts:
+    /// [`Options::pre_evict`].
     pub(crate) fn has_pre_eviction(self) -> bool {
         self == EngineKind::RewoHash
     }
 
-    /// Whether threads of its own may write them: [`Options::read_cache_threads`].
+    /// Returns true if separate threads can write the engine's cache: [`Options::read_cache_threads`].
     pub(crate) fn has_read_cache_threads(self) -> bool {
         self == EngineKind::RewoHash
     }
 
-    /// Whether its tree's nodes may have other numbers of keys: [`Options::tree_order`].
+    /// Returns true if the number of pairs in the engine's tree nodes can be set: [`Options::tree_order`].
     pub(crate) fn has_tree_order(self) -> bool {
         self == EngineKind::Ink
     }
 
-    /// Its number in a store's first bytes.
+    /// Returns the engine's number in a store's header.
     pub(crate) fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
@@ -91,7 +93,7 @@ impl EngineKind {
         }
     }
 
-    /// Its name in options and stats.
+    /// Returns the engine's name in options and stats.
     ///
     /// # Panics
     /// Never: every kind has a name.
@@ -100,7 +102,7 @@ impl EngineKind {
         self.number().name().expect("an engine that has a number has a name")
     }
 
-    /// The kind that keeps the region of `medium`, whichever was asked for.
+    /// Returns the engine of the region in `medium`, or an error if another one is requested.
     pub(crate) fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
         let found = Region::engine(medium)?;
         match (EngineKind::numbered(found), wanted) {
@@ -117,7 +119,7 @@ impl fmt::Display for EngineKind {
     }
 }
 
-/// A name that is no engine's of this build.
+/// An error: the name of an engine that this build does not have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownEngine {
     /// The name.
@@ -127,7 +129,7 @@ pub struct UnknownEngine {
 impl fmt::Display for UnknownEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
-        write!(f, "there is no engine '{}'; there is {}", self.name, names.join(", "))
+        write!(f, "there is no engine '{}'; the engines of this build are {}", self.name, names.join(", "))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a store does not open.
+//! Errors of opening a store.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -11,23 +11,22 @@ use pmem_os::{LockError, MapError};
 
 use crate::{EngineKind, handles};
 
-/// How a lock's holder is named that is this process.
+/// The name of this process as the holder of a lock.
 const OWN_PROCESS: &str = "this process itself";
 
-/// Advice where a process has no addresses left.
-const KEEP_FEWER: &str = "a store keeps 32 GiB of addresses, or as many as Options::region_bytes_max says: close some stores, or name a \
-                          smaller value for each";
-/// The way out of a damaged store.
-const SALVAGED: &str =
-    "`hikv repair`, or of another engine `hikv convert --skip-damaged`, makes a new store of what is whole";
+/// Advice for a process without free addresses.
+const KEEP_FEWER: &str = "each store reserves 32 GiB of addresses, or Options::region_bytes_max if set: close some \
+                          stores, or set a smaller value for each";
+/// Advice for a damaged store.
+const SALVAGED: &str = "repair::repair or Store::convert_skipping_damage copies the intact items into a new store";
 
-/// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
-/// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
-/// that the next making removes, may be left.
+/// An error of opening a store. The store's contents are unchanged. Exceptions: if opening fails late, steps of any
+/// opening may be done (an interrupted change finished, the end of a log rewritten). If a store was to be created,
+/// directories may be left, and files that the next creation removes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no store, and none was to be created.
+    /// There is no store, and the options do not create one.
     Missing {
         /// The directory or device.
         path: PathBuf,
@@ -37,57 +36,57 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// Another process, or another opening in this one, has the store.
+    /// Another process has the store open, or another handle in this process.
     Locked {
         /// The directory or device.
         path: PathBuf,
-        /// The holder, as far as it can be told.
+        /// The holder, as far as it is known.
         holder: String,
     },
-    /// The file's contents are not a store, or a damaged, truncated, newer or other one.
+    /// The file holds no store, or a damaged, truncated or newer one, or one of another engine.
     Unusable {
         /// The file or device.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The problem and its place.
         error: RegionError,
     },
-    /// The file or device cannot be mapped: no space, no access.
+    /// The file or device cannot be mapped, for example for lack of space or permission.
     Map(MapError),
-    /// The journal does not open, or cannot be made.
+    /// The journal cannot be opened or created.
     Journal {
-        /// The file that the error is about.
+        /// The file in question.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: JournalError,
     },
-    /// The medium does not give the durability that was asked for.
+    /// The storage does not provide the requested durability.
     Durability {
         /// The directory or device.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested durability.
         wanted: Durability,
-        /// What the medium gives.
+        /// The durability that the storage provides.
         given: Durability,
-        /// Why no more, and what would give it.
+        /// The reason, and a remedy.
         why: String,
     },
-    /// The store's engine, or the engine that was asked for, is a feature that this build of the library lacks.
+    /// The store's engine, or the requested engine, is a feature that this build of the library lacks.
     EngineNotBuilt {
-        /// The engine: the feature has its name.
+        /// The engine, which is also the feature's name.
         engine: EngineKind,
     },
     /// An option is outside its range.
     Option {
-        /// Which, and what is wrong.
+        /// The option and the problem.
         what: String,
     },
     /// The operating system refused.
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried, as a verb.
+        /// The failed action, as a verb.
         doing: &'static str,
-        /// Its answer.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -132,9 +131,9 @@ impl fmt::Display for OpenError {
                 write!(f, "{}: {error}", path.display())
             }
             OpenError::Unusable { path, error: error @ RegionError::Heap(HeapError::Damaged { .. }) } => {
-                write!(f, "{} cannot be opened: {error}; {SALVAGED}", path.display())
+                write!(f, "cannot open {}: {error}; {SALVAGED}", path.display())
             }
-            OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
+            OpenError::Unusable { path, error } => write!(f, "cannot open {}: {error}", path.display()),
             OpenError::Map(error @ MapError::Addresses { .. }) => {
                 write!(f, "{error}; {KEEP_FEWER}")
             }
@@ -159,12 +158,13 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            OpenError::Unusable { error, .. } => Some(error),
-            OpenError::Map(error) => Some(error),
-            OpenError::Journal { error, .. } => Some(error),
-            OpenError::Io { source, .. } => Some(source),
+            OpenError::Unusable { error, .. } => error.source(),
+            OpenError::Map(error) => error.source(),
+            OpenError::Journal { error, .. } => error.source(),
+            OpenError::Io { source, .. } => source.source(),
             _ => None,
         }
     }

@@ -8,14 +8,14 @@ use engine::{Error, Expiry, OnExpired, OnExpiredItem, Ttl};
 
 use crate::Store;
 
-/// A key that has expired is absent from everything that reads or writes it, at once; only [`Store::len`] counts it until
-/// its room is taken back, which happens in the background. The clock is the system's, in milliseconds, and never runs
-/// backwards while the process lives: but if it was set back when the store is opened again, keys that expired and were not
-/// taken back yet are there again.
+/// Keys that expire. No operation finds an expired key. Exception: [`Store::len`] counts it until the background frees
+/// its space. Times are those of the system's clock, in milliseconds, and never run backwards while the process lives.
+/// If the clock was set back before the store is opened again, expired keys whose space was not freed yet exist again.
 ///
-/// A put without expiry clears it; [`Store::update`], [`Store::compare_and_swap`] and [`Store::increment`] keep it.
+/// A put without expiry removes the expiry; [`Store::update`], [`Store::compare_and_swap`] and [`Store::increment`]
+/// keep it.
 impl Store {
-    /// As [`Store::put`], of a key that expires after `ttl`.
+    /// Like [`Store::put`], for a key that expires after `ttl`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,16 +34,17 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// [`Error::ExpiryTooLate`] if the store cannot represent that time; otherwise as for [`Store::put`]. Nothing has
+    /// changed.
     pub fn put_with_ttl(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<(), Error> {
         let expiry = self.after(ttl)?;
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put`], of a key that expires when the system's clock tells `time` ([`Clock::at`](crate::Clock::at)).
+    /// Like [`Store::put`], for a key that expires at `time` of the system's clock ([`Clock::at`](crate::Clock::at)).
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put_with_ttl`].
     pub fn put_expiring_at(
         &self,
         key: impl AsRef<[u8]>,
@@ -54,10 +55,11 @@ impl Store {
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put_from`] and [`Store::put_with_ttl`] together. The time is counted from the call, not from the end of the source.
+    /// Like [`Store::put_from`], for a key that expires after `ttl`, counted from the call and not from the end of
+    /// `source`.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed, whatever was read.
+    /// As for [`Store::put_from`] and [`Store::put_with_ttl`].
     pub fn put_from_with_ttl(
         &self,
         key: impl AsRef<[u8]>,
@@ -69,10 +71,10 @@ impl Store {
         self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
-    /// As [`Store::put_from`] and [`Store::put_expiring_at`] together.
+    /// Like [`Store::put_from`], for a key that expires at `time`.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed, whatever was read.
+    /// As for [`Store::put_from`] and [`Store::put_with_ttl`].
     pub fn put_from_expiring_at(
         &self,
         key: impl AsRef<[u8]>,
@@ -84,44 +86,45 @@ impl Store {
         self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
-    /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
-    /// within the region, and needs as much room again for that moment.
+    /// Lets the key expire at `time`. Returns false if it is absent. A time in the past deletes the key. The value is
+    /// copied within the region, so its space is needed twice for a moment.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put_with_ttl`].
     pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool, Error> {
         let expiry = self.at_time(time)?;
         self.change(|engine| engine.expire(key.as_ref(), expiry))
     }
 
-    /// As [`Store::expire_at`], after `ttl`.
+    /// Lets the key expire after `ttl`; see [`Store::expire_at`].
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put_with_ttl`].
     pub fn expire_in(&self, key: impl AsRef<[u8]>, ttl: Duration) -> Result<bool, Error> {
         let expiry = self.after(ttl)?;
         self.change(|engine| engine.expire(key.as_ref(), expiry))
     }
 
-    /// Lets the key stay, whenever it was to expire; false if it is not there.
+    /// Removes the key's expiry. Returns false if the key is absent.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// As for [`Store::put`].
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.change(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
     }
 
-    /// A time that ends beyond all counting would let the key stay.
+    /// Returns the expiry after `ttl`. A time beyond the representable range is an error, because it would mean
+    /// 'never'.
     fn after(&self, ttl: Duration) -> Result<Expiry, Error> {
         noted(self.engine()?.clock().after(ttl), ttl)
     }
 
-    /// As [`Store::after`], of a moment.
+    /// Like [`Store::after`], for a point in time.
     fn at_time(&self, time: SystemTime) -> Result<Expiry, Error> {
         noted(self.engine()?.clock().at(time), time.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
-    /// When the key expires, [`Expiry::NEVER`] if it does not; `None` if it is not there.
+    /// Returns the key's expiry, [`Expiry::NEVER`] if it has none, or `None` if the key is absent.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -137,20 +140,24 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
         self.engine()?.expiry(key.as_ref())
     }
 
-    /// From now on `told` is told of each key that has expired, when its item is taken away: by a background thread, within a
-    /// second or so, by a write to the key that comes before, or by a writer of other keys that expire, where the background is behind. [`Store::clear`] tells of nothing. `told` takes the place of
-    /// any other, which does not run any more when this returns; `None` ends it.
+    /// Registers `callback`, which is called with each expired key after its item was removed. Replaces any earlier
+    /// callback, which no longer runs when this returns; `None` unregisters it.
     ///
-    /// It runs on the thread that took the item away, when that has done so and holds nothing of the store: it may read, write,
-    /// scan and clear as any caller may, and call this, which then does not wait for it to end. Of keys that expire by what the
-    /// callback does it is told after returning. If it panics the panic ends there, and later keys are told of. While it runs on
-    /// the background's thread that does nothing else: it should be quick. It should not hold the store, which would never be
-    /// closed; a [`std::sync::Weak`] to something that does is well.
+    /// A background thread removes expired items within about a second. A write to the same key may remove an item
+    /// earlier, and so may a writer of other expiring keys if the background is behind. [`Store::clear`] causes no
+    /// calls.
+    ///
+    /// The callback runs on the thread that removed the item, which then holds no locks of the store. It may use the
+    /// store in any way, including [`Store::clear`] and this function, which in that case does not wait for the
+    /// running callback. Keys that expire through the callback's own operations are reported after it returns. A panic
+    /// of the callback ends there, and later keys are still reported. It should be quick, because a background thread
+    /// that runs it does nothing else. It should not own the store, which could then never close; hold a
+    /// [`std::sync::Weak`] to the owner.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -173,14 +180,14 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn on_expired(&self, told: Option<Arc<OnExpired>>) -> Result<(), Error> {
-        self.engine()?.on_expired(told);
+    pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
+        self.engine()?.on_expired(callback);
         Ok(())
     }
 
-    /// As [`Store::on_expired`], for a callback that also gets the value that the key had, and when it expired: to take the key out of an index
-    /// over values, for example. Each value is copied before its item is taken away. Replaces any other callback; [`Store::on_expired`] with
-    /// `None` ends this one as well.
+    /// Like [`Store::on_expired`], for a callback that also receives the key's value and expiry, for example to remove
+    /// the key from an index over values. Each value is copied before its item is removed. Replaces any other
+    /// callback; [`Store::on_expired`] with `None` unregisters it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -210,7 +217,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is left of the key's life; `None` if it is not there.
+    /// Returns the key's remaining time to live, or `None` if the key is absent.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -231,7 +238,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
         let engine = self.engine()?;
         Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))

@@ -1,15 +1,16 @@
-//! From a path to an engine: which file, locked how, created how.
+//! From a path to an engine: finds, locks and creates the files of a store.
 //!
-//! A store in a directory is `store.hikv`, the region, and `lock`; and, where it is journaled, `journal.hikv`
-//! (`journal_files`). The files decide: a store with a journal is journaled, one without is not. A new region is made under
-//! another name, formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what
-//! an interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
-//! unfinished format under: the region's format mark tells.
+//! A store in a directory consists of `store.hikv`, the region, and `lock`. A journaled store also has `journal.hikv`
+//! (`journal_files`): a store is journaled if and only if this file exists. A new region is created under another
+//! name, formatted, synced and then renamed, so `store.hikv` is always a complete store. The next creation removes the
+//! files of an interrupted one. A device holds the region directly and has no second name, so the region's format mark
+//! shows whether formatting has finished.
 //!
-//! # Locks, in the order in which they are taken; none is waited for
-//! 1. `lock`: no other opening opens, makes or removes anything in the directory.
-//! 2. The region, and the log: through the handles by which they are used, before anything is changed. Where 1 was removed,
-//!    or the files have other names as well, there is one writer still. What is to be removed is locked first, too.
+//! # Locks, in the order of locking; no lock is waited for
+//! 1. `lock`: no other process or handle opens, creates or removes anything in the directory.
+//! 2. The region, and the log: through the file handles in use, before anything is changed. So there is one writer
+//!    even if lock 1 was removed or the files have several names. Files that are to be removed are locked first as
+//!    well.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -35,17 +36,17 @@ pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
 pub(crate) const LOCK_NAME: &str = "lock";
 
-/// An open region.
+/// An open store, before background threads start.
 pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) identity: Identity,
-    /// Where there is one.
+    /// The journal, if the store has one.
     pub(crate) journal: Option<Acknowledger<OsFile>>,
     pub(crate) locks: Locks,
 }
 
-/// What keeps others away from a store. No lock file is among them where the store is read on a file system that cannot be
-/// written: nobody writes there.
+/// The locks that keep other processes away from a store. The lock file is missing among them if a reader cannot
+/// create it, for example on a read-only file system, which has no writers.
 pub(crate) type Locks = Vec<StoreLock>;
 
 pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
@@ -58,7 +59,7 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
             options.check_new()?;
             names::create_dirs(path).map_err(OpenError::io(path, "create"))?;
-            // A directory that holds something, of whatever process, stays.
+            // The directory stays if any process has put a file into it.
             dir_lock::or_none(path, || open_dir(path, options, progress)).inspect_err(|_| _ = fs::remove_dir(path))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing { path: path.to_owned() }),
@@ -66,10 +67,11 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
     }
 }
 
-/// Joined with a name it would be a file in the current directory.
+/// Refuses an empty path, which, joined with a name, would lead to the current directory.
 pub(crate) fn refuse_empty(path: &Path) -> Result<(), OpenError> {
     let is_empty = path.as_os_str().is_empty();
-    if is_empty { Err(OpenError::Option { what: "a path without a character is none".to_owned() }) } else { Ok(()) }
+    let what = "the path is empty: name a directory or a DAX device";
+    if is_empty { Err(OpenError::Option { what: what.to_owned() }) } else { Ok(()) }
 }
 
 fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
@@ -82,7 +84,7 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
         options.check_new()?;
     }
     let locks = dir_lock::lock_dir(dir, options)?;
-    // Only now: another process may have created the store meanwhile.
+    // This test has to follow the lock: another process may have created the store before.
     if exists(&file)? {
         if journal_files::is_there(dir)? {
             return journal_files::open(dir, Naming::Store, options, locks, progress);
@@ -95,14 +97,14 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     names::create_dirs(dir).map_err(OpenError::io(dir, "sync"))?;
     let opened = make_region(dir, options, locks)?;
     assert_ours(&dir.join(UNFINISHED_NAME), &opened.locks)?;
-    // Where a backup was interrupted the mark was left.
+    // An interrupted backup may have left its mark.
     copy_mark::forget_opened(dir, options)?;
     finish_region(dir)?;
     Ok(opened)
 }
 
-/// Whether there is anything of that name. A link that leads nowhere is something: what it should lead to is perhaps not
-/// mounted, and no store is to be made in its place.
+/// Returns true if the name exists. A dangling link counts: its target may not be mounted, and no store may replace
+/// it.
 pub(crate) fn exists(file: &Path) -> Result<bool, OpenError> {
     match fs::symlink_metadata(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -110,17 +112,17 @@ pub(crate) fn exists(file: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// An error if the name leads to something that another process has made meanwhile.
+/// Returns an error if the name leads to a file that another process has created.
 fn assert_ours(file: &Path, locks: &[StoreLock]) -> Result<(), OpenError> {
     for lock in locks {
         if lock.is_of(file).map_err(OpenError::io(file, "examine"))? {
             return Ok(());
         }
     }
-    Err(OpenError::io(file, "finish")(io::Error::other("somebody else makes a store in its directory")))
+    Err(OpenError::io(file, "finish")(io::Error::other("another process is creating a store in its directory")))
 }
 
-/// A new region in `dir`, under the name of an unfinished one.
+/// Creates a region in `dir`, under the name of an unfinished one.
 pub(crate) fn make_region(dir: &Path, options: &Options, locks: Locks) -> Result<Opened, OpenError> {
     journal_files::remove_unfinished(dir)?;
     let unfinished = dir.join(UNFINISHED_NAME);
@@ -133,12 +135,12 @@ pub(crate) fn make_region(dir: &Path, options: &Options, locks: Locks) -> Result
         return journal_files::open(dir, Naming::Unfinished, options, locks, &|_| {});
     }
     format_region(medium, [dir, &unfinished], options, locks).inspect_err(|_| {
-        // It is in nobody's way; the next creation removes it, too.
+        // A remaining file is harmless: the next creation removes it.
         let _ = fs::remove_file(&unfinished);
     })
 }
 
-/// Makes a store of a new region: its bytes are durable before its name is.
+/// Turns a new region into a store: its bytes are durable before its name is.
 pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
     let (unfinished, file) = (dir.join(UNFINISHED_NAME), dir.join(REGION_NAME));
     journal_files::finish_log(dir)?;
@@ -146,7 +148,7 @@ pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
     names::rename_new(&unfinished, &file).map_err(OpenError::io(&file, "create"))
 }
 
-/// Removes what an interrupted making left of the store `dir`, if it did: nothing that is in use.
+/// Removes `file`, which an interrupted creation of the store in `dir` may have left, unless it is in use.
 pub(crate) fn remove_left(file: &Path, dir: &Path) -> Result<(), OpenError> {
     StoreLock::remove_unused(file).map_err(OpenError::locked(dir))
 }
@@ -164,32 +166,32 @@ fn open_device(path: &Path, options: &Options, progress: &Progress<'_>) -> Resul
     }
 }
 
-/// A store that is too damaged to be opened, for reading alone.
+/// A store that is too damaged to be opened, for reading only.
 pub(crate) struct Damaged {
     pub(crate) medium: DamagedMedium,
     /// The file or device.
     pub(crate) file: PathBuf,
-    /// What is missing of the journal.
-    pub(crate) missing: Vec<Missing>,
+    /// The missing parts of the journal.
+    pub(crate) missing: Vec<MissingFile>,
     pub(crate) _locks: Locks,
 }
 
-/// What a journal lacks, and with it the store.
+/// A missing part of a journal, and so of the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Missing {
-    /// The journal.
+pub struct MissingFile {
+    /// The journal's path.
     pub path: PathBuf,
-    /// Where, and what.
+    /// The missing part and the consequence.
     pub what: String,
 }
 
-/// Its region.
+/// The region of a damaged store.
 pub(crate) enum DamagedMedium {
     Mapped(Box<Mapped>),
     Journaled(Journaled<OsFile>),
 }
 
-/// Opens a store that may be damaged. Nothing is made or changed.
+/// Opens a store that may be damaged. Creates and changes nothing.
 pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     let options = Options::new().read_only(true);
     let found = fs::metadata(path).map_err(|error| match error.kind() {
@@ -217,35 +219,37 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     Ok(Damaged { medium, file, missing, _locks: locks })
 }
 
-/// With whatever is whole of the journal, if it is the store's; the base alone where nothing is.
+/// Returns the region with the intact part of the journal if that belongs to the store, otherwise only the region.
 fn damaged_medium(
     dir: &Path,
     file: &Path,
     options: &Options,
     locks: &mut Locks,
-) -> Result<(DamagedMedium, Vec<Missing>), OpenError> {
+) -> Result<(DamagedMedium, Vec<MissingFile>), OpenError> {
     let log = dir.join(journal_files::LOG_NAME);
-    let missing = |what: &str| vec![Missing { path: log.clone(), what: what.into() }];
+    let missing = |what: &str| vec![MissingFile { path: log.clone(), what: what.into() }];
     let base = Mapped::open(file, map_options(options))?;
     locks.push(base.lock(file).map_err(OpenError::locked(dir))?);
     let head = Head::read(&base, &mut |_, _| ()).map_err(|error| OpenError::unusable(file)(error.into()))?;
     if !journal_files::is_there(dir)? {
         let is_journaled = head.superblock.is_some_and(|superblock| superblock.features & FEATURE_JOURNAL != 0);
-        let what = "it is not there: the last changes are lost, and what they replaced may be torn";
+        let what = "the journal is missing: the last changes are lost, and items that they replaced may be torn";
         return Ok((DamagedMedium::Mapped(Box::new(base)), if is_journaled { missing(what) } else { Vec::new() }));
     }
     let (medium, damage) = journal_files::salvage(dir, options, locks)?;
     let is_foreign = head.superblock.is_some_and(|superblock| superblock.uuid != medium.identity());
     if damage.iter().any(|error| matches!(error, JournalError::Unfinished)) {
-        let what = "no segment of it is whole: the last changes are lost, and what they replaced may be torn";
+        let what =
+            "the journal has no intact segment: the last changes are lost, and items that they replaced may be torn";
         return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
     if is_foreign && medium.identity() != [0; 16] {
-        let what = "it belongs to another store: the last changes are lost, and what they replaced may be torn";
+        let what =
+            "the journal belongs to another store: the last changes are lost, and items that they replaced may be torn";
         return Ok((DamagedMedium::Mapped(Box::new(base)), missing(what)));
     }
-    let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
-    Ok((DamagedMedium::Journaled(medium), told.collect()))
+    let missing = damage.iter().map(|error| MissingFile { path: log.clone(), what: error.to_string() });
+    Ok((DamagedMedium::Journaled(medium), missing.collect()))
 }
 
 fn map_options(options: &Options) -> MapOptions {
@@ -253,7 +257,7 @@ fn map_options(options: &Options) -> MapOptions {
     MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.huge_pages }
 }
 
-/// What a new store is to be.
+/// Returns the parameters of a new store.
 fn parameters(options: &Options) -> Parameters {
     Parameters {
         uuid: Uuid::new_v4().into_bytes(),
@@ -263,7 +267,7 @@ fn parameters(options: &Options) -> Parameters {
     }
 }
 
-/// Makes a region of `medium`, the file of the store `dir`.
+/// Creates a store in `medium`, the file of the store in `dir`.
 fn format_region(
     medium: Mapped,
     [dir, file]: [&Path; 2],
@@ -292,8 +296,9 @@ fn open_region(
     start(medium, identity, file, options, locks, Begin::Open(progress))
 }
 
-/// Never less than what was asked for; nor, where nobody asks, than what the store was made for
-/// (`docs/decisions/0032-a-store-keeps-its-level.md`). A store that is opened only to be read promises nothing.
+/// Refuses a storage that provides less than the requested durability or, if none is requested, less than the store
+/// was created for (`docs/decisions/0032-refuse-weaker-durability-and-lost-files.md`). Exception: a read-only store
+/// promises no durability.
 fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(), OpenError> {
     let (given, why) = (medium.durability(), medium.explain());
     let made_for = Region::made_for(medium).filter(|&level| level > given && !options.read_only);
@@ -302,12 +307,13 @@ fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(
     };
     match (options.durability, made_for) {
         (Some(wanted), _) if wanted > given && medium.lacks_a_journal() => {
-            refused(wanted, "the store was made without a journal: dump it, and load it into a new one")
+            refused(wanted, "the store was created without a journal; copy it into a new store (Store::convert)")
         }
-        (Some(wanted), _) if wanted > given => refused(wanted, "a store on a disk would have a journal"),
+        (Some(wanted), _) if wanted > given => refused(wanted, "create the store on a disk, where it gets a journal"),
         (None, Some(wanted)) => refused(
             wanted,
-            "it gave that when the store was made: mount it as it was then, or ask for less if writes may be lost",
+            "it provided that level when the store was created; mount it as it was then, or request a lower level if \
+             writes may be lost",
         ),
         (Some(_), Some(made_for)) => {
             events::level_is_lower(file, made_for, given, why);
@@ -317,13 +323,13 @@ fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(
     }
 }
 
-/// What is done with a region.
+/// The way to begin with a region: create or open a store.
 pub(crate) enum Begin<'a> {
     Format(Parameters),
     Open(&'a Progress<'a>),
 }
 
-/// Makes or opens the store of `file`.
+/// Creates or opens the store in `file`.
 pub(crate) fn start<M: Medium>(
     medium: M,
     identity: Identity,
@@ -337,13 +343,13 @@ pub(crate) fn start<M: Medium>(
     Ok(Opened { engine, identity, journal: None, locks })
 }
 
-/// A new file's bytes and length reach the disk, where there is one, before its name does.
+/// Syncs a new file's bytes and length, before its name becomes durable.
 pub(crate) fn sync_new(file: &Path) -> Result<(), OpenError> {
     let opened = fs::File::open(file).map_err(OpenError::io(file, "open"))?;
     opened.sync_all().map_err(OpenError::io(file, "sync"))
 }
 
-/// The file that holds the region of the store at `path`.
+/// Returns the file that holds the region of the store at `path`.
 pub(crate) fn region_path(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(REGION_NAME) } else { path.to_owned() }
 }

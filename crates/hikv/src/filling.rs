@@ -1,4 +1,4 @@
-//! Putting a store's items into a new one.
+//! Filling a new store with another store's items.
 
 use std::ops::ControlFlow;
 
@@ -6,19 +6,20 @@ use engine::{Damage, Error, Expiry};
 
 use crate::backup::BackupProgress;
 use crate::backup_error::BackupError;
-use crate::{Answer, Frozen, Store};
+use crate::{ProgressReply, ReadView, Store};
 
-/// Items that are put together, at the most: then what a batch costs by itself, some fences, is little beside them.
+/// The most items put together. At this number the fixed cost of a batch, a few fences, is small compared with its
+/// items.
 const TOGETHER_COUNT_MAX: usize = 256;
-/// Their keys and values have so many bytes at the most: then a core's own cache keeps the copies.
+/// The most bytes of keys and values put together: a core's own cache holds that many.
 const TOGETHER_BYTES_MAX: usize = 256 << 10;
-/// An item of more goes by itself: copying it would cost more than its fences.
+/// Items of at least this size are put separately: copying them costs more than their fences.
 const ALONE_BYTES_MIN: usize = 64 << 10;
 
-/// Items on their way into a store: copies, since each is shown only for a moment.
+/// Items on their way into a store. They are copied, because each is visible only during its callback.
 struct Filling<'s, P> {
     to: &'s Store,
-    /// Keys and values, one behind the other.
+    /// Keys and values, one after the other.
     bytes: Vec<u8>,
     /// The lengths of each item's key and value.
     lens: Vec<(usize, usize)>,
@@ -27,9 +28,9 @@ struct Filling<'s, P> {
     is_stopped: bool,
 }
 
-/// Puts the snapshot's items into `to`; without those that are damaged, if the caller is told of these. Returns how many.
-pub(crate) fn write_items<A: Answer>(
-    from: &Frozen,
+/// Puts the items of `from` into `to` and returns their number. With `damaged`, skips damaged items and reports them.
+pub(crate) fn write_items<A: ProgressReply>(
+    from: &ReadView,
     items_total: u64,
     to: &Store,
     mut progress: impl FnMut(BackupProgress) -> A,
@@ -44,7 +45,7 @@ pub(crate) fn write_items<A: Answer>(
         if written.is_ok() && !filling.is_stopped { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     match damaged {
-        Some(damaged) => from.for_each_whole(each, damaged),
+        Some(damaged) => from.for_each_skipping_damage(each, damaged),
         None => from.for_each(each),
     }?;
     match written.and_then(|()| filling.put_all()) {
@@ -62,7 +63,7 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
         }
         if !expiry.is_never() || len_bytes >= ALONE_BYTES_MIN {
             self.to.change(|engine| engine.put_until(key, value, expiry))?;
-            self.tell(1);
+            self.report_progress(1);
             return Ok(());
         }
         self.bytes.extend_from_slice(key);
@@ -71,7 +72,7 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
         Ok(())
     }
 
-    /// Puts what was added.
+    /// Puts all added items.
     fn put_all(&mut self) -> Result<(), Error> {
         let mut rest = &self.bytes[..];
         let items = self.lens.iter().map(|&(key_bytes, value_bytes)| {
@@ -85,11 +86,11 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
         let count = items.len();
         self.bytes.clear();
         self.lens.clear();
-        self.tell(count);
+        self.report_progress(count);
         Ok(())
     }
 
-    fn tell(&mut self, count: usize) {
+    fn report_progress(&mut self, count: usize) {
         for _ in 0..count {
             self.done.items += 1;
             self.is_stopped |= !(self.progress)(self.done);

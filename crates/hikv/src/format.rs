@@ -1,4 +1,4 @@
-//! The format of stores that this program knows.
+//! The format of stores that this build reads and writes.
 
 use heap::{
     FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURE_KEYS_IN_NODES, FEATURE_TAGGED_VALUES,
@@ -22,10 +22,10 @@ const _: () = assert!(
 );
 
 impl Format {
-    /// Major and minor version.
+    /// The major and minor version.
     pub const VERSION: (u16, u16) = (FORMAT_MAJOR, FORMAT_MINOR);
 
-    /// The names of the feature flags that are known.
+    /// Returns the names of the known feature flags.
     pub fn features() -> impl Iterator<Item = &'static str> {
         FEATURES.iter().map(|(_, name)| *name)
     }

@@ -1,7 +1,7 @@
-//! What of this process keeps a store open: for the error of a second opening, which otherwise says 'this process itself' and
-//! leaves the reader to look for a forgotten snapshot, and for that of a close that closes nothing.
+//! Counts of the handles that keep a store open in this process. They make two errors more useful: that of a second
+//! opening, which would otherwise only say 'this process itself', and that of a close while other handles exist.
 //!
-//! Counts alone, each with its handle: they decide nothing.
+//! The counts are for messages only; nothing depends on them.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What has a store open.
+/// The kind of a handle that keeps a store open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Store,
@@ -45,7 +45,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// The first one of the store at `path`.
+    /// Returns the first handle of the store at `path`.
     pub(crate) fn first(path: &Path) -> Handle {
         let all = Arc::new(Handles { place: place(path), counts: Default::default() });
         let mut openings = OPENINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl Handle {
         Handle::counted(all, Kind::Store)
     }
 
-    /// Another one of the same opening.
+    /// Returns another handle of the same opening.
     pub(crate) fn another(&self, kind: Kind) -> Handle {
         Handle::counted(Arc::clone(&self.all), kind)
     }
@@ -64,7 +64,7 @@ impl Handle {
         Handle { all, kind }
     }
 
-    /// What else keeps the opening open once this handle is gone, as a list; nothing where nothing does.
+    /// Drops this handle, and returns a list of the others that keep the store open, or `None` if there are none.
     pub(crate) fn others(self) -> Option<String> {
         let all = Arc::clone(&self.all);
         drop(self);
@@ -78,7 +78,7 @@ impl Drop for Handle {
     }
 }
 
-/// What keeps the store at `path` open in this process, as a list; nothing where it is not.
+/// Returns a list of the handles that keep the store at `path` open in this process, or `None` if it is not open.
 pub(crate) fn of(path: &Path) -> Option<String> {
     let place = place(path);
     let openings = OPENINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ pub(crate) fn of(path: &Path) -> Option<String> {
     list(openings.iter().map(|opening| &**opening))
 }
 
-/// The handles of some openings.
+/// Lists the handles of some openings.
 fn list<'a>(openings: impl Iterator<Item = &'a Handles>) -> Option<String> {
     let (mut list, mut separator) = (String::new(), "");
     for opening in openings {
@@ -101,7 +101,7 @@ fn list<'a>(openings: impl Iterator<Item = &'a Handles>) -> Option<String> {
     (!list.is_empty()).then_some(list)
 }
 
-/// The path without links.
+/// Returns the path without links.
 fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

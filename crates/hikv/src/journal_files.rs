@@ -1,12 +1,12 @@
 //! The files of a journaled store: `store.hikv` is the journal's base, `journal.hikv` its log.
 //!
-//! # Steps of making one
-//! 1. Both files are made under other names, formatted, and closed: the base is a whole, empty store.
+//! # Steps of creating one
+//! 1. Both files are created under other names, formatted, and closed. The base is a complete, empty store.
 //! 2. The log gets its name; the directory is synced.
-//! 3. The base gets its name; the directory is synced. Only now there is a store.
+//! 3. The base gets its name; the directory is synced. Only now the store exists.
 //!
-//! A crash before 3 leaves a log without a base, beside a base of the other name: the next making removes both. A log that is alone
-//! was separated from its base by a user, and is not removed.
+//! A crash before step 3 leaves a log without a base, next to a base with the unfinished name. The next creation
+//! removes both. A log without any base was separated from it by a user, and is not removed.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -23,24 +23,25 @@ use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 
-/// The first length of a region on a disk: what the default engine takes with one item, and two units of 64 KiB. No huge page is there to be
-/// filled, as in a region on persistent memory (`docs/decisions/0114-a-small-first-region-on-disks.md`).
+/// The first length of a region on a disk: the default engine with one item, plus two units of 64 KiB. Unlike a region
+/// on persistent memory, it has no huge page to fill
+/// (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 const FIRST_REGION_BYTES: u64 = 24 << 16;
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
 
-/// How the files of a journaled store are named.
+/// The names of a journaled store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Naming {
-    /// It is one.
+    /// The names of a complete store.
     Store,
-    /// It is being made.
+    /// The names of a store that is being created.
     Unfinished,
 }
 
 impl Naming {
-    /// Base and log.
+    /// Returns the paths of base and log.
     fn files(self, dir: &Path) -> [PathBuf; 2] {
         match self {
             Naming::Store => [REGION_NAME, LOG_NAME],
@@ -50,17 +51,17 @@ impl Naming {
     }
 }
 
-/// Whether the store in `dir` is journaled.
+/// Returns true if the store in `dir` is journaled.
 pub(crate) fn is_there(dir: &Path) -> Result<bool, OpenError> {
     exists(&dir.join(LOG_NAME))
 }
 
-/// Removes what an interrupted making left of a log.
+/// Removes the log that an interrupted creation has left.
 pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
     let (log, [unfinished, unfinished_log]) = (dir.join(LOG_NAME), Naming::Unfinished.files(dir));
     if exists(&log)? {
         if !exists(&unfinished)? {
-            let why = io::Error::other("store.hikv, to which it belongs, is missing");
+            let why = io::Error::other("the store.hikv to which it belongs is missing");
             return Err(OpenError::io(&log, "use")(why));
         }
         remove_left(&log, dir)?;
@@ -68,12 +69,12 @@ pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
     remove_left(&unfinished_log, dir)
 }
 
-/// Step 1: makes an empty store under the names of an unfinished one.
+/// Step 1: creates an empty store under unfinished names.
 pub(crate) fn make(dir: &Path, options: &Options, parameters: &Parameters) -> Result<(), OpenError> {
     let [base, log] = Naming::Unfinished.files(dir);
     let parameters = &Parameters { region_bytes: FIRST_REGION_BYTES, ..*parameters };
     format(dir, [&base, &log], options, parameters).inspect_err(|_| {
-        // They are in nobody's way; the next making removes them, too.
+        // Remaining files are harmless: the next creation removes them.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));
     })
 }
@@ -88,14 +89,14 @@ fn format(dir: &Path, [base, log]: [&Path; 2], options: &Options, parameters: &P
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let journal = medium.acknowledger();
     let store = engines::format(medium, options, parameters).map_err(OpenError::unusable(base))?;
-    // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
+    // Closing writes an image, from which the next opening knows all free space immediately.
     let closed = store.close();
     drop(store);
     let closed = closed.and_then(|()| Ok(journal.closed()?));
     closed.map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
 }
 
-/// Step 2, where there is such a log.
+/// Step 2, if there is an unfinished log.
 pub(crate) fn finish_log(dir: &Path) -> Result<(), OpenError> {
     let (unfinished, log) = (dir.join(UNFINISHED_LOG_NAME), dir.join(LOG_NAME));
     if exists(&unfinished)? {
@@ -121,7 +122,8 @@ pub(crate) fn open(
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());
     let opened = start(medium, identity, &base, options, locks, Begin::Open(progress))?;
-    // Not before: opening has the disk for itself, and reads what it needs.
+    // The remainder is loaded only now: while it opens, the store has the disk to itself and reads only the parts it
+    // needs.
     journal.iter().for_each(Acknowledger::load_rest);
     if opened.identity.uuid() == journal_identity {
         Ok(Opened { journal, ..opened })
@@ -130,7 +132,7 @@ pub(crate) fn open(
     }
 }
 
-/// Opens the journal of the store in `dir`, and locks it: before anything of it is changed.
+/// Opens and locks the journal of the store in `dir`, before anything in it is changed.
 pub(crate) fn open_medium(
     dir: &Path,
     naming: Naming,
@@ -146,7 +148,7 @@ pub(crate) fn open_medium(
     medium.map_err(|error| journal_error([&base, &log], error))
 }
 
-/// Opens and locks both files of the store `dir`.
+/// Opens and locks both files of the store in `dir`.
 fn open_files(
     dir: &Path,
     [base, log]: [&Path; 2],
@@ -160,7 +162,7 @@ fn open_files(
     Ok((files, journal_options(options, name)))
 }
 
-/// A journal that may be damaged, for reading alone, and what is missing of it.
+/// Opens a journal that may be damaged, for reading only, and returns it with its missing parts.
 pub(crate) fn salvage(
     dir: &Path,
     options: &Options,
@@ -171,13 +173,13 @@ pub(crate) fn salvage(
     Journaled::salvage(files, options).map_err(|error| journal_error([&base, &log], error))
 }
 
-/// Locks both files of the store `dir`.
+/// Locks both files of the store in `dir`.
 fn lock(files: &Files<OsFile>, dir: &Path, [base, log]: [&Path; 2]) -> Result<[StoreLock; 2], OpenError> {
     let locked = OpenError::locked(dir);
     Ok([files.base.lock(base).map_err(&locked)?, files.log.lock(log).map_err(&locked)?])
 }
 
-/// The error, with the file that it is about.
+/// Returns the error with the file that it concerns.
 fn journal_error([base, log]: [&Path; 2], error: JournalError) -> OpenError {
     let path = match error.which() {
         Which::Base => base,

@@ -1,20 +1,21 @@
-//! The latest backup of a store: a directory in which the next backup replaces the one before.
+//! The latest backup of a store: a directory in which each backup replaces the previous one.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 what an earlier one left as `PLACE.new` or `PLACE.old` is removed | the last backup |
-//! | 2 the backup is written, synced, and called `PLACE.new` ([`Store::backup`]) | the same |
-//! | 3 `PLACE.new` and PLACE change names, in one step where the file system can; the first backup is renamed; the parent synced | the new one |
-//! | 4 the old one, now `PLACE.new`, is removed | the new one |
+//! | 1 remove `PLACE.new` and `PLACE.old`, which an interrupted backup may have left | the last backup |
+//! | 2 write and sync the backup as `PLACE.new` ([`Store::backup`]) | the last backup |
+//! | 3 exchange `PLACE.new` and PLACE, or rename the first backup; sync the parent | the new backup |
+//! | 4 remove the previous backup, now `PLACE.new` | the new backup |
 //!
-//! Where the file system cannot exchange names, PLACE is renamed to `PLACE.old` first. A crash then may leave no PLACE: the
-//! next backup begins by giving `PLACE.new` its name, which is whole, and newer than the other.
+//! Some file systems cannot exchange two names in one step. There, PLACE is first renamed to `PLACE.old`, and a crash
+//! may leave no PLACE. The next backup then begins by renaming `PLACE.new`, which is complete and newer than
+//! `PLACE.old`.
 //!
-//! # What is never touched
-//! Only a directory is replaced or removed that is empty, or has the mark of a latest backup of this very store and nothing
-//! beside a backup's files, and that no process has open for writing (`copy_mark`). It is removed file by file, so that what
-//! another program puts there at the last moment stays. A place that is the store, or above, or within it under another name
-//! than `backup`, is refused before (`backup_place`).
+//! # Protected files
+//! A directory is replaced or removed only if it is empty, or if all of this holds: it has the mark of a latest backup
+//! of this very store, it contains no other files, and no process has it open for writing (`copy_mark`). It is removed
+//! file by file, so a file that another program adds at the last moment stays. A place that is the store's directory,
+//! above it, or within it under another name than `backup`, is refused earlier (`backup_place`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -27,7 +28,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::copy_mark::{self, Mark, Purpose};
 use crate::{BackupError, BackupReport, OpenError, Options, Store, backup_place, dir_lock};
 
-/// What a name stands for.
+/// The replaceable contents of a path.
 #[derive(PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -36,26 +37,26 @@ enum Found {
 }
 
 impl Store {
-    /// Whether [`Store::backup_latest`] may use the directory `place`, as far as its path says.
+    /// Checks that the path `place` is suitable for [`Store::backup_latest`].
     ///
     /// # Errors
-    /// [`BackupError::Place`] if that is the store, or above, or within it under another name than `backup`, or no directory;
-    /// [`BackupError::Open`] if it cannot be examined.
+    /// [`BackupError::Place`] if it is the store's directory, above it, within it under another name than `backup`, or
+    /// not a directory; [`BackupError::Open`] if it cannot be examined.
     pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         let place = place.as_ref();
         names_of(place)?.iter().try_for_each(|name| backup_place::check(self.files(), name))
     }
 
-    /// Whether the latest backup at `place` may be replaced, or there is none.
+    /// Checks that `place` is empty or holds a backup that may be replaced.
     ///
     /// # Errors
-    /// [`BackupError::Occupied`] if something else is there; [`BackupError::Open`] if it cannot be examined.
+    /// [`BackupError::Occupied`] if it holds anything else; [`BackupError::Open`] if it cannot be examined.
     pub fn check_latest_backup(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         names_of(place.as_ref())?.iter().try_for_each(|name| self.found_at(name).map(drop))
     }
 
-    /// Makes a backup in the directory `place`, as [`Store::backup`] does, in place of the one that this made there before:
-    /// at every moment one of them is there, whole. Nothing else is ever replaced or removed.
+    /// Makes a backup in the directory `place` as [`Store::backup`] does, and replaces the backup that an earlier call
+    /// made there. One complete backup exists at every moment. Nothing else is ever replaced or removed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,7 +71,7 @@ impl Store {
     /// }
     /// assert_eq!(Store::open_read_only(&place)?.get("day")?.as_deref(), Some(&b"tuesday"[..]));
     ///
-    /// std::fs::write(place.join("letter"), "dear")?;
+    /// std::fs::write(place.join("notes"), "dear")?;
     /// assert!(store.backup_latest(&place).is_err());
     /// # Ok(())
     /// # }
@@ -94,7 +95,7 @@ impl Store {
         Ok(report)
     }
 
-    /// Gives an interrupted backup its name, where nothing has it.
+    /// Gives an interrupted backup its name, if that is free.
     fn finish_interrupted(&self, place: &Path, new: &Path) -> Result<(), BackupError> {
         if self.found_at(place)? == Found::Nothing && self.found_at(new)? == Found::Latest {
             rename(new, place)?;
@@ -103,14 +104,14 @@ impl Store {
         Ok(())
     }
 
-    /// Steps 3 and 4.
+    /// Carries out steps 3 and 4.
     fn put_in_place(&self, place: &Path, new: &Path, old: &Path) -> Result<(), BackupError> {
         if self.found_at(place)? != Found::Latest {
-            // What is not empty by now the system refuses to rename over.
+            // The system refuses to rename over a directory that is not empty.
             rename(new, place)?;
             return sync_parent(place);
         }
-        // Nobody begins to write to it, from now until it is gone.
+        // The lock keeps writers away until the directory is gone.
         let _locks = dir_lock::lock_dir(place, &Options::new().read_only(true))?;
         let last = match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
             Ok(()) => new,
@@ -124,40 +125,39 @@ impl Store {
         remove(last)
     }
 
-    /// What `path` stands for, if it is anything that may be replaced.
+    /// Returns the contents of `path` if they may be replaced, otherwise an error.
     fn found_at(&self, path: &Path) -> Result<Found, BackupError> {
         let failed = |error| BackupError::from(OpenError::io(path, "examine")(error));
         let occupied = |why: &str| BackupError::Occupied { path: path.to_owned(), why: why.to_owned() };
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
             Err(error) => return Err(failed(error)),
-            Ok(found) if !found.is_dir() => return Err(occupied("it is no directory")),
+            Ok(found) if !found.is_dir() => return Err(occupied("it is not a directory")),
             Ok(_) => {}
         }
         if fs::read_dir(path).map_err(failed)?.next().is_none() {
             return Ok(Found::EmptyDir);
         }
         if let Some(stranger) = copy_mark::stranger_in(path).map_err(failed)? {
-            return Err(occupied(&format!("it holds {}, which is no part of a backup", stranger.display())));
+            return Err(occupied(&format!("it contains {}, which is not part of a backup", stranger.display())));
         }
         match Mark::read(path).map_err(failed)? {
             Some(Mark { purpose: Purpose::Latest, uuid }) if uuid == self.uuid() => Ok(Found::Latest),
             Some(Mark { purpose: Purpose::Latest, .. }) => Err(occupied("it is a backup of another store")),
-            Some(Mark { purpose: Purpose::Kept, .. }) => Err(occupied("it is a backup that somebody keeps")),
-            None => {
-                Err(occupied("it is a store of its own, or a backup that was written to or is of an earlier version"))
-            }
+            Some(Mark { purpose: Purpose::Kept, .. }) => Err(occupied("it is a backup to be kept (Store::backup)")),
+            None => Err(occupied(
+                "it is an independent store, or a backup that was written to or made by an earlier version",
+            )),
         }
     }
 }
 
-/// The place, and the names beside it that a backup uses.
+/// Returns the place, and the names next to it that a backup uses.
 fn names_of(place: &Path) -> Result<[PathBuf; 4], BackupError> {
-    let name = place.file_name().ok_or_else(|| BackupError::Place {
-        path: place.to_owned(),
-        why: "it has no name of its own, by which it could be replaced",
-    })?;
-    // Without a slash at its end, which would follow a symbolic link.
+    let name = place
+        .file_name()
+        .ok_or_else(|| BackupError::Place { path: place.to_owned(), why: "its path does not end in a name" })?;
+    // A slash at the end is left out: it would follow a symbolic link.
     let beside = |suffix: &str| place.with_file_name(OsString::from_iter([name, OsStr::new(suffix)]));
     Ok([beside(""), beside(".new"), beside(".old"), beside(".new.partial")])
 }

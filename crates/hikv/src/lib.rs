@@ -1,7 +1,7 @@
-//! hikv: an embedded key-value store for byte-addressable memory.
+//! An embedded key-value store for persistent memory, tmpfs and ordinary disks.
 //!
-//! Keys and values are bytes. Every write is durable when it returns, as far as the medium goes ([`Stats::durability`]
-//! says how far); after a crash the store opens in milliseconds, whatever its size.
+//! Keys and values are byte strings. A write is durable when it returns, as far as the storage allows;
+//! [`Stats::durability`] names the level. After a crash a store opens in milliseconds, whatever its size.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,10 +17,10 @@
 //! # }
 //! ```
 //!
-//! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
-//! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
+//! A [`Store`] is cheap to clone, and any number of threads may use it. One process at a time may have a store open
+//! for writing. While none has, several processes may read it ([`Store::open_read_only`]). In a child process after a
+//! fork, every operation returns [`Error::Forked`].
 
-mod answer;
 mod backup;
 mod backup_error;
 mod backup_place;
@@ -37,11 +37,10 @@ mod error;
 mod events;
 mod expiry;
 mod files;
+mod files_status;
 mod filling;
 mod format;
-mod frozen;
 mod handles;
-mod helping;
 mod journal_files;
 mod latest;
 mod open;
@@ -50,39 +49,41 @@ mod options;
 mod ordered;
 mod partial;
 mod probes;
+mod progress_reply;
+mod read_view;
 mod reader;
 mod reads;
 pub mod repair;
 mod snapshot;
-mod standing;
 mod stats;
+mod steps;
 mod store;
 mod verify;
 mod walk;
 mod writes;
 
-pub use answer::Answer;
 pub use backup::{BackupProgress, BackupReport};
 pub use backup_error::BackupError;
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::pool;
 pub use engine::{
-    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
-    OnExpired, OnExpiredItem, Order, Ttl, Upkeep, Verify, Version,
+    Clock, CompactionProgress, CompactionReport, CurrentItem, Damage, Decision, Error, Expiry, Features, Figure,
+    FigureKind, Limits, OnExpired, OnExpiredItem, Order, QueueStats, Ttl, Verify, Version,
 };
 pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;
+pub use files_status::FilesStatus;
 pub use format::Format;
-pub use frozen::Frozen;
-pub use helping::Helped;
 pub use opening::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
+pub use progress_reply::ProgressReply;
+pub use read_view::ReadView;
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;
-pub use standing::Standing;
 pub use stats::{JournalStats, Stats};
+pub use steps::StepResult;
 pub use store::Store;
 pub use verify::{Report, VerifyProgress};

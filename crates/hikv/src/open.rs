@@ -8,20 +8,21 @@ impl Options {
     /// Opens the store at `path`, a directory or a DAX device.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// As for [`Store::open`]. [`OpenError::Option`] if an option is out of range or unknown to the engine;
+    /// [`OpenError::Durability`] if the storage provides less than requested.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
-        self.open_watched(path, &|_| {})
+        self.open_with_progress(path, &|_| {})
     }
 
-    /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read, and then an engine that puts keys in order
-    /// before it serves. A journal's region is read into memory later: [`crate::JournalStats::loaded_bytes`].
+    /// Like [`Options::open`], and calls `progress` while opening reads a journal's log, or an engine sorts keys before
+    /// it serves. A journal's region is read into memory afterwards: [`crate::JournalStats::loaded_bytes`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// use hikv::{OpenProgress, Options};
     ///
-    /// let store = Options::new().open_watched(dir.path(), &|progress| match progress {
+    /// let store = Options::new().open_with_progress(dir.path(), &|progress| match progress {
     ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are read"),
     ///     OpenProgress::Indexing { done, total } => println!("{done} of {total} keys are in order"),
     ///     _ => {}
@@ -31,15 +32,15 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// See [`OpenError`].
-    pub fn open_watched(
+    /// As for [`Options::open`].
+    pub fn open_with_progress(
         &self,
         path: impl AsRef<Path>,
         progress: &(dyn Fn(OpenProgress) + Sync),
     ) -> Result<Store, OpenError> {
         self.check()?;
         let store = Store::with_options(path.as_ref(), self, progress)?;
-        // Which engine an existing store has is known only now.
+        // Only the open store says which engine it has.
         self.check_engine(store.engine_kind())?;
         Ok(store)
     }

@@ -1,24 +1,24 @@
-//! How far an opening has come.
+//! Progress of opening a store.
 
-/// What an opening does, and how much of that is done.
+/// A phase of opening a store, and its progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OpenProgress {
-    /// A journal's log is read.
+    /// Opening reads a journal's log.
     Replaying {
-        /// Segments that are done.
+        /// Segments that were replayed.
         done: u64,
-        /// Segments to be replayed.
+        /// Segments to replay.
         total: u64,
     },
-    /// Keys are put in order in volatile memory, by an engine that serves none before that (`pmekv`).
+    /// An engine that needs its index before it serves (`pmekv`) sorts the keys in volatile memory.
     Indexing {
-        /// Keys that are done.
+        /// Keys that were sorted.
         done: u64,
-        /// Keys that there are.
+        /// Keys in total.
         total: u64,
     },
 }
 
-/// Is told how far an opening has come, by several threads.
+/// A callback for progress, called by several threads.
 pub(crate) type Progress<'a> = dyn Fn(OpenProgress) + Sync + 'a;

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 mod check;
 
@@ -11,7 +11,7 @@ use pmem::Durability;
 
 use crate::{EngineKind, OpenError};
 
-/// How a store is opened. The defaults suit most: created if it is not there, read and written.
+/// Options for opening a store. By default a store is opened for reading and writing, and created if it is missing.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,7 +56,7 @@ pub struct Options {
     pub(crate) past_damage: bool,
 }
 
-/// See [`Options::block_delays`].
+/// The values of [`Options::block_delays`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct BlockDelays {
     pub(crate) block_bytes: u64,
@@ -64,28 +64,28 @@ pub(crate) struct BlockDelays {
     pub(crate) persist: Duration,
 }
 
-/// See [`Options::region_bytes_max`].
+/// The values of [`Options::region_bytes_max`].
 pub(crate) struct Addresses {
     pub(crate) limit_bytes: u64,
     pub(crate) kept_bytes: u64,
 }
 
-/// The most a region can have, and the default.
+/// The longest possible region, in bytes; also the default.
 const REGION_BYTES_MAX: u64 = 1 << 40;
-/// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
+/// Large enough that splits of many writers rarely wait for each other, small enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
 
-/// Slots are a twentieth longer than their items on average, so with these and with what a request for space leaves behind a
-/// file stays within 1.3 times its keys and values; below, each byte gained would cost many moved.
+/// Slots are on average 5 % longer than their items. With these, and the remainder that each request for space leaves,
+/// a file stays within 1.3x its keys and values. A lower ratio would move many bytes for each byte gained.
 const COMPACT_ABOVE: f64 = 1.15;
 
-/// Enough to keep up with any number of writers that one memory serves.
+/// Enough threads to keep up with all writers that one machine's memory can serve.
 const BACKGROUND_THREADS_MAX: usize = 8;
 
-/// What a user loses who can bear to lose some: a tenth of a second, and what comes while the disk syncs.
+/// Bounds the loss for users who can afford some: the writes of 100 ms, and those made during the sync.
 const SYNC_INTERVAL: Duration = Duration::from_millis(100);
 
-/// About a second of replay.
+/// About one second of replay.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
 impl Default for Options {
@@ -122,204 +122,215 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a store that is opened to be read alone is opened past damaged items, where an engine reads all when it opens a store (PMEKV).
-    /// Damaged items are not there then, and [`crate::Frozen::for_each_whole`] tells of them. By default such a store does not open.
+    /// Opens a read-only store despite damaged items (default: no), for engines that read all items at open (PMEKV).
+    /// Damaged items are then absent, and [`crate::ReadView::for_each_skipping_damage`] reports them. Without it, such
+    /// a store does not open.
     #[must_use]
-    pub fn past_damage(self, past_damage: bool) -> Options {
+    pub fn skip_damaged(self, past_damage: bool) -> Options {
         Options { past_damage, ..self }
     }
 
-    /// The defaults.
+    /// Returns the defaults.
     #[must_use]
     pub fn new() -> Options {
         Options::default()
     }
 
-    /// The engine that keeps a new store (default: HiKV). A store that is there keeps its own: if another one is asked for, it
-    /// is not opened.
+    /// Sets the engine of a new store (default: HiKV). An existing store keeps its engine, and does not open if
+    /// another one is set.
     #[must_use]
     pub fn engine(self, engine: EngineKind) -> Options {
         Options { engine: Some(engine), ..self }
     }
 
-    /// Create the store if it is not there (default: yes).
+    /// Creates the store if it is missing (default: yes).
     #[must_use]
     pub fn create(self, create: bool) -> Options {
         Options { create, ..self }
     }
 
-    /// Open for reading only: nothing is created, recovered or changed (default: no).
+    /// Opens the store for reading: nothing is created, recovered or changed (default: no).
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Options {
         Options { read_only, ..self }
     }
 
-    /// Ask the kernel for huge pages if the region lies in tmpfs (default: yes). A refusal costs speed only.
+    /// Requests huge pages from the kernel for a region in tmpfs (default: yes). A refusal costs only speed.
     #[must_use]
     pub fn huge_pages(self, huge_pages: bool) -> Options {
         Options { huge_pages, ..self }
     }
 
-    /// Run background threads, which grow and free ahead of writers and keep the order (default: yes). Without them writers
-    /// and scans do so themselves.
+    /// Starts background threads, which grow the region, free space ahead of writers and maintain the ordered index
+    /// (default: yes). Without them, writers and scans do this work.
     #[must_use]
     pub fn background(self, background: bool) -> Options {
         Options { background, ..self }
     }
 
-    /// How many background threads (default: one for each core, up to 8; limit: 256). All of them build the ordered index; then they
-    /// sleep but for one, or more where many write.
+    /// Sets the number of background threads (default: one per core, at most 8; limit: 256). All of them build the
+    /// ordered index. Afterwards all but one sleep, or fewer under many writers.
     #[must_use]
     pub fn background_threads(self, background_threads: usize) -> Options {
         Options { background_threads: Some(background_threads), ..self }
     }
 
-    /// How many queues changes wait in for the ordered index, and how many changes each holds, a power of two (default: a queue for
-    /// each background thread, of 4,096; limit: 4,194,304 changes in all). Of no account for engines whose index is ordered.
+    /// Sets the number of queues for changes to the ordered index, and the changes that each holds, a power of two
+    /// (default: one queue per background thread, of 4,096 changes; limit: 4,194,304 changes in total). Ignored by
+    /// engines with an ordered index.
     #[must_use]
     pub fn order_queues(self, queue_count: usize, queue_bound: usize) -> Options {
         Options { order_queues: Some((queue_count, queue_bound)), ..self }
     }
 
-    /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`](crate::Store::ordered) is asked for. A store without
-    /// order has nothing of it.
+    /// Allows ordered operations (default: yes). They cost nothing before the first call of
+    /// [`Store::ordered`](crate::Store::ordered). A store opened without order has no ordered index.
     #[must_use]
     pub fn ordered(self, ordered: bool) -> Options {
         Options { ordered, ..self }
     }
 
-    /// Count flushes and fences, for [`crate::Stats::fences`]; a few nanoseconds an operation (default: no). It needs the feature
-    /// `probes`.
+    /// Counts flushes and fences for [`crate::Stats::fences`] (default: no). Costs a few nanoseconds per operation.
+    /// Needs the feature `probes`.
     #[must_use]
     pub fn count_persists(self, count_persists: bool) -> Options {
         Options { count_persists, ..self }
     }
 
-    /// What reads compare before they believe it (default: the checksum of each value that they show). What they do not,
-    /// [`Store::verify`](crate::Store::verify) does. Walks and backups compare every checksum, whatever is said here.
+    /// Sets the checks that reads make before they return a value (default: the value's checksum).
+    /// [`Store::verify`](crate::Store::verify) makes all checks. Walks and backups verify every checksum, whatever is
+    /// set here.
     #[must_use]
     pub fn verify_reads(self, verify: Verify) -> Options {
         Options { verify, ..self }
     }
 
-    /// Gather items and give space back in the background while the store takes more than `ratio` times what items and index
-    /// occupy, and some MiB can be gained (default: 1.15); with `None` only [`Store::compact`](crate::Store::compact) does. It takes a quarter of
-    /// one background thread's time at most, and none where nothing can be gained.
+    /// Compacts in the background while the store occupies more than `ratio` times its items and index, and several
+    /// MiB can be gained (default: 1.15). With `None` only [`Store::compact`](crate::Store::compact) frees space.
+    /// Background compaction uses at most 25 % of one thread's time, and none if nothing can be gained.
     #[must_use]
     pub fn compact_above(self, ratio: impl Into<Option<f64>>) -> Options {
         Options { compact_above: ratio.into(), ..self }
     }
 
-    /// The most that the region may grow to while the store is open, in bytes (default and limit: 1 TiB). A process has some 128 TiB of addresses for
-    /// all its stores. The store keeps `region_bytes_max` of them for itself. By default it keeps 32 GiB, and takes the addresses
-    /// behind these when it grows further: they stay free in a process that has few stores. Where the process uses them for something else a write fails,
-    /// as in a full region, until the store is opened again: so a process with hundreds of stores names a value for those that grow beyond 32 GiB.
+    /// Sets the longest region while the store is open, in bytes (default and limit: 1 TiB). A process has about 128
+    /// TiB of addresses for all its stores, and each store reserves `region_bytes_max` of them.
+    ///
+    /// By default, a store reserves 32 GiB, and uses the addresses behind these when it grows further. In a process
+    /// with few stores these addresses stay free. If the process uses them for something else, writes fail as in a
+    /// full region until the store is opened again. So a process with hundreds of stores should set a value for each
+    /// store that grows beyond 32 GiB.
     #[must_use]
     pub fn region_bytes_max(self, region_bytes_max: u64) -> Options {
         Options { region_bytes_max: Some(region_bytes_max), ..self }
     }
 
-    /// Partitions of a new store's hash index, a power of two up to 256 (default: 32). An existing store keeps its own.
+    /// Sets the partitions of a new store's hash index, a power of two up to 256 (default: 32). An existing store
+    /// keeps its number.
     #[must_use]
     pub fn partition_count(self, partition_count: u32) -> Options {
         Options { partition_count, ..self }
     }
 
-    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns; limit: 1 s). It needs the feature
-    /// `probes`.
+    /// Delays every persist by this time, to emulate slower memory (HiKV paper, section 4.1: 600 ns; limit: 1 s).
+    /// Needs the feature `probes`.
     #[must_use]
     pub fn persist_delay(self, persist_delay: Duration) -> Options {
         Options { persist_delay, ..self }
     }
 
-    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6; limit: 1 s). It needs the feature
-    /// `probes`.
+    /// Delays every access to an item by this time, to emulate slower memory (HiKV paper, section 4.6; limit: 1 s).
+    /// Needs the feature `probes`.
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
     }
 
-    /// Slow down every block of `block_bytes`, a power of two, that is read or written back while the emulated device does not hold
-    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes; limit of each: 1 s). It needs the feature
-    /// `probes`.
+    /// Delays every read and write-back of a block of `block_bytes`, a power of two, that the emulated device has not
+    /// buffered. This emulates memory whose access unit is longer than a cache line (Rewo-Hash paper, section 2: 256
+    /// bytes; limit of each delay: 1 s). Needs the feature `probes`.
     #[must_use]
     pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Options {
         Options { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
     }
 
-    /// What an acknowledged write is to survive (default: the most that the medium gives). On an ordinary disk a new store
-    /// gets a journal, which gives `power`, unless `process` is asked for here. A journaled store can be opened at any level.
-    /// Less than the medium gives at no cost is ignored; more is [`OpenError::Durability`].
+    /// Sets the durability of acknowledged writes (default: the highest level of the storage). On an ordinary disk a
+    /// new store gets a journal, which provides `power`; with `process` it gets none. A journaled store can be opened
+    /// at any level. A level below one that the storage provides at no cost is ignored; a level above it is
+    /// [`OpenError::Durability`].
     #[must_use]
     pub fn durability(self, durability: Durability) -> Options {
         Options { durability: Some(durability), ..self }
     }
 
-    /// With durability `buffered`: how long after a write a sync of the log begins, at most, unless others are still running
-    /// (default: 100 ms; limit: 30 days). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
-    /// power takes the writes of two intervals at most.
+    /// Sets the longest time between a write and the sync of the log that covers it, with durability `buffered`
+    /// (default: 100 ms; limit: 30 days). A sync may begin later while earlier syncs still run. Once a write has
+    /// waited for two intervals, later writes return only after they are synced. So a power failure loses at most the
+    /// writes of two intervals.
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
         Options { sync_interval, ..self }
     }
 
-    /// On a journal: acknowledge writes before they are synced, and leave that to [`Store::sync`](crate::Store::sync) (default: no). For loading
-    /// much at once, where what was written between two syncs can be written again.
+    /// Acknowledges the writes of a journal before they are synced, and leaves syncs to
+    /// [`Store::sync`](crate::Store::sync) (default: no). For bulk loads, where the writes between two syncs can be
+    /// repeated.
     #[must_use]
     pub fn sync_on_request(self, sync_on_request: bool) -> Options {
         Options { sync_on_request, ..self }
     }
 
-    /// The most that a journal's log takes on the disk, in bytes, which bounds what opening replays (default: 256 MiB; 8 MiB
-    /// at least). Writers that fill the log faster than it is applied wait.
+    /// Sets the maximum size of a journal's log on the disk, in bytes (default: 256 MiB; at least 8 MiB). It bounds
+    /// the log that opening replays. Writers wait if they fill the log faster than it is applied.
     #[must_use]
     pub fn log_bytes_max(self, log_bytes_max: u64) -> Options {
         Options { log_bytes_max, ..self }
     }
 
-    /// Copies of items that are read often, in volatile memory of so many bytes (default: 0, none; 64 KiB at least, if any): for a region
-    /// whose memory is slower than the host's. Values of up to 4 KiB are copied. The engine `hikv` has them as a read cache, `rewo-hash`
-    /// as its cached table; a store of another engine is not opened with it.
+    /// Caches hot items in that many bytes of DRAM, for a region in slower memory (default: 0, no cache; otherwise at
+    /// least 64 KiB). Values up to 4 KiB are cached. The engine `hikv` uses a read cache, `rewo-hash` its cached
+    /// table. Stores of other engines do not open with it.
     #[must_use]
     pub fn read_cache_bytes(self, read_cache_bytes: u64) -> Options {
         Options { read_cache_bytes, ..self }
     }
 
-    /// So many threads write the copies of the engine `rewo-hash`'s cached table beside the items' writers (default: 0, the writers do), 16
-    /// at most. They sleep while nobody writes; a copy that none of them has begun with is its writer's to write. A store of another
-    /// engine is not opened with it, nor one without [`Options::read_cache_bytes`].
+    /// Sets the number of threads that write copies to the cached table of the engine `rewo-hash`, in addition to the
+    /// writers (default: 0, only the writers; at most 16). The threads sleep while there are no writes. A writer makes
+    /// the copies that no thread has begun. Stores of other engines do not open with it, nor without
+    /// [`Options::read_cache_bytes`].
     #[must_use]
     pub fn read_cache_threads(self, read_cache_threads: usize) -> Options {
         Options { read_cache_threads, ..self }
     }
 
-    /// Has the background of a store of the engine `rewo-hash` make room in full buckets ahead of inserts (default: no). A store of
-    /// another engine is not opened with it.
+    /// Frees slots in full buckets ahead of inserts, in the background of a store of the engine `rewo-hash` (default:
+    /// no). Stores of other engines do not open with it.
     #[must_use]
     pub fn pre_evict(self, pre_evict: bool) -> Options {
         Options { pre_evict, ..self }
     }
 
-    /// Pairs of a node of a new store of the engine `ink`: 7, 15, 31, 63, 127 or 255 (default: 63). A store that is there keeps its
-    /// own; a store of another engine is not opened with it.
+    /// Sets the pairs per tree node of a new store of the engine `ink`: 7, 15, 31, 63, 127 or 255 (default: 63). An
+    /// existing store keeps its number. Stores of other engines do not open with it.
     #[must_use]
     pub fn tree_order(self, tree_order: usize) -> Options {
         Options { tree_order: Some(tree_order), ..self }
     }
 
-    /// The clock by which keys expire (default: the system's). Another one is for tests: background threads sleep by the
-    /// system's time whatever it says.
+    /// Sets the clock by which keys expire (default: the system's clock). Other clocks are for tests: background
+    /// threads still sleep by the system's time.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Options {
         Options { clock, ..self }
     }
 
-    /// Comes before a new store is made.
+    /// Checks the options for a new store, before it is created.
     pub(crate) fn check_new(&self) -> Result<(), OpenError> {
         self.check_engine(self.engine.unwrap_or_default())
     }
 
-    /// What an engine has no use for is not taken in silence.
+    /// Refuses options that the engine does not use.
     pub(crate) fn check_engine(&self, engine: EngineKind) -> Result<(), OpenError> {
         if !engine.is_built() {
             return Err(OpenError::EngineNotBuilt { engine });
@@ -336,7 +347,7 @@ impl Options {
         }
     }
 
-    /// How long the region may get, and for how much of that addresses are kept from the start.
+    /// Returns the longest region, and the bytes of addresses that are reserved at open.
     pub(crate) fn addresses(&self) -> Addresses {
         match self.region_bytes_max {
             Some(limit_bytes) => Addresses { limit_bytes, kept_bytes: limit_bytes },

@@ -1,4 +1,4 @@
-//! A store that gets its name last: backups, conversions and repairs. The steps are those of `backup`.
+//! A store that gets its name last, for backups, conversions and repairs. The steps are those of `backup`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::files::{self, Locks};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 use crate::{OpenError, Options, Store, dir_lock};
 
-/// Appended to the name of a store that is being written.
+/// The suffix of an unfinished store's name.
 const PARTIAL_SUFFIX: &str = ".partial";
 
-/// A store that is being written, under a name that is not its own yet.
+/// A store that is being written under an unfinished name.
 pub(crate) struct Copy {
     store: Store,
     out: PathBuf,
@@ -27,9 +27,9 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Steps 1 and 2, but for the items. `options` are those of the new store.
+    /// Carries out steps 1 and 2, except for the items. `options` are those of the new store.
     pub(crate) fn begin(out: &Path, mark: Mark, options: &Options) -> Result<Copy, BackupError> {
-        // Whatever has no name of its own, such as '/' or '..', is there.
+        // A path without a last name, such as '/' or '..', already exists.
         let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;
@@ -43,7 +43,7 @@ impl Copy {
         Ok(Copy { store, out: out.to_owned(), partial, _locks: locks })
     }
 
-    /// Has the items written, and does the rest. Where that fails nothing is left.
+    /// Calls `write` to write the items, and carries out the remaining steps. If any of this fails, nothing is left.
     pub(crate) fn complete<E: From<BackupError>>(
         self,
         write: impl FnOnce(&Store) -> Result<u64, E>,
@@ -53,23 +53,23 @@ impl Copy {
         let closed = store.sync().and_then(|()| store.close());
         let finished = items.and_then(|items| Ok(finish(items, closed, &partial, &out)?));
         finished.inspect_err(|_| {
-            // What cannot be removed is in nobody's way: it opens as no store, and the next backup removes it.
+            // A remaining directory is harmless: it opens as no store, and the next backup removes it.
             let _ = copy_mark::remove(&partial);
         })
     }
 }
 
-/// The rest, once the items are written.
+/// Finishes the copy once the items are written.
 fn finish(items: u64, closed: Result<(), Error>, partial: &Path, out: &Path) -> Result<BackupReport, BackupError> {
     closed.map_err(|error| BackupError::Write { path: partial.to_owned(), error })?;
     put_in_place(partial, out)?;
-    // Only now: the background grows a region until it is closed.
+    // The length is final only now: the background grows a region until it is closed.
     let region = out.join(files::REGION_NAME);
     let region_bytes = fs::metadata(&region).map_err(OpenError::io(&region, "examine"))?.len();
     Ok(BackupReport { items, region_bytes })
 }
 
-/// Steps 3 to 5.
+/// Carries out steps 3 to 5.
 fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
     files::finish_region(partial)?;
     names::rename_new(partial, out).map_err(|error| match error.kind() {
@@ -78,23 +78,23 @@ fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
     })
 }
 
-/// What an interrupted backup leaves is a directory, not the way to one.
+/// Refuses a symbolic link: an interrupted backup leaves a directory.
 fn refuse_symlink(partial: &Path) -> Result<(), BackupError> {
     let is_link = fs::symlink_metadata(partial).is_ok_and(|found| found.is_symlink());
     if is_link { Err(occupied(partial, "it is a symbolic link")) } else { Ok(()) }
 }
 
-/// Removes what an interrupted backup left in its directory, and touches nothing else.
+/// Removes the files of an interrupted backup from its directory, and no others.
 fn empty(partial: &Path) -> Result<(), BackupError> {
     if let Some(path) = copy_mark::stranger_in(partial).map_err(OpenError::io(partial, "read"))? {
-        return Err(occupied(&path, "it is not of an interrupted backup"));
+        return Err(occupied(&path, "it does not belong to an interrupted backup"));
     }
     let mark = Mark::read(partial).map_err(OpenError::io(partial, "read"))?;
     let region = partial.join(files::REGION_NAME);
     if mark.is_none() && region.try_exists().map_err(OpenError::io(&region, "examine"))? {
         return Err(occupied(partial, "it is a store, and has no mark of an interrupted backup"));
     }
-    // The lock is held; but who removed it may have another backup at work here.
+    // The lock is held, but if a user removed the lock file, another backup may be at work here.
     for name in [files::REGION_NAME, files::UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME] {
         files::remove_left(&partial.join(name), partial)?;
     }

@@ -1,5 +1,6 @@
-//! Probes between an engine and its medium: counts of flushes and fences ([`Options::count_persists`]), and the delays of a slower
-//! medium. Each type of medium compiles every engine once more, so a build without the feature `probes` is half as large.
+//! Probes between an engine and its medium: counts of flushes and fences ([`Options::count_persists`]), and the delays
+//! of slower memory. Each type of medium compiles every engine again, so a build without the feature `probes` is half
+//! as large.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::files::Begin;
 use crate::options::BlockDelays;
 use crate::{OpenError, Options, engines};
 
-/// The store in `file`, whose medium has the probes that `options` name.
+/// Creates or opens the store in `file`, on a medium with the probes that `options` name.
 pub(crate) fn engine<M: Medium>(
     medium: M,
     options: &Options,
@@ -27,7 +28,7 @@ pub(crate) fn engine<M: Medium>(
         #[cfg(feature = "probes")]
         true => {
             let counts = options.count_persists.then(PersistCounts::default);
-            // One type for every choice of probes, since each is a copy of the engine.
+            // One type covers every choice of probes, because each type compiles the engines again.
             start(Probed::with_probe(medium, (delays(options), counts)), options, begin)
         }
         #[cfg(not(feature = "probes"))]
@@ -46,7 +47,7 @@ fn start<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Ar
     }
 }
 
-/// Whether `options` ask for a probe.
+/// Returns true if `options` request a probe.
 fn are_wanted(options: &Options) -> Result<bool, OpenError> {
     let blocks = options.block_delays;
     if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
@@ -57,7 +58,7 @@ fn are_wanted(options: &Options) -> Result<bool, OpenError> {
     Ok(options.count_persists || delays.iter().any(|delay| !delay.is_zero()))
 }
 
-/// The delays that `options` ask for.
+/// Returns the delays that `options` request.
 #[cfg(feature = "probes")]
 fn delays(options: &Options) -> Option<Delays> {
     let blocks = options.block_delays;

@@ -7,9 +7,11 @@ use engine::{Limits, Witness};
 use crate::handles::Kind;
 use crate::{Error, Store};
 
-/// A value that is read piece by piece. A small one is copied at once. Of a large one nothing is held between two reads, so it
-/// may be replaced meanwhile: the next read then fails, rather than mix two values. Where reads compare checksums
-/// ([`crate::Options::verify_reads`]) that of the whole value is compared at first, and not again.
+/// A value that is read piece by piece.
+///
+/// A small value is copied when the reader is created. For a large value, nothing is locked between two reads, so a
+/// writer may replace it: the next read then fails instead of mixing two values. If reads compare checksums
+/// ([`crate::Options::verify_reads`]), the entire value is verified once, when the reader is created.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,15 +34,15 @@ pub struct ValueReader {
     witness: Witness,
     len_bytes: u64,
     read_bytes: u64,
-    /// All of a value that may be moved: its witness would change with its place.
+    /// A copy of a value that compaction may move: its witness would change with its place.
     held: Option<Vec<u8>>,
 }
 
 impl Store {
-    /// A reader of the key's value, for values too large to copy at once.
+    /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
         self.engine()?.get(key, &mut |witness, value| {
@@ -60,7 +62,7 @@ impl Store {
 }
 
 impl ValueReader {
-    /// The value's length.
+    /// Returns the value's length in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
@@ -84,8 +86,8 @@ impl Read for ValueReader {
             }
         };
         self.store.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
-        let count =
-            copied.ok_or_else(|| io::Error::other("the value was replaced, or has expired, while it was read"))?;
+        let count = copied
+            .ok_or_else(|| io::Error::other("the value was replaced or expired while it was read: read it again"))?;
         self.read_bytes += count as u64;
         Ok(count)
     }

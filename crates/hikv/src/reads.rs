@@ -1,36 +1,36 @@
-//! Looking keys up.
+//! Reading values by key.
 
 use std::array;
 
-use engine::{Engine, Seen, Version, Witness, empty_room};
+use engine::{Engine, Lookup, Version, Witness, empty_buffer};
 
 #[cfg(doc)]
 use crate::WriteBatch;
 use crate::{Error, Store};
 
-/// Keys of one call that are looked up, or written, together; an engine's own groups divide it.
+/// Keys that one call looks up or writes together. A multiple of each engine's group size.
 pub(crate) const BATCH_COUNT: usize = 64;
-/// Keys of one look: as many as a core has misses in flight, with some to spare.
+/// Keys of one lookup group: about as many as a core has cache misses in flight.
 const GROUP_COUNT: usize = 16;
 
 impl Store {
-    /// A copy of the key's value.
+    /// Returns a copy of the key's value, or `None` if the key is absent.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Corrupt`] if the item is damaged. [`Error::Medium`] if the value waits for a sync that fails.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
         self.get_with(key, <[u8]>::to_vec)
     }
 
-    /// As [`Store::get`], with the version that [`WriteBatch::expect_version`] takes.
+    /// Like [`Store::get`], and returns the version for [`WriteBatch::expect_version`].
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Vec<u8>)>, Error> {
         self.get_versioned_with(key, |version, value| (version, value.to_vec()))
     }
 
-    /// As [`Store::get_with`], for `read` that is shown the version, too.
+    /// Like [`Store::get_with`], and passes the version to `read`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,7 +45,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn get_versioned_with<R>(
         &self,
         key: impl AsRef<[u8]>,
@@ -59,10 +59,11 @@ impl Store {
         Ok(result)
     }
 
-    /// As [`Store::get_part_with`], for `read` that is shown the version, too: for that all of the value is read.
+    /// Like [`Store::get_part_with`], and passes the version to `read`. The version depends on the entire value, so all
+    /// of it is read.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn get_part_versioned_with<R>(
         &self,
         key: impl AsRef<[u8]>,
@@ -76,10 +77,11 @@ impl Store {
         Ok(result)
     }
 
-    /// Copies the key's value into `value`, in place of what was there; false, and an empty `value`, if there is none.
+    /// Copies the key's value into `value`, replacing its contents. Returns false and an empty `value` if the key is
+    /// absent.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
         value.clear();
@@ -87,7 +89,8 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// Shows the key's value, where it lies, to `read`. `read` should be quick: space is not reused meanwhile.
+    /// Calls `read` with the key's value in place, without a copy. `read` should be quick: no space is reused while it
+    /// runs.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -101,26 +104,26 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     #[inline]
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
-        if self.looks() {
-            let (pin, mut room) = (epoch::pin(), empty_room());
-            match engine.look(pin.pinned(), key.as_ref(), &mut room).seen() {
-                Seen::Value(value) => return Ok(Some(read(value))),
-                Seen::Absent => return Ok(None),
-                Seen::Unsure => {}
+        if self.supports_lookup() {
+            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
+                Lookup::Value(value) => return Ok(Some(read(value))),
+                Lookup::Absent => return Ok(None),
+                Lookup::Unsure => {}
             }
         }
-        get_searching(engine, key.as_ref(), read)
+        get_without_lookup(engine, key.as_ref(), read)
     }
 
-    /// As [`Store::get_with`], for `read` that looks at a part of a value, or at its length: of a value longer than 4 KiB the
-    /// checksum is not compared, whatever [`crate::Options::verify_reads`] says.
+    /// Like [`Store::get_with`], for a `read` that needs only a part of the value or its length. Checksums of values
+    /// longer than 4 KiB are not compared, whatever [`crate::Options::verify_reads`] is.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     #[inline]
     pub fn get_part_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
@@ -128,20 +131,21 @@ impl Store {
         Ok(result)
     }
 
-    /// Copies of several keys' values. Memory accesses overlap: several times as fast as one `get` after the other.
+    /// Returns copies of several keys' values. Memory accesses overlap, so this is several times faster than
+    /// successive `get`s.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let mut values = Vec::with_capacity(keys.len());
         self.multi_get_with(keys, |_, value| values.push(value.map(<[u8]>::to_vec)))?;
         Ok(values)
     }
 
-    /// Shows several keys' values, in the order of the keys, to `found`, with the key's number.
+    /// Calls `found` with each key's index and value, in the order of `keys`.
     ///
     /// # Errors
-    /// See [`Error`]; values may have been shown by then.
+    /// As for [`Store::get`]; `found` may have been called for some keys.
     pub fn multi_get_with<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -150,59 +154,59 @@ impl Store {
         let engine = self.engine()?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
-            // Of a whole group it is known that no key is missing.
+            // A full group's length is known at compile time.
             match keys.first_chunk::<GROUP_COUNT>() {
                 Some(keys) => {
-                    self.show_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
+                    self.read_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
                 }
                 None => {
                     let mut slices = [&[][..]; GROUP_COUNT];
                     slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
-                    self.show_group(engine, &slices[..keys.len()], &mut found)?;
+                    self.read_group(engine, &slices[..keys.len()], &mut found)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Up to [`GROUP_COUNT`] keys' values.
+    /// Reads the values of up to [`GROUP_COUNT`] keys.
     #[inline]
-    fn show_group(
+    fn read_group(
         &self,
         engine: &dyn Engine,
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let seen_count = if self.looks() { show_seen(engine, keys, found) } else { 0 };
-        if seen_count < keys.len() {
-            engine.multi_get(&keys[seen_count..], &mut |i, value| found(seen_count + i, value))?;
+        let found_count = if self.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
+        if found_count < keys.len() {
+            engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }
         Ok(())
     }
 
-    /// True if the key is there.
+    /// Returns true if the key exists.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.engine()?.get_part(key.as_ref(), &mut |_, _| {})
     }
 }
 
-/// As [`Store::get_with`], without a look first.
+/// Like [`Store::get_with`], without a lookup first.
 #[inline(never)]
-fn get_searching<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
     let (mut read, mut result) = (Some(read), None);
     engine.get(key, &mut |_, value| result = read.take().map(|read| read(value)))?;
     Ok(result)
 }
 
-/// Shows the values that a look suffices for, up to the first key that it does not suffice for: how many were shown.
+/// Passes the values that lookups return to `found`, up to the first unsure lookup. Returns the number of values.
 #[inline(always)]
-fn show_seen(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
+fn lookup_group(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
     let pin = epoch::pin();
-    let mut seen = [None; GROUP_COUNT];
-    let seen_count = engine.look_at_many(pin.pinned(), keys, &mut seen);
-    seen.iter().take(seen_count).enumerate().for_each(|(i, &value)| found(i, value));
-    seen_count
+    let mut values = [None; GROUP_COUNT];
+    let found_count = engine.lookup_many(pin.pinned(), keys, &mut values);
+    values.iter().take(found_count).enumerate().for_each(|(i, &value)| found(i, value));
+    found_count
 }

@@ -1,8 +1,8 @@
-//! Salvaging a damaged store into a new one.
+//! Repair: recovering the items of a damaged store into a new one.
 //!
-//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own, by the
-//! steps of a backup (`backup`). The new store is called `OUT.partial` until all items are there. The next repair to the same place removes
-//! what an interrupted one has left.
+//! `engine_hikv::salvage` decides which bytes of a damaged region are items. This module puts them into a new store,
+//! by the steps of a backup (`backup`). The new store is called `OUT.partial` until it is complete. The next repair to
+//! the same place removes an interrupted one.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,68 +18,68 @@ pub use engine_hikv::salvage::{Finding, Weight};
 
 use crate::backup_error::BackupError;
 use crate::copy_mark::{Mark, Purpose};
-pub use crate::files::Missing;
+pub use crate::files::MissingFile;
 use crate::files::{self, Damaged, DamagedMedium};
 use crate::partial::Copy;
 use crate::{OpenError, Options, Store};
 
-/// How far a repair has come.
+/// Progress of a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepairProgress {
-    /// Items salvaged so far.
+    /// Items recovered so far.
     pub items: u64,
-    /// Segments of the index that were read.
+    /// Segments of the index read so far.
     pub done: u64,
-    /// Segments in all.
+    /// Segments in total.
     pub total: u64,
 }
 
-/// Something that [`repair`] has to tell.
+/// An event of [`repair`].
 #[derive(Debug)]
 pub enum RepairEvent {
-    /// Something is not as it should be.
+    /// A damaged part was found.
     Found(Finding),
-    /// Something of the journal is lost. What its checksums prove is salvaged, what came behind it too; of the items that it
-    /// changed the store has an older state, or none.
-    Missing(Missing),
-    /// How far it is.
+    /// A part of the journal is lost. Frames before and after it are used if their checksums match. Items that the
+    /// lost part changed have an older state, or are missing.
+    Missing(MissingFile),
+    /// The repair has advanced.
     Progress(RepairProgress),
 }
 
-/// What a repair came to.
+/// Result of a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RepairReport {
-    /// Items that the new store has.
+    /// Number of items in the new store.
     pub items: u64,
-    /// Damage that costs nothing.
+    /// Number of damaged parts that cost no item.
     pub mended_count: u64,
-    /// What was taken or chosen on less than full evidence.
+    /// Number of items or parts that were accepted or chosen on incomplete evidence.
     pub doubtful_count: u64,
-    /// What is lost: entries, runs of keys without a segment, and parts of the journal.
+    /// Number of losses: entries, key ranges without a segment, and parts of the journal.
     pub lost_count: u64,
 }
 
-/// Why there is no new store. The damaged one is as it was.
+/// An error of a repair. The damaged store is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// The damaged store cannot be read, or nothing of it can be made out.
+    /// The damaged store cannot be read, or holds nothing recognisable.
     From(OpenError),
-    /// The place of the new store is taken.
+    /// The path of the new store is occupied.
     Taken {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
-    /// Something else is where the new store was to be, as long as it is not whole.
+    /// The unfinished new store's path holds other files.
     Occupied {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why it is taken for something else.
+        /// The reason why it is not replaced.
         why: String,
     },
-    /// The new store cannot be made.
+    /// The new store cannot be created.
     Into(OpenError),
-    /// The store's engine has no salvage.
+    /// The store's engine has no repair.
     Unsupported {
         /// The file or device.
         path: PathBuf,
@@ -88,16 +88,17 @@ pub enum RepairError {
     },
     /// The new store cannot be written.
     Write(Error),
-    /// The caller wanted no more.
+    /// The caller stopped the repair.
     Stopped {
-        /// How far it was.
+        /// The result so far.
         report: RepairReport,
     },
 }
 
-/// Salvages what is whole from the store at `from`, a directory or a DAX device that need not open, into a new store in
-/// the directory `into`, which must not be there, or be empty. `from` is not changed. What is damaged, doubtful and lost is
-/// told to `watch`, which says whether to go on.
+/// Recovers the intact items of the store at `from` into a new store in the directory `into`.
+///
+/// `from` is a directory or a DAX device, need not be openable, and is not changed. `into` must not exist or must be
+/// empty. `watch` is called with all damage, doubtful items, losses and progress, and can stop the repair.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -115,7 +116,8 @@ pub enum RepairError {
 /// ```
 ///
 /// # Errors
-/// See [`RepairError`]; nothing is left at `into`.
+/// [`RepairError::Taken`] if `into` is not empty; [`RepairError::From`] if nothing can be recovered;
+/// [`RepairError::Write`] if the disk is full. Nothing is left at `into`.
 pub fn repair(
     from: impl AsRef<Path>,
     into: impl AsRef<Path>,
@@ -131,7 +133,7 @@ pub fn repair(
     let mut report = RepairReport::default();
     Copy::begin(into, mark, &Options::new())?.complete(|store| {
         report = fill(damaged, store, watch)?;
-        // An empty directory makes way.
+        // An empty directory is replaced.
         match fs::remove_dir(into) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(RepairError::Into(OpenError::io(into, "create")(error)))
@@ -142,7 +144,7 @@ pub fn repair(
     Ok(report)
 }
 
-/// Whose store it is; zero if that is lost.
+/// Returns the damaged store's identity, or zero if it is lost.
 fn uuid_of(damaged: &Damaged) -> [u8; 16] {
     let head = match &damaged.medium {
         DamagedMedium::Mapped(medium) => Head::read(&**medium, &mut |_, _| {}),
@@ -151,7 +153,7 @@ fn uuid_of(damaged: &Damaged) -> [u8; 16] {
     head.ok().and_then(|head| head.superblock).map_or([0; 16], |superblock| superblock.uuid)
 }
 
-/// Puts the items into the new store.
+/// Puts the recovered items into the new store.
 fn fill(
     damaged: Damaged,
     store: &Store,
@@ -176,7 +178,7 @@ fn fill(
     Ok(report)
 }
 
-/// True if there is nothing at `path`, or an empty directory. What a link leads to is not ours.
+/// Returns true if `path` is free or an empty directory. A symbolic link is neither.
 fn is_vacant(path: &Path) -> io::Result<bool> {
     if path.is_symlink() {
         return Ok(false);
@@ -198,7 +200,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    fn lost_of_journal(&mut self, missing: Missing) {
+    fn lost_of_journal(&mut self, missing: MissingFile) {
         self.report.lost_count += 1;
         self.is_stopped |= (self.watch)(RepairEvent::Missing(missing)).is_break();
     }
@@ -232,7 +234,7 @@ impl Sink for Filling<'_> {
 }
 
 impl From<BackupError> for RepairError {
-    /// Of what making a copy meets.
+    /// Converts the errors that creating a copy can return.
     fn from(error: BackupError) -> RepairError {
         match error {
             BackupError::Exists { path } => RepairError::Taken { path },
@@ -240,7 +242,7 @@ impl From<BackupError> for RepairError {
             BackupError::Open(error) => RepairError::Into(error),
             BackupError::Read(error) | BackupError::Write { error, .. } => RepairError::Write(error),
             BackupError::Place { .. } | BackupError::Damaged { .. } | BackupError::Stream(_) | BackupError::Stopped => {
-                unreachable!("a new store's own making meets none of these")
+                unreachable!("creating a store returns none of these")
             }
         }
     }
@@ -253,30 +255,28 @@ impl std::fmt::Display for RepairError {
                 write!(f, "nothing can be salvaged from {}: {error}", path.display())
             }
             RepairError::Unsupported { path, engine } => {
-                write!(
-                    f,
-                    "{}: engine {engine} has no repair; `hikv convert --skip-damaged` makes a new store of what can be read",
-                    path.display()
-                )
+                let path = path.display();
+                write!(f, "{path}: engine {engine} has no repair; copy it with Store::convert_skipping_damage")
             }
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {
-                write!(f, "{} is there already: a repair makes a new store; name a new directory", path.display())
+                write!(f, "{} already exists; name a new directory for the repaired store", path.display())
             }
             RepairError::Occupied { path, why } => {
                 write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())
             }
-            RepairError::Write(error) => write!(f, "the new store: {error}"),
+            RepairError::Write(error) => write!(f, "cannot write the new store: {error}"),
             RepairError::Stopped { report } => write!(f, "stopped after {} items", report.items),
         }
     }
 }
 
 impl std::error::Error for RepairError {
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            RepairError::From(error) | RepairError::Into(error) => Some(error),
-            RepairError::Write(error) => Some(error),
+            RepairError::From(error) | RepairError::Into(error) => error.source(),
+            RepairError::Write(error) => error.source(),
             _ => None,
         }
     }

@@ -1,23 +1,23 @@
-//! Reading a store as it was at one moment.
+//! Snapshots: reading a store as it was at one moment.
 
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
+use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
-use crate::frozen::told;
 use crate::handles::Kind;
 use crate::ordered::Bounds;
+use crate::read_view::report_damage;
 use crate::{Range, Store};
 
-/// A store as it was when [`Store::snapshot`] was called, however it is written on. Clones share it; it ends with the last
-/// clone, and with what iterates over the snapshot.
+/// A read-only view of the store at the moment of [`Store::snapshot`], unaffected by later writes. Clones share it. It
+/// ends with its last clone and its last iterator.
 ///
-/// A key that had expired when it was taken is not there; one that expires later is.
+/// A key that had expired when the snapshot was taken is absent; a key that expires later is present.
 ///
-/// What is replaced or deleted meanwhile, and was there, is kept: its room is not reused before the snapshot ends
-/// ([`crate::Stats::kept_bytes`]), and nothing limits it. Each such item also costs some 150 bytes of memory and its key's
-/// length. A snapshot does not outlive its process, and keeps the store open.
+/// Items of the snapshot that writers replace or delete are kept until it ends, without a limit: their space is not
+/// reused ([`crate::Stats::kept_bytes`]). Each of them also uses about 150 bytes of memory in addition to its key. A
+/// snapshot does not outlive its process, and keeps the store open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,7 +41,7 @@ pub struct Snapshot {
     taken: Arc<Taken>,
 }
 
-/// Released when it is dropped.
+/// One snapshot of the engine, released on drop.
 #[derive(Debug)]
 struct Taken {
     store: Store,
@@ -50,7 +50,7 @@ struct Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // In a child of a fork there is nothing to release.
+        // In a child process after a fork there is nothing to release.
         if let Ok(engine) = self.store.engine() {
             engine.snapshots().into_iter().for_each(|snapshots| snapshots.release_snapshot(self.moment));
         }
@@ -58,16 +58,18 @@ impl Drop for Taken {
 }
 
 impl Store {
-    /// Takes a snapshot: the store as it is now. It has every write that returned before this call and none that begins
-    /// after it returns; a write that runs at the same time is in the snapshot whole or not at all, and if so, with all
-    /// that had returned before that write began.
+    /// Takes a snapshot of the store's present contents.
     ///
-    /// It costs next to nothing, but waits for the operations that run at this moment, and so for the callbacks of other
-    /// threads ([`Store::get_with`], [`Store::for_each`] and the like).
+    /// It includes every write that returned before this call and none that begins after it returns. A concurrent
+    /// write is either completely in the snapshot or not at all. If it is, so are all writes that had returned before
+    /// that write began.
+    ///
+    /// It costs little, but the call waits for all running operations, and so for callbacks of other threads
+    /// ([`Store::get_with`], [`Store::for_each`] and similar).
     ///
     /// # Errors
-    /// [`Error::InsideCallback`] inside of such a callback. [`Error::TooManySnapshots`] after four thousand million of one
-    /// store.
+    /// [`Error::InsideCallback`] within such a callback. [`Error::Unsupported`] if the engine has no snapshots.
+    /// [`Error::TooManySnapshots`] after 4,294,967,294 snapshots of one store.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let moment = snapshots(self.engine()?)?.take_snapshot()?;
         Ok(Snapshot { taken: Arc::new(Taken { store: self.held_by(Kind::Snapshot), moment }) })
@@ -75,24 +77,24 @@ impl Store {
 }
 
 impl Snapshot {
-    /// The store, as it is now.
+    /// Returns the store in its present state.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.taken.store
     }
 
-    /// A copy of the value that the key had.
+    /// Returns a copy of the key's value at the snapshot, or `None` if the key was absent.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
         self.get_with(key, <[u8]>::to_vec)
     }
 
-    /// Shows the value that the key had, where it lies, to `read`, which should be quick.
+    /// Calls `read` with the key's value at the snapshot, in place. `read` should be quick.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
         let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
@@ -100,31 +102,31 @@ impl Snapshot {
         Ok(result)
     }
 
-    /// True if the key was there.
+    /// Returns true if the key existed at the snapshot.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut |_, _, _| {})
     }
 
-    /// Copies of the values that several keys had.
+    /// Returns copies of several keys' values at the snapshot.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().map(|key| self.get(key)).collect()
     }
 
-    /// Shows every item to `each`, exactly once and in no order, until it says to stop.
+    /// Calls `each` with every item, exactly once and in no order, until it returns `Break`.
     ///
     /// # Errors
-    /// See [`Error`]; a damaged item ends the walk.
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         self.for_each_with_expiry(|key, value, _| each(key, value))
     }
 
-    /// As [`Snapshot::for_each`], and shows when each item expires.
+    /// Like [`Snapshot::for_each`], and passes each item's expiry.
     ///
     /// # Errors
     /// As for [`Snapshot::for_each`].
@@ -132,22 +134,22 @@ impl Snapshot {
         self.walk(each, &mut Err)
     }
 
-    /// As [`Snapshot::for_each_with_expiry`], without the items that are damaged, each of which is told to `damaged`.
+    /// Like [`Snapshot::for_each_with_expiry`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
-    /// See [`Error`]; a part of the store that cannot be read is one, since nobody knows which items it has.
-    pub fn for_each_whole(
+    /// As for [`Store::get`]. An unreadable part of the store is an error, because its items are unknown.
+    pub fn for_each_skipping_damage(
         &self,
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
         mut damaged: impl FnMut(Damage),
     ) -> Result<(), Error> {
-        self.walk(each, &mut |error| told(error, &mut damaged))
+        self.walk(each, &mut |error| report_damage(error, &mut damaged))
     }
 
     fn walk(
         &self,
         mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
-        damaged: &mut Skip<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
@@ -161,19 +163,19 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The items of `range`, in order; from its end with `rev` and `next_back`. Has the store's keys put in order first, if
-    /// they are not ([`Store::ordered`]).
+    /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. Builds
+    /// the store's ordered index first if there is none ([`Store::ordered`]).
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::ordered`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
         self.range_within(Bounds::of(&range))
     }
 
-    /// The items whose keys begin with `prefix`, in order; see [`Snapshot::range`].
+    /// Returns an iterator over the items whose keys begin with `prefix`, in key order; see [`Snapshot::range`].
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::ordered`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range, Error> {
         self.range_within(Bounds::of_prefix(prefix.as_ref()))
     }

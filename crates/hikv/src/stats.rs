@@ -1,4 +1,4 @@
-//! What can be told about an open store.
+//! Figures of an open store.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use engine::{Engine, Figure, Worker};
 
-use crate::standing::Standing;
+use crate::files_status::FilesStatus;
 
-/// What does not change while a store is open.
+/// Properties that do not change while a store is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     uuid: Uuid,
@@ -57,30 +57,30 @@ impl Identity {
 #[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct JournalStats {
-    /// The length of the log's file.
+    /// The length of the log's file in bytes.
     pub log_bytes: u64,
-    /// The most that it may have ([`crate::Options::log_bytes_max`]).
+    /// The limit of that length ([`crate::Options::log_bytes_max`]).
     pub log_max_bytes: u64,
-    /// Bytes of the log that the base lacks: what opening would replay now.
+    /// Bytes of the log that the base lacks. Opening the store now would replay them.
     pub log_unapplied_bytes: u64,
     /// Bytes of the log that are not durable at this moment.
     pub log_unsynced_bytes: u64,
-    /// Bytes that were written to the log since open: what syncs made durable, sooner or later.
+    /// Bytes written to the log since open.
     pub log_written_bytes: u64,
     /// Syncs of the log since open.
     pub log_sync_count: u64,
-    /// With durability `buffered`: how long after a write a sync begins, at most, in milliseconds. Once a write has waited for two of
-    /// these, later ones wait with it.
+    /// With durability `buffered`, the longest time from a write to the start of its sync, in milliseconds. Once a
+    /// write has waited for two intervals, later writes wait until they are synced.
     pub sync_interval_ms: u64,
-    /// Bytes of the base that are to be read into memory, in the background or when they are needed.
+    /// Bytes of the base to read into memory, in the background or when they are needed.
     pub base_bytes: u64,
-    /// How many of them are there: reads and writes of others wait for the disk.
+    /// Bytes of the base read so far. Reads and writes of other parts wait for the disk.
     pub loaded_bytes: u64,
-    /// How long that took, in seconds, or has taken so far.
+    /// Seconds that this took, or has taken so far.
     pub load_seconds: f64,
-    /// Bytes of the log that opening read: what it replays.
+    /// Bytes of the log that opening replayed.
     pub replayed_bytes: u64,
-    /// How long that took, in seconds.
+    /// Seconds that the replay took.
     pub replay_seconds: f64,
 }
 
@@ -111,17 +111,17 @@ impl JournalStats {
 pub struct Stats {
     /// The engine's name.
     pub engine: &'static str,
-    /// What the region lies on: `tmpfs`, `ext4`, `dax`, …
+    /// The region's medium: `tmpfs`, `ext4`, `dax`, …
     pub medium: &'static str,
-    /// What an acknowledged write survives: `process`, `buffered` or `power`.
+    /// The durability of acknowledged writes: `process`, `buffered` or `power`.
     pub durability: &'static str,
-    /// Why that is so.
+    /// The reason for that durability.
     pub durability_why: &'static str,
     /// The store's identity.
     pub uuid: String,
-    /// The place of the store's files, as it was last seen: `in place`, `moved` or `removed`.
+    /// The place of the store's files at the last check: `in place`, `moved` or `removed`.
     pub files: &'static str,
-    /// Keys, those among them that expired and whose room was not taken back yet.
+    /// Keys, including expired keys whose space was not freed yet.
     pub items: u64,
     /// Bytes of the region, which is the file's length.
     pub region_bytes: u64,
@@ -129,72 +129,73 @@ pub struct Stats {
     pub used_bytes: u64,
     /// Bytes that items and index occupy.
     pub live_bytes: u64,
-    /// Bytes of the region that are free.
+    /// Free bytes of the region.
     pub free_bytes: u64,
-    /// Space that the region takes: its length without the holes in it. Where nobody knows, what may take space.
+    /// Bytes that the region occupies: its length without holes, or, where holes cannot be counted, an upper bound.
     pub allocated_bytes: u64,
     /// Items that compaction has moved since open.
     pub moved_count: u64,
-    /// Space that compaction has given back since open.
-    pub given_back_bytes: u64,
-    /// Volatile memory of index and allocator.
+    /// Bytes that compaction has returned to the file system since open.
+    pub freed_bytes: u64,
+    /// Volatile memory of index and allocator, in bytes.
     pub dram_bytes: u64,
-    /// Items that were replaced or deleted and wait for readers to move on.
+    /// Replaced or deleted items that wait for readers to finish.
     pub garbage_count: u64,
-    /// Bytes of the region that those occupy, and parts of the index that were replaced.
+    /// Bytes of the region that these items and replaced parts of the index occupy.
     pub garbage_bytes: u64,
-    /// Writes since open that were slowed because garbage was above its bound: some thread is slow to end a callback.
+    /// Writes since open that were slowed because garbage exceeded its limit, usually through a slow callback of some
+    /// thread.
     pub held_up_count: u64,
-    /// Milliseconds for which some thread of this process, at this store or another, has been reading, or inside of a callback
-    /// that a reading store called; as far as it was noticed.
+    /// Milliseconds for which a thread of this process has been reading, at this or another store, or has been inside
+    /// a reading callback; the longest such time that was noticed.
     pub oldest_pin_ms: u64,
-    /// That thread, as its name and the operating system's number for it.
+    /// That thread's name and its number in the operating system.
     pub oldest_pin_thread: Option<String>,
-    /// Keys that expired and whose room was taken back since open.
+    /// Expired keys whose space was freed since open.
     pub reaped_count: u64,
-    /// What only the store's engine has, by name.
+    /// Figures of the store's engine, by name.
     #[cfg_attr(feature = "serde", serde(flatten, serialize_with = "by_name"))]
     pub figures: Vec<Figure>,
     /// Lines flushed since open, with [`crate::Options::count_persists`].
     pub flushed_lines: Option<u64>,
     /// Fences since open, with [`crate::Options::count_persists`].
     pub fences: Option<u64>,
-    /// False while free space and keys are still being counted after open: the figures are too small until then.
+    /// False while free space and keys are still being counted after open; the figures are too small until then.
     pub counted: bool,
-    /// The ordered index: `none` where the store was opened without, else `off` until a caller asks for order, `building`, `ready`.
+    /// The state of the ordered index: `none` without order, `off` before the first request, `building` or `ready`.
     pub order: &'static str,
-    /// Steps of its last build that are done: two for each key, or one where a clean image had them in order.
+    /// Steps done in the last build of the ordered index: two for each key, or one with a clean image.
     pub order_done: u64,
-    /// Steps of its last build.
+    /// Steps of that build in total.
     pub order_total: u64,
-    /// Volatile memory of the ordered index; part of `dram_bytes`.
+    /// Volatile memory of the ordered index, in bytes; part of `dram_bytes`.
     pub order_dram_bytes: u64,
     /// Changes that wait in queues for the ordered index.
     pub queued_count: u64,
     /// Changes that wait until the ordered index is built.
     pub delta_count: u64,
-    /// Changes that were applied to the ordered index since open.
+    /// Changes applied to the ordered index since open.
     pub order_applied_count: u64,
-    /// How many of those were updates.
+    /// Updates among these changes.
     pub order_updated_count: u64,
     /// The store's background threads ([`crate::Options::background_threads`]).
     pub worker_count: u64,
-    /// How many of them have something to do at this moment, or look out for it; the others sleep.
+    /// Background threads that are working or polling for work at this moment. The remaining ones sleep.
     pub awake_worker_count: u64,
     /// Live snapshots.
     pub snapshot_count: u64,
-    /// Seconds that the oldest of them has lived.
+    /// Age of the oldest snapshot, in seconds.
     pub oldest_snapshot_seconds: f64,
-    /// Items that were replaced or deleted, and that snapshots keep.
+    /// Replaced or deleted items that snapshots keep.
     pub kept_count: u64,
-    /// Bytes of those items, whose room is not free.
+    /// Bytes of these items, whose space is not free.
     pub kept_bytes: u64,
-    /// The journal, where there is one.
+    /// The journal's figures, if the store has a journal.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub journal: Option<JournalStats>,
-    /// The instruction that writes lines back.
+    /// The instruction that writes cache lines back.
     pub flush_instruction: &'static str,
-    /// True where readers execute no fence (`membarrier` was granted).
+    /// True if readers execute no fence because the kernel grants `membarrier`.
     pub fence_free_readers: bool,
 }
 
@@ -204,7 +205,7 @@ impl Stats {
         identity: &Identity,
         journal: Option<JournalStats>,
         workers: &[Worker],
-        files: Standing,
+        files: FilesStatus,
     ) -> Stats {
         let oldest_pin = epoch::oldest_pin().filter(|pin| pin.age >= Duration::from_millis(1));
         let figures = engine.stats();
@@ -223,7 +224,7 @@ impl Stats {
             free_bytes: figures.free_bytes,
             allocated_bytes: figures.taken_bytes,
             moved_count: figures.compaction.moved_items,
-            given_back_bytes: figures.compaction.given_back_bytes,
+            freed_bytes: figures.compaction.freed_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
             garbage_bytes: figures.garbage_bytes,
@@ -257,14 +258,14 @@ impl Stats {
 }
 
 impl Stats {
-    /// The engine's own figure of this name, if it has one.
+    /// Returns the engine's own figure of this name, if it has one.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 }
 
-/// Whole numbers as such.
+/// Serializes figures by name, whole numbers without a decimal point.
 #[cfg(feature = "serde")]
 fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(figures.len()))?;
@@ -277,7 +278,7 @@ fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S:
     map.end()
 }
 
-/// A thread of this process, for a person who looks for it.
+/// Returns the thread's name and number for messages.
 fn thread_name(id: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).unwrap_or_default();
     format!("{} ({id})", name.trim_end())

@@ -1,26 +1,27 @@
-//! The store as programs use it: opening, closing, and figures about it. Reads, writes and the rest have modules of their own.
+//! Opening and closing a store, and figures about it. Reads, writes and other operations have modules of their own.
+
+mod inner;
 
 use std::fmt;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
-use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::MediumError;
 use pmem_os::{Closed, ForkGuard};
 
 use crate::files::{self, Opened};
+use crate::files_status::{Files, FilesStatus};
 use crate::handles::{Handle, Kind};
 use crate::opening::Progress;
-use crate::standing::{Files, Standing};
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::walk::Walks;
-use crate::{EngineKind, OpenError, Options, events};
+use crate::{EngineKind, OpenError, Options};
+use inner::{Inner, UnderWay};
 
-/// An open store. Clones share it; the last one to go closes it.
+/// An open store. Clones share it. Dropping the last clone closes it.
 pub struct Store {
     inner: Arc<Inner>,
     handle: Handle,
@@ -32,81 +33,9 @@ impl Clone for Store {
     }
 }
 
-/// Dropped in this order: nobody works in the background any more when the clean image is written and the region unmapped,
-/// and nobody else gets the lock before it is. Where the background itself drops the store, in a callback, that is the
-/// last thing that the background does.
-struct Inner {
-    workers: Vec<Worker>,
-    is_closed: bool,
-    engine: Arc<dyn Engine>,
-    /// [`Engine::looks`]
-    looks: bool,
-    guard: ForkGuard,
-    files: Arc<Files>,
-    path: PathBuf,
-    identity: Identity,
-    journal: Option<Acknowledger<OsFile>>,
-    sync_interval: Duration,
-    is_read_only: bool,
-    walks: Walks,
-}
-
-/// A write that the engine is at. Only a panic drops it.
-struct UnderWay<'s>(&'s Inner);
-
-impl Drop for UnderWay<'_> {
-    /// The engine's locks are let go of while the panic unwinds, whatever they guard is half way, and the caller may catch the panic. So
-    /// nothing is written on top of that: neither by callers nor by the background.
-    #[cold]
-    fn drop(&mut self) {
-        self.0.guard.close_to_writes(Closed::HalfWay);
-        self.0.workers.iter().for_each(Worker::quit);
-        events::write_panicked(&self.0.path);
-    }
-}
-
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// Stops the background and leaves a clean image, once. What a write may have left half way is left as after a crash.
-    fn shut(&mut self) -> Result<(), Error> {
-        if mem::replace(&mut self.is_closed, true) || self.guard.closed_to_writes() == Some(Closed::HalfWay) {
-            return Ok(());
-        }
-        let mut workers = mem::take(&mut self.workers);
-        let Some(own) = workers.iter().position(Worker::is_current) else {
-            drop(workers);
-            return self.engine.close();
-        };
-        let (own, engine, files) = (workers.swap_remove(own), Arc::clone(&self.engine), Arc::clone(&self.files));
-        let path = self.path.clone();
-        own.end_with(move || {
-            drop(workers);
-            if let Err(error) = engine.close() {
-                events::close_failed(&path, &error);
-            }
-            drop(engine);
-            drop(files);
-        });
-        Ok(())
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if !self.guard.in_owner() {
-            // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
-            mem::forget(mem::take(&mut self.workers));
-        } else if !thread::panicking() {
-            let closed = self.shut();
-            if let Err(error) = closed {
-                events::close_failed(&self.path, &error);
-            }
-        }
     }
 }
 
@@ -114,15 +43,16 @@ impl Store {
     /// Opens the store at `path`, a directory or a DAX device, and creates it if there is none.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// [`OpenError::Locked`] if another process has the store open; [`OpenError::Unusable`] or [`OpenError::Journal`]
+    /// if it is damaged; [`OpenError::Io`] if the operating system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, OpenError> {
         Options::new().open(path)
     }
 
-    /// Opens an existing store for reading. Several processes can, while nobody has it open for writing.
+    /// Opens an existing store for reading. Several processes can do so while none has it open for writing.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// As for [`Store::open`]; [`OpenError::Missing`] if there is no store.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, OpenError> {
         Options::new().read_only(true).open(path)
     }
@@ -141,7 +71,7 @@ impl Store {
         let files = Arc::new(Files::new(path, &guard, locks).map_err(OpenError::io(path, "watch"))?);
         let watch = || {
             let guard = guard.clone();
-            Box::new(move || guard.expect_look())
+            Box::new(move || guard.expect_check())
         };
         let start =
             |i, engine| if i == 0 { Worker::start_watching_time(engine, watch()) } else { Worker::start(engine) };
@@ -154,7 +84,7 @@ impl Store {
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
-                looks: engine.looks(),
+                supports_lookup: engine.supports_lookup(),
                 engine,
                 guard,
                 files,
@@ -168,98 +98,101 @@ impl Store {
         })
     }
 
-    /// Another handle, which something of this kind keeps.
+    /// Returns another handle, counted as one of this kind.
     pub(crate) fn held_by(&self, kind: Kind) -> Store {
         Store { inner: Arc::clone(&self.inner), handle: self.handle.another(kind) }
     }
 
-    /// The directory or device, as it was given.
+    /// Returns the directory or device, as the caller gave it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// The file or device that holds the region.
+    /// Returns the path of the file or device that holds the region.
     #[must_use]
     pub fn region_path(&self) -> PathBuf {
         files::region_path(&self.inner.path)
     }
 
-    /// The store's identity: random, and kept for life.
+    /// Returns the store's identity: a random number that never changes.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.inner.identity.uuid()
     }
 
-    /// How many keys there are; those that expired count until their room is taken back, within a second or so. Just after
-    /// open this waits until they are counted. What others have deferred counts once it is durable, as for any read.
+    /// Returns the number of keys. Expired keys count until their space is freed, within about a second. Just after
+    /// open, this waits until all keys are counted. It also waits until deferred writes of other threads are durable,
+    /// as every read does.
     ///
     /// # Errors
-    /// See [`Error`]. After a failed sync it is not told how many there are: some that count may be lost, and were never acknowledged.
+    /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
+    /// store is damaged.
     pub fn len(&self) -> Result<u64, Error> {
         let count = self.engine()?.len()?;
         self.journal().map_or(Ok(()), |journal| journal.acknowledge_met())?;
         Ok(count)
     }
 
-    /// True if there is no key.
+    /// Returns true if there is no key.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::len`].
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }
 
-    /// Makes every write that has returned as durable as the medium can. That is nothing to do but with durability `buffered`
-    /// or `process` on a journal.
+    /// Makes every write that has returned as durable as the storage allows. Only a journal opened with durability
+    /// `buffered` or `process` has anything to do.
     ///
     /// # Errors
-    /// See [`Error`]; [`crate::MediumError::Removed`] if the store's files are gone.
+    /// [`Error::Medium`] if the sync fails, with [`crate::MediumError::Removed`] if the store's files are gone.
     pub fn sync(&self) -> Result<(), Error> {
         let engine = self.engine()?;
-        // Before the sync: a journal whose files are gone would fail, and could not be saved elsewhere.
+        // This comes before the sync: with its files gone, a journal would fail, and the store could not be saved
+        // elsewhere.
         if self.is_removed() {
             return Err(MediumError::Removed.into());
         }
         engine.sync()
     }
 
-    /// Looks where the store's files are. If they were removed the store takes no more writes from now on. Writers look by themselves, at
-    /// most once a second; without a background thread ([`Options::background`]) this is for the caller to do.
-    pub fn look_at_files(&self) -> Standing {
-        self.inner.files.look()
+    /// Checks whether the store's files still exist. If they were removed, all later writes fail. Writers check at
+    /// most once a second. Without background threads ([`Options::background`]) the caller has to call this.
+    pub fn check_files(&self) -> FilesStatus {
+        self.inner.files.check()
     }
 
-    /// What is free on the file system that the store lies on; none is known of a device. A system call.
+    /// Returns the free bytes of the store's file system, or `None` for a device. Costs a system call.
     #[must_use]
     pub fn disk_free_bytes(&self) -> Option<u64> {
         self.inner.files.disk_free_bytes()
     }
 
     fn is_removed(&self) -> bool {
-        !self.inner.is_read_only && self.look_at_files() == Standing::Removed
+        !self.inner.is_read_only && self.check_files() == FilesStatus::Removed
     }
 
-    /// The reason why writes fail, where the journal only knows that they do.
+    /// Replaces the error of a failed journal by [`MediumError::Removed`] if the store's files are gone.
     #[cold]
     pub(crate) fn explained(&self, error: Error) -> Error {
         let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
         if is_poisoned && self.is_removed() { MediumError::Removed.into() } else { error }
     }
 
-    /// The store's figures. Just after open this waits until keys are counted.
+    /// Returns the store's figures. Just after open, this waits until all keys are counted.
     ///
     /// # Panics
     /// In a child of the process that opened the store.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        // A sweep that fails leaves figures that are too small; whoever reads or writes gets the error. Nothing is waited for that
-        // is not durable yet: figures acknowledge nothing.
+        // If counting fails, figures stay too small; the next read or write returns the error. This does not wait for
+        // durability, because figures acknowledge nothing.
         let _ = self.engine().and_then(Engine::len);
         self.stats_now().expect("stats are for the process that opened the store")
     }
 
-    /// The figures as far as they are known now, without waiting; [`Stats::counted`] tells whether they are complete.
+    /// Returns the present figures without waiting. [`Stats::counted`] is false while they are incomplete.
     ///
     /// # Errors
     /// [`Error::Forked`].
@@ -269,31 +202,32 @@ impl Store {
         Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers, files))
     }
 
-    /// Returns the error that blocks writes, though the store was opened for them: a journal's disk failed, or the store's files
-    /// were found to be gone ([`Store::look_at_files`]). Costs two loads while all is well.
+    /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
+    /// were found missing ([`Store::check_files`]), or a write panicked. Costs two loads while the store is healthy.
     ///
     /// # Errors
-    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`]; [`Error::Forked`].
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`];
+    /// [`Error::Forked`].
     pub fn health(&self) -> Result<(), Error> {
         self.engine()?.health().map_err(|error| self.explained(error))?;
         self.writable_engine().map(drop)
     }
 
-    /// Closes the store: this handle must be the last one. Then a journal's writes are on the disk, whatever they were acknowledged with, the
-    /// store's lock is released, and a clean image is left, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order.
+    /// Closes the store if this handle is the last one. All writes of a journal are then on the disk, at any
+    /// durability. The lock is released, and a clean image is written if there is space for it: the next opening then
+    /// need not search for free space, count keys, or sort keys that were in order.
     ///
-    /// Other handles, snapshots, ordered views, ranges and readers keep the store open. This handle is gone in that case as well, and the last one of
-    /// the others closes the store, by this call or by being dropped.
+    /// Other handles, snapshots, ordered views, ranges and readers keep the store open. This call then returns
+    /// [`Error::StillOpen`] and drops only its own handle; the last handle closes the store.
     ///
-    /// Dropping the last handle does the same; an error is then an event of the level `ERROR` for programs that collect those of `tracing`
-    /// (feature `tracing`), and nothing else. So does either within a callback that the background calls ([`Store::on_expired`]): the store is closed soon after that has
-    /// returned.
+    /// Dropping the last handle closes the store as well, but its error is only recorded: as a `tracing` event of
+    /// level `ERROR` (feature `tracing`). Within a callback of the background ([`Store::on_expired`]), closing happens
+    /// soon after the callback has returned.
     ///
     /// # Errors
-    /// [`Error::StillOpen`] names what else keeps the store open. [`Error::Forked`]. [`crate::MediumError::Removed`] if the store's files are
-    /// gone, and all that was written to them. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
-    /// with less than `power` may be lost with the power, and are there until then.
+    /// [`Error::StillOpen`] names the handles that keep the store open. [`Error::Medium`] if the storage fails: the
+    /// store is closed and intact, but writes acknowledged below `power` may be lost in a power failure. With
+    /// [`crate::MediumError::Removed`] the store's files, and everything written to them, are gone. [`Error::Forked`].
     pub fn close(self) -> Result<(), Error> {
         self.engine()?;
         let Store { inner, handle } = self;
@@ -303,9 +237,9 @@ impl Store {
                 None => Ok(()),
             };
         };
-        let is_removed = !inner.is_read_only && inner.files.look() == Standing::Removed;
+        let is_removed = !inner.is_read_only && inner.files.check() == FilesStatus::Removed;
         let (image, journal) = (inner.shut(), inner.journal.clone());
-        // The medium goes with it, which makes the end of a log durable.
+        // Dropping the medium makes the end of the log durable.
         drop(inner);
         if is_removed {
             return Err(MediumError::Removed.into());
@@ -319,19 +253,20 @@ impl Store {
         if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
     }
 
-    /// As [`Store::engine`], for what changes the store. One load, too.
+    /// Like [`Store::engine`], for operations that change the store. Also costs one load.
     #[inline(always)]
     pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
-        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_look() }
+        if self.inner.guard.takes_writes() { Ok(&*self.inner.engine) } else { self.engine_after_check() }
     }
 
-    /// The writer that was expected to looks at the store's files ([`crate::standing`]).
+    /// Checks the store's files if this writer's turn has come ([`crate::files_status`]), then returns the engine or
+    /// the error that blocks writes.
     #[cold]
-    fn engine_after_look(&self) -> Result<&dyn Engine, Error> {
+    fn engine_after_check(&self) -> Result<&dyn Engine, Error> {
         let Inner { guard, files, workers, engine, .. } = &*self.inner;
-        if guard.begin_look() {
-            files.look();
-            workers.iter().take(1).for_each(Worker::ask);
+        if guard.begin_check() {
+            files.check();
+            workers.iter().take(1).for_each(Worker::wake);
         }
         match guard.closed_to_writes() {
             Some(Closed::Removed) => Err(MediumError::Removed.into()),
@@ -345,68 +280,68 @@ impl Store {
         &self.inner.files
     }
 
-    /// [`Engine::looks`]
+    /// The result of [`Engine::supports_lookup`].
     #[inline(always)]
-    pub(crate) fn looks(&self) -> bool {
-        self.inner.looks
+    pub(crate) fn supports_lookup(&self) -> bool {
+        self.inner.supports_lookup
     }
 
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.writable_engine()?;
         let under_way = UnderWay(&self.inner);
-        // The answer stays where it is: it is moved only with an error in it.
+        // The result stays in place, and is moved only if it holds an error.
         let changed = change(engine);
         mem::forget(under_way);
         match changed {
             Ok(done) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Ok(done)
             }
             Err(error) => {
-                self.ask_wanted(engine.wanted());
+                self.ask_wanted(engine.wanted_threads());
                 Err(self.explained(error))
             }
         }
     }
 
     #[inline(always)]
-    pub(crate) fn ask_wanted(&self, wanted: Wanted) {
-        if wanted != Wanted::Nobody {
+    pub(crate) fn ask_wanted(&self, wanted: WantedThreads) {
+        if wanted != WantedThreads::None {
             self.ask_some(wanted);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_some(&self, wanted: Wanted) {
+    fn ask_some(&self, wanted: WantedThreads) {
         match wanted {
-            Wanted::Nobody => {}
-            Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
-            Wanted::All => self.ask_workers(),
+            WantedThreads::None => {}
+            WantedThreads::One => self.inner.workers.iter().take(1).for_each(Worker::wake),
+            WantedThreads::All => self.ask_workers(),
         }
         if !engine::in_expired_callback() {
-            // A step that fails is the background's to try again: this write is done.
-            let _ = self.inner.engine.keep_pace();
+            // The write is done. If this step fails, the background repeats it.
+            let _ = self.inner.engine.assist_background();
         }
     }
 
-    /// The engine that keeps the store.
+    /// Returns the kind of the store's engine.
     ///
     /// # Panics
-    /// Never: a store is opened by a kind of engine.
+    /// Never: only a known kind of engine opens a store.
     #[must_use]
     pub fn engine_kind(&self) -> EngineKind {
         self.inner.engine.name().parse().expect("a store is opened by a kind of engine")
     }
 
-    /// What the store's engine offers beyond single keys.
+    /// Returns the engine's features beyond operations on single keys.
     #[must_use]
     pub fn features(&self) -> Features {
         self.inner.engine.features()
     }
 
-    /// How long keys, values and batches of this store may be.
+    /// Returns the longest key, value and batch that this store accepts.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.inner.engine.limits()
@@ -429,14 +364,14 @@ impl Store {
     }
 
     pub(crate) fn ask_workers(&self) {
-        self.inner.workers.iter().for_each(Worker::ask);
+        self.inner.workers.iter().for_each(Worker::wake);
     }
 
     pub(crate) fn ordered_engine(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
         engine.ordered().ok_or_else(|| match engine.features().order {
             Order::No => Error::Unsupported { engine: engine.name(), what: "order" },
-            Order::Asked | Order::Native => Error::HashOnly,
+            Order::Asked | Order::Native => Error::NoOrder,
         })
     }
 }

@@ -1,10 +1,10 @@
-//! Checking a whole store.
+//! Verifying an entire store.
 
 use engine::{Check, Damage, Depth, Error};
 
-use crate::{Answer, Ordered, Store};
+use crate::{Ordered, ProgressReply, Store};
 
-/// How far a verification has come.
+/// Progress of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerifyProgress {
     /// Items checked so far.
@@ -13,38 +13,44 @@ pub struct VerifyProgress {
     pub items_total: u64,
 }
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Items checked.
+    /// Number of items checked.
     pub items: u64,
-    /// What is wrong; empty for a sound store.
+    /// All damage; empty for an undamaged store.
     pub damage: Vec<Damage>,
 }
 
 impl Store {
-    /// Checks every header, checksum and reference in the store, looks every key up, compares what is free with what is
-    /// named, and tells `progress` about it, before the first item and now and then. Writers should rest meanwhile: an entry that changes while it is
-    /// checked can look damaged. Nothing is changed. Where `progress` stops it ([`Answer`]), the report has what was checked.
+    /// Checks every header, checksum and reference of the store, looks up every key, and compares free space with used
+    /// space. Calls `progress` before the first item and from time to time. If `progress` stops it
+    /// ([`ProgressReply`]), the report covers the items checked so far. Changes nothing.
+    ///
+    /// Writers should pause while it runs: an entry that changes during its check can look damaged.
     ///
     /// # Errors
-    /// [`Error::Forked`]. Damage is no error: it is in the report.
-    pub fn verify<A: Answer>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    /// [`Error::Forked`]. Damage is no error: the report lists it.
+    pub fn verify<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         self.check(Depth::Deep, progress)
     }
 
-    /// As [`Store::verify`], without reading keys and values: the headers of the region, its chunks, segments and items,
-    /// and the places that entries name.
+    /// Like [`Store::verify`], without reading keys and values: checks the headers of the region, its chunks, segments
+    /// and items, and the offsets in entries.
     ///
     /// # Errors
     /// As for [`Store::verify`].
-    pub fn verify_headers<A: Answer>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    pub fn verify_headers<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         self.check(Depth::Quick, progress)
     }
 
-    fn check<A: Answer>(&self, depth: Depth, mut progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    fn check<A: ProgressReply>(
+        &self,
+        depth: Depth,
+        mut progress: impl FnMut(VerifyProgress) -> A,
+    ) -> Result<Report, Error> {
         let engine = self.engine()?;
-        // Where damage keeps the items from being counted the report has to say so, and the total is what is known.
+        // If damage prevents the count, the total is the known number, and the report will list the damage.
         let items_total = match engine.len() {
             Err(Error::Corrupt { .. }) => engine.stats().items,
             counted => counted?,
@@ -58,11 +64,11 @@ impl Store {
 }
 
 impl Ordered {
-    /// Checks the ordered index, and that it has the keys that the hash index has. Writers should rest meanwhile, as for
-    /// [`Store::verify`].
+    /// Checks the ordered index, and that it has the same keys as the hash index. Writers should pause while it runs,
+    /// as for [`Store::verify`].
     ///
     /// # Errors
-    /// See [`Error`]; an item that cannot be read is one. Other damage is in the report.
+    /// [`Error::Corrupt`] if an item cannot be read. The report lists all other damage.
     pub fn verify(&self) -> Result<Report, Error> {
         let mut damage = Vec::new();
         let items = self.caught_up()?.check_order(&mut |found| damage.push(found))?;

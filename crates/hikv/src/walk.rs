@@ -1,7 +1,7 @@
-//! All items, in no order, and walks whose cursors are numbers.
+//! Walks over all items in no order, with numbers as cursors.
 //!
-//! An engine whose walks go by keys has the cursors kept here, the latest of them, by a number each. Numbers begin anywhere, so
-//! that one of an earlier opening is found out.
+//! For engines whose cursors are keys, this module keeps the latest cursors and numbers them. The first number is
+//! random, so that a number of an earlier opening is recognised.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,14 +12,14 @@ use uuid::Uuid;
 
 use crate::{Error, Store};
 
-/// The latest cursors that are kept.
+/// The number of cursors that are kept.
 const KEPT_COUNT_MAX: usize = 4096;
 
-/// Cursors of walks by keys.
+/// Cursors that are keys.
 pub(crate) struct Walks(Mutex<Kept>);
 
 struct Kept {
-    /// The number of the first one.
+    /// The number of the first cursor.
     first: u64,
     cursors: VecDeque<Cursor>,
 }
@@ -32,7 +32,7 @@ impl Default for Walks {
 }
 
 impl Walks {
-    /// A number for the cursor.
+    /// Returns a number for the cursor.
     fn number(&self, cursor: Cursor) -> u64 {
         match cursor {
             Cursor::Start | Cursor::End => 0,
@@ -49,7 +49,7 @@ impl Walks {
         }
     }
 
-    /// The cursor of a number that was given.
+    /// Returns the cursor of a number, if it is kept.
     fn cursor(&self, number: u64) -> Option<Cursor> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.cursors.get(usize::try_from(number.checked_sub(kept.first)?).ok()?).cloned()
@@ -57,11 +57,11 @@ impl Walks {
 }
 
 impl Store {
-    /// Shows every item to `each`, in no order, until it says to stop. Not a snapshot: what is written meanwhile may be
-    /// shown or not.
+    /// Calls `each` with every item, in no order, until it returns `Break`. Not a snapshot: concurrent writes may or
+    /// may not be seen.
     ///
     /// # Errors
-    /// See [`Error`]; a damaged item ends the walk.
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
@@ -74,12 +74,12 @@ impl Store {
         Ok(())
     }
 
-    /// Shows the items of the next part of the store, up to some thousand, to `each`, in no order, and says where to go on.
-    /// 0 is the beginning, and the end. Such a number stays good while the store grows, and when it is opened again: each
-    /// key that is there from the first step to the last is shown exactly once. Any other number is harmless.
+    /// Calls `each` with the items of the next part of the store, at most about a thousand, in no order, and returns
+    /// the next cursor. 0 means both the beginning and the end.
     ///
-    /// An engine whose walks are not numbered ([`crate::Features::numbered_walk`]) keeps the latest 4,096 numbers, until the store
-    /// is closed.
+    /// A cursor stays valid while the store grows and after it is opened again. A key that exists during the entire
+    /// walk is visited exactly once. Any other number is harmless. Engines without numbered walks
+    /// ([`crate::Features::numbered_walk`]) keep the latest 4,096 cursors until the store is closed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -99,7 +99,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::CursorForgotten`].
+    /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
     pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
         let engine = self.engine()?;
         let cursor = match from {
@@ -111,11 +111,11 @@ impl Store {
         Ok(self.walks().number(next))
     }
 
-    /// Where a walk begins that shows any part of the store first, by chance (`seed`): as [`Store::walk`] takes it.
+    /// Returns a cursor for [`Store::walk`] at a random part of the store, chosen by `seed`.
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn walk_somewhere(&self, seed: u64) -> Result<u64, Error> {
-        Ok(self.walks().number(self.engine()?.somewhere(seed)))
+    pub fn random_cursor(&self, seed: u64) -> Result<u64, Error> {
+        Ok(self.walks().number(self.engine()?.random_cursor(seed)))
     }
 }

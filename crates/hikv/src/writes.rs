@@ -1,4 +1,4 @@
-//! Putting and deleting, whatever the keys hold.
+//! Puts and deletes that do not depend on the keys' present values.
 
 use std::io::Read;
 
@@ -6,17 +6,19 @@ use crate::reads::BATCH_COUNT;
 use crate::{Error, Store, WriteBatch};
 
 impl Store {
-    /// Puts or replaces the key's value; the key does not expire, whatever it did before. When this returns it is durable, as far as the medium goes.
+    /// Puts or replaces the key's value, and removes its expiry. Durable when it returns, as far as the storage
+    /// allows.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// [`Error::KeyTooLong`] or [`Error::ValueTooLong`] beyond the store's limits. [`Error::Medium`] if the store is
+    /// full, opened read-only, or its storage failed. Nothing has changed.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
         self.change(|engine| engine.put(key.as_ref(), value.as_ref()))
     }
 
-    /// Puts or replaces several keys' values, the last one where a key comes twice: faster than one `put` after the other,
-    /// since they share what makes them durable. Not one step: readers, and a crash, may come in between.
+    /// Puts or replaces several keys' values; the last value of a repeated key wins. Faster than successive `put`s,
+    /// because the items share flushes and fences. Not atomic: readers and crashes may see only some of the items.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +31,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; some may have been put.
+    /// As for [`Store::put`]; some items may have been put.
     pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), Error> {
         for batch in items.chunks(BATCH_COUNT) {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
@@ -40,19 +42,19 @@ impl Store {
         Ok(())
     }
 
-    /// As [`Store::multi_put`], and `told` is told what became of each item, by its number: one that fails keeps none of the others
-    /// back, and none is put twice. It may not use the store.
+    /// Like [`Store::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
+    /// the others, and no item is put twice. `on_result` must not use the store.
     pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         items: &[(K, V)],
-        mut told: impl FnMut(usize, Result<(), Error>),
+        mut on_result: impl FnMut(usize, Result<(), Error>),
     ) {
         for (first, batch) in items.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
             let slices = &slices[..batch.len()];
-            let mut each = |number: usize, done| told(first + number, done);
+            let mut each = |number: usize, done| on_result(first + number, done);
             let asked = self.change(|engine| {
                 engine.multi_put_each(slices, &mut each);
                 Ok(())
@@ -63,13 +65,17 @@ impl Store {
         }
     }
 
-    /// Carries out all of `batch` as one step: a crash leaves all or nothing, and a thread that has read one key as left by the
-    /// batch reads no other as it was before. (A thread that reads one key before the batch and another after it has read old and
-    /// new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does nothing. Ranges and
-    /// [`Store::for_each`] are no snapshots, and may show a part of it while it happens.
+    /// Applies all of `batch` as one atomic step. Durable when it returns, as far as the storage allows. An empty
+    /// batch does nothing.
     ///
-    /// Sixteen batches can be under way at once; another one waits. In a full region stores of HiKV and Rewo-Hash may refuse one that only deletes, too, since the record
-    /// that makes it one step takes room; [`Store::delete`] needs none.
+    /// A crash leaves all of the batch or nothing. A thread that has read one key as the batch left it reads no other
+    /// key as it was before. (Two reads, one before and one after the batch, return old and new values, as any two
+    /// reads may.) Ranges and [`Store::for_each`] are not snapshots, and may return a part of the batch while it is
+    /// applied.
+    ///
+    /// Up to 16 batches run at the same time; further ones wait. In a full region, stores of HiKV and Rewo-Hash may
+    /// refuse even a batch that only deletes, because the record that makes it atomic needs space; [`Store::delete`]
+    /// needs none.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -84,38 +90,40 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`], [`Error::Unmet`] and [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
-    /// made durable, it has happened and may be lost.
+    /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`]; otherwise as for
+    /// [`Store::put`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
+    /// is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
         self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
     }
 
-    /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
+    /// Like [`Store::put`], with a value of `len_bytes` that is read from `source` piece by piece.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed, whatever was read.
+    /// [`Error::Source`] if `source` fails or ends early; otherwise as for [`Store::put`]. Nothing has changed, though
+    /// `source` may have been read.
     pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
         self.change(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
     }
 
-    /// Deletes the key; false if it was not there.
+    /// Deletes the key. Returns false if it was absent.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Store::put`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.change(|engine| engine.delete(key.as_ref()))
     }
 
-    /// Deletes several keys, and `told` is told of each, by its number, whether it was there: faster than one `delete` after the other where
-    /// the engine has them share what makes them durable, as `pmekv` does. Not one step; one that fails keeps none of the others back. It may
-    /// not use the store.
-    pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut told: impl FnMut(usize, Result<bool, Error>)) {
+    /// Deletes several keys, and calls `on_result` with each key's index and result: true if the key existed. Faster
+    /// than successive `delete`s if the engine makes them durable together, as `pmekv` does. Not atomic; a failed key
+    /// does not stop the others. `on_result` must not use the store.
+    pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut on_result: impl FnMut(usize, Result<bool, Error>)) {
         for (first, batch) in keys.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [&[][..]; BATCH_COUNT];
             slices.iter_mut().zip(batch).for_each(|(slice, key)| *slice = key.as_ref());
             let slices = &slices[..batch.len()];
-            let mut each = |number: usize, done| told(first + number, done);
+            let mut each = |number: usize, done| on_result(first + number, done);
             let asked = self.change(|engine| {
                 engine.multi_delete_each(slices, &mut each);
                 Ok(())
@@ -126,10 +134,10 @@ impl Store {
         }
     }
 
-    /// Deletes every key, as one step for readers and for a crash.
+    /// Deletes every key as one atomic step, for readers and for a crash.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed. [`Error::SnapshotLive`] while there are snapshots.
+    /// [`Error::SnapshotLive`] while there are snapshots; otherwise as for [`Store::put`]. Nothing has changed.
     pub fn clear(&self) -> Result<(), Error> {
         self.change(|engine| engine.clear())
     }

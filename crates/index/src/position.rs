@@ -1,10 +1,11 @@
-//! The position word: the one commit word of an index entry (`docs/decisions/0001-one-commit-word.md`).
+//! The position word, which commits an index entry
+//! (`docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md`).
 
 use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};
 use pmem::Offset;
 
-/// Where an item lies, and in what state its entry is: 48 bits of offset below 16 bits of marks.
+/// The place of an item and the state of its entry: 48 bits of offset below 16 bits of marks.
 ///
 /// ```text
 ///  63    61 60      53  52  51  50  49  48 47                                0
@@ -13,8 +14,8 @@ use pmem::Offset;
 /// +--------+----------+---+---+---+---+---+-----------------------------------+
 /// ```
 ///
-/// An entry is *empty* when its offset is 0, whatever its marks: the overflow bit belongs to the line and outlives the
-/// entry.
+/// An entry is *empty* if its offset is 0, whatever its marks are: the overflow bit belongs to the line and
+/// outlives the entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Position(u64);
@@ -32,9 +33,9 @@ const RESERVED: u64 = 0b111 << 61;
 
 const _: () = assert!(OFFSET | FRESH | DELETED | BATCH | EXTENT | OVERFLOW | CLASS | RESERVED == u64::MAX);
 
-/// Items start at multiples of this many bytes.
+/// Items start at multiples of this power of two, in bytes.
 const GRAIN_BITS: u32 = 4;
-/// What is left of an offset in [`Position::to_48_bits`]; the size class goes above.
+/// The bits of an offset in [`Position::to_48_bits`]. The size class is above them.
 const SHORT_OFFSET_BITS: u32 = 40;
 const SHORT_EXTENT: u64 = 0xFF;
 
@@ -44,13 +45,13 @@ const _: () = {
 };
 
 impl Position {
-    /// No item, and no mark.
+    /// The word without an item and without a mark.
     pub const EMPTY: Position = Position(0);
 
-    /// The word for an item at `place`.
+    /// Returns the word for an item at `place`.
     ///
     /// # Panics
-    /// If the offset needs more than 48 bits, or the place is a segment.
+    /// Panics if the offset needs more than 48 bits, or the place is a segment.
     #[inline(always)]
     #[must_use]
     pub fn of(place: Place) -> Position {
@@ -63,27 +64,27 @@ impl Position {
         Position(place.offset.0 | kind)
     }
 
-    /// The word as it stands in an entry.
+    /// Returns the position in a word of an entry.
     #[must_use]
     pub const fn from_word(word: u64) -> Position {
         Position(word)
     }
 
-    /// The word to store.
+    /// Returns the word to store.
     #[must_use]
     pub const fn word(self) -> u64 {
         self.0
     }
 
-    /// The item's first byte.
+    /// Returns the offset of the item's first byte.
     #[inline(always)]
     #[must_use]
     pub const fn offset(self) -> Offset {
         Offset(self.0 & OFFSET)
     }
 
-    /// Where the item lies, for the allocator; `None` if the word's class does not exist, or it has one beside an extent
-    /// (damage).
+    /// Returns the place of the item, for the allocator. Returns `None` for a damaged word: its class does not
+    /// exist, or it has a class and is an extent.
     #[inline(always)]
     #[must_use]
     pub fn place(self) -> Option<Place> {
@@ -98,144 +99,147 @@ impl Position {
         Some(Place { offset: self.offset(), kind })
     }
 
-    /// The bytes of the slot that is named, 0 if the word's class does not exist; `None` for an extent.
+    /// Returns the size in bytes of the item's slot, 0 if the word's class does not exist, or `None` for an extent.
     #[inline(always)]
     #[must_use]
     pub const fn slot_bytes(self) -> Option<u64> {
         if self.0 & EXTENT == 0 { Some(Class::bytes_of(self.class_index())) } else { None }
     }
 
-    /// The size class as a number, 0 for an extent.
+    /// Returns the size class as a number, 0 for an extent.
     #[inline(always)]
     #[must_use]
     pub const fn class_index(self) -> u8 {
         (self.0 >> CLASS_SHIFT) as u8
     }
 
-    /// True if no item is named.
+    /// Returns true if the word names no item.
     #[inline(always)]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 & OFFSET == 0
     }
 
-    /// True if an item is named that is not deleted.
+    /// Returns true if the word names an item that is not deleted.
     #[inline(always)]
     #[must_use]
     pub const fn is_live(self) -> bool {
         !self.is_empty() && self.0 & DELETED == 0
     }
 
-    /// True while the word is visible but perhaps not durable.
+    /// Returns true while the word is visible but perhaps not durable.
     #[inline(always)]
     #[must_use]
     pub const fn is_fresh(self) -> bool {
         self.0 & FRESH != 0
     }
 
-    /// True while a batch decides what the entry holds: see `partitioned_hash::batch`.
+    /// Returns true while a batch decides the value of the entry; see `partitioned_hash::batch`.
     #[inline(always)]
     #[must_use]
     pub const fn is_in_batch(self) -> bool {
         self.0 & BATCH != 0
     }
 
-    /// True if the word is not to be acted on as it stands: it is fresh, or in a batch.
+    /// Returns true if a thread must not act on the word as it is: it is fresh, or in a batch.
     #[inline(always)]
     #[must_use]
     pub const fn is_undecided(self) -> bool {
         self.0 & (FRESH | BATCH) != 0
     }
 
-    /// True if an item is named that is not deleted, and nothing decides yet about: in one look at the marks.
+    /// Returns true if the word names an item that is not deleted and has no mark of an undecided state. It tests
+    /// all marks at once.
     #[inline(always)]
     #[must_use]
     pub const fn is_live_and_decided(self) -> bool {
         self.0 & (FRESH | DELETED | BATCH) == 0 && !self.is_empty()
     }
 
-    /// True if the item was deleted; once the mark is durable the entry is as good as empty.
+    /// Returns true if the item was deleted. When the mark is durable, the entry counts as empty.
     #[must_use]
     pub const fn is_deleted(self) -> bool {
         self.0 & DELETED != 0
     }
 
-    /// True if entries overflowed out of this word's line in the way that this word stands for.
+    /// Returns true if entries overflowed out of this word's line by the overflow path that this word stands for.
     #[inline(always)]
     #[must_use]
     pub const fn has_overflow(self) -> bool {
         self.0 & OVERFLOW != 0
     }
 
-    /// With the mark 'visible, durability not yet known'.
+    /// Returns the word with the mark FRESH: visible, durability not yet known.
     #[must_use]
     pub const fn fresh(self) -> Position {
         Position(self.0 | FRESH)
     }
 
-    /// Without that mark.
+    /// Returns the word without the mark FRESH.
     #[inline(always)]
     #[must_use]
     pub const fn settled(self) -> Position {
         Position(self.0 & !FRESH)
     }
 
-    /// The item, with the mark 'durability not yet known' if it has that one: the word of a copy of its entry.
+    /// Returns the word for a copy of this entry: the item, and the mark FRESH if this word has it.
     #[must_use]
     pub const fn moved(self) -> Position {
         Position(self.item().0 | self.0 & FRESH)
     }
 
-    /// With the mark 'a batch decides'.
+    /// Returns the word with the mark BATCH: a batch decides.
     #[must_use]
     pub const fn in_batch(self) -> Position {
         Position(self.0 | BATCH)
     }
 
-    /// Without that mark.
+    /// Returns the word without the mark BATCH.
     #[must_use]
     pub const fn out_of_batch(self) -> Position {
         Position(self.0 & !BATCH)
     }
 
-    /// With the mark 'deleted'.
+    /// Returns the word with the mark DELETED.
     #[must_use]
     pub const fn deleted(self) -> Position {
         Position(self.0 | DELETED)
     }
 
-    /// With the line's overflow bit.
+    /// Returns the word with the line's overflow bit.
     #[must_use]
     pub const fn overflow(self) -> Position {
         Position(self.0 | OVERFLOW)
     }
 
-    /// With the overflow bit of the word that this one replaces, which belongs to the line.
+    /// Returns this word with the overflow bit of the word `old` that it replaces, because that bit belongs to the
+    /// line.
     #[must_use]
     pub const fn in_place_of(self, old: Position) -> Position {
         Position(self.0 & !OVERFLOW | old.0 & OVERFLOW)
     }
 
-    /// The empty word that keeps the line's overflow bit.
+    /// Returns the empty word that keeps the line's overflow bit.
     #[must_use]
     pub const fn emptied(self) -> Position {
         Position(self.0 & OVERFLOW)
     }
 
-    /// Item and kind without any mark: what identifies the item.
+    /// Returns the item and its kind without marks, which identify the item.
     #[must_use]
     pub const fn item(self) -> Position {
         Position(self.0 & (OFFSET | EXTENT | CLASS))
     }
 
-    /// Item and kind in 48 bits: regions are shorter than offsets can tell, and items start at multiples of 16.
+    /// Returns the item and its kind in 48 bits. They fit because regions are shorter than offsets allow, and items
+    /// start at multiples of 16.
     #[inline(always)]
     pub(crate) const fn to_48_bits(self) -> u64 {
         let kind = if self.0 & EXTENT != 0 { SHORT_EXTENT } else { self.class_index() as u64 };
         (self.0 & OFFSET) >> GRAIN_BITS | kind << SHORT_OFFSET_BITS
     }
 
-    /// What [`Position::to_48_bits`] was made of.
+    /// Returns the position that [`Position::to_48_bits`] converted.
     #[inline(always)]
     pub(crate) const fn from_48_bits(bits: u64) -> Position {
         let offset = (bits & ((1 << SHORT_OFFSET_BITS) - 1)) << GRAIN_BITS;

@@ -1,4 +1,4 @@
-//! `/dev/hikv-ink` by hand.
+//! Calls `/dev/hikv-ink` from a terminal.
 //!
 //! usage: ink put KEY VALUE | get KEY | delete KEY | scan [FROM] | check | stat
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
@@ -12,7 +12,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// False if there was no such key.
+/// Returns false if there was no such key.
 fn run(words: &[&str]) -> io::Result<bool> {
     match *words {
         ["put", key, value] => Ink::open()?.put(key.as_bytes(), value.as_bytes()).map(|()| true),

@@ -1,9 +1,10 @@
-//! What `cargo xtask kernel rounds` runs beside its guest: judges what a power cut would have left of a store that the kernel module keeps.
+//! Checks the state that a power cut would leave of the kernel module's store. `cargo xtask kernel rounds` runs this
+//! on the host, next to its guest.
 //!
 //! usage: ink_judge DIR SEED ACKNOWLEDGED…
 //!
-//! DIR has the region as `store.hikv`. The library opens that store and checks all nodes. Its items are compared with what `ink_cut` had
-//! acknowledged.
+//! DIR contains the region as `store.hikv`. The library opens that store and checks all nodes. Its items are compared
+//! with the changes that `ink_cut` had acknowledged.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 #[path = "ink_cut/script.rs"]
@@ -18,7 +19,7 @@ use script::Found;
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let [dir, rest @ ..] = arguments else { return Err("usage: ink_judge DIR SEED ACKNOWLEDGED…".into()) };
-    // A tmpfs gives no more.
+    // A tmpfs provides no more.
     let store = Options::new().durability(Durability::Process).open(dir)?;
     let (seed, acknowledged) = script::arguments(rest)?;
     let damage = store.verify(|_| {})?.damage;

@@ -1,10 +1,12 @@
-//! What `cargo xtask kernel merges` runs in its guest: deletes most keys of `/dev/hikv-ink`, so that merges make the tree smaller meanwhile.
+//! Runs in the guest of `cargo xtask kernel merges`: deletes most keys of `/dev/hikv-ink`, so that merges shrink the
+//! tree at the same time.
 //!
 //! usage: ink_merges begin|end COUNT
 //!
-//! `begin` puts COUNT keys, and deletes these in order, but for one of fifty, until half of the nodes that can go are gone; then it ends, while the
-//! module merges on, and the machine is cut off. In the next boot `end` wants each key that was not deleted, with its value, and no other; deletes the
-//! rest; waits for the other merges; looks again; and unloads the module behind deletes that have asked for more.
+//! `begin` puts COUNT keys and deletes them in order, except one of fifty, until half of the removable nodes are
+//! removed. Then it ends, while the module continues to merge, and the machine is powered off. After the next boot
+//! `end` requires every key that was not deleted, with its value, and no other key. It deletes the others, waits for
+//! the remaining merges, checks again, and unloads the module right after deletes that have requested more merges.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -12,11 +14,11 @@ use std::{env, io, process, thread};
 
 use ink_client::Ink;
 
-/// One key of so many stays.
+/// One key of this many is kept.
 const STAYS_OF: u32 = 50;
-/// Pairs of a node at most.
+/// The most pairs of a node.
 const NODE_PAIRS: u32 = 63;
-/// Between two looks at how many nodes are gone.
+/// Deletes between two checks of the number of removed nodes.
 const DELETED_BETWEEN: u32 = 64;
 
 const USAGE: &str = "usage: ink_merges begin|end COUNT";
@@ -37,7 +39,8 @@ fn stays(number: u32) -> bool {
     number.is_multiple_of(STAYS_OF)
 }
 
-/// How many nodes go at least: the leaves that so many keys took, but for three times those that the few which stay fill.
+/// Returns the least number of nodes removed: the leaves that all keys filled, minus three times those of the kept
+/// keys.
 fn going(count: u32) -> u64 {
     let leaf_count = count / NODE_PAIRS;
     u64::from(leaf_count - 3 * leaf_count.div_ceil(STAYS_OF))
@@ -48,7 +51,7 @@ fn begin(ink: &Ink, count: u32) -> Done {
     let full_bytes = ink.stat()?.live_bytes;
     for number in (0..count).filter(|&number| !stays(number)) {
         if !ink.delete(&key(number))? {
-            return Err(format!("key {number} was not there").into());
+            return Err(format!("key {number} is missing").into());
         }
         let stat = ink.stat()?;
         if number % DELETED_BETWEEN == 1 && stat.merged >= going(count) / 2 {
@@ -59,17 +62,18 @@ fn begin(ink: &Ink, count: u32) -> Done {
             return Ok(());
         }
     }
-    Err(format!("all is deleted, and {} nodes are gone", ink.stat()?.merged).into())
+    Err(format!("all keys are deleted, but only {} nodes were merged", ink.stat()?.merged).into())
 }
 
-/// The first of the keys that were to be deleted and are there; wants all others behind it, and those that stay.
-fn look(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
+/// Checks the contents and returns the first key that should be deleted and still exists. All keys behind it must
+/// exist, and so must the kept keys.
+fn read_all(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
     let (key_count, damage_count) = ink.check()?;
     let (mut first, mut found_count) = (count, 0);
     for number in 0..count {
         match ink.get(&key(number))? {
-            Some(found) if found != value(number) => return Err(format!("the value of key {number}").into()),
-            None if stays(number) || number > first => return Err(format!("key {number} is gone").into()),
+            Some(found) if found != value(number) => return Err(format!("key {number} has a wrong value").into()),
+            None if stays(number) || number > first => return Err(format!("key {number} is missing").into()),
             found => {
                 found_count += u64::from(found.is_some());
                 first = if found.is_some() && !stays(number) { first.min(number) } else { first };
@@ -79,7 +83,7 @@ fn look(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
     let scanned = ink.scan(b"").try_fold(0, |scanned, item| item.map(|_| scanned + 1))?;
     if (damage_count, key_count, scanned) != (0, found_count, found_count) {
         return Err(format!(
-            "{damage_count} contradictions; of {found_count} keys {key_count}, and {scanned} in order"
+            "{damage_count} contradictions; {found_count} keys found, {key_count} counted, {scanned} scanned"
         )
         .into());
     }
@@ -87,16 +91,16 @@ fn look(ink: &Ink, count: u32) -> Result<u32, Box<dyn Error>> {
 }
 
 fn end(ink: &Ink, count: u32) -> Done {
-    let first = look(ink, count)?;
+    let first = read_all(ink, count)?;
     let left_bytes = ink.stat()?.live_bytes;
     for number in (first..count).filter(|&number| !stays(number)) {
         ink.delete(&key(number))?;
     }
-    // More than half may be gone: the module merged on until the cut.
+    // More than half may be removed: the module merged until the power was cut.
     while ink.stat()?.merged < going(count) / 3 {
         thread::yield_now();
     }
-    if look(ink, count)? != count {
+    if read_all(ink, count)? != count {
         return Err("a key that was deleted is there".into());
     }
     let stat = ink.stat()?;
@@ -107,12 +111,12 @@ fn end(ink: &Ink, count: u32) -> Done {
     Ok(())
 }
 
-/// Deletes as many keys again, and unloads the module at once.
+/// Puts and deletes this many keys, and unloads the module immediately.
 fn unload(ink: Ink, count: u32) -> Done {
     (0..count).try_for_each(|number| ink.put(&key(number), &value(number)))?;
     (0..count).try_for_each(|number| ink.delete(&key(number)).map(drop))?;
     drop(ink);
-    // SAFETY: a name that ends with a zero, which the kernel copies.
+    // SAFETY: a string that ends with a zero, which the kernel copies.
     if unsafe { libc::syscall(libc::SYS_delete_module, c"hikv_ink".as_ptr(), libc::O_NONBLOCK) } != 0 {
         return Err(format!("unloading: {}", io::Error::last_os_error()).into());
     }

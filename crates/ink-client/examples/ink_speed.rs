@@ -1,10 +1,11 @@
-//! What `cargo xtask kernel speed` runs in its guest: how long operations take, by calls of the kernel module or of the library.
+//! Runs in the guest of `cargo xtask kernel speed`: measures operations by calls of the kernel module or of the
+//! library.
 //!
 //! usage: ink_speed PLACE COUNT
 //!
-//! PLACE is the module's device, or a directory in which the library keeps a store of the engine InK. COUNT items are inserted,
-//! read, replaced, shown in order by fifty, and deleted, by one thread in an order of chance; every value that is read is compared.
-//! It says `speed NAME NANOSECONDS` of each.
+//! PLACE is the module's device, or a directory in which the library keeps a store of the InK engine. One thread
+//! inserts, reads, replaces, scans (fifty at a time) and deletes COUNT items in random order; every value that is
+//! read is checked. Prints `speed NAME NANOSECONDS` for each operation.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -23,7 +24,7 @@ const REGION_BYTES_MAX: u64 = 128 << 20;
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// Both, by the same operations.
+/// The module and the library with the same operations.
 enum Subject {
     Module(Ink),
     Library(Store),
@@ -62,7 +63,7 @@ impl Subject {
         }
     }
 
-    /// How many items come of at most `SCAN_COUNT` from `key` on.
+    /// Scans up to `SCAN_COUNT` items from `key` on and returns their number.
     fn scan(&self, key: &[u8]) -> Result<usize, Box<dyn Error>> {
         let mut count = 0;
         match self {
@@ -95,7 +96,7 @@ fn value(number: u64, turn: u8) -> Vec<u8> {
     value
 }
 
-/// Does it with each of `numbers`, and says how long one took.
+/// Calls `each` with each of `numbers` and prints the mean duration of a call.
 fn measure(name: &str, numbers: &[u64], mut each: impl FnMut(u64) -> Done) -> Done {
     let start = Instant::now();
     numbers.iter().try_for_each(|&number| each(number))?;
@@ -112,7 +113,7 @@ fn run(arguments: &[String]) -> Done {
     random.shuffle(&mut numbers);
     measure("get", &numbers, |number| match subject.get(&key(number))? {
         Some(found) if found == value(number, 1) => Ok(()),
-        _ => Err(format!("item {number} is not what was put").into()),
+        _ => Err(format!("item {number} has a wrong value").into()),
     })?;
     measure("update", &numbers, |number| subject.put(&key(number), &value(number, 2)))?;
     let few = &numbers[..numbers.len() / SCAN_COUNT];

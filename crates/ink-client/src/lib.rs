@@ -1,8 +1,8 @@
-//! The client of `/dev/hikv-ink`, the device of the kernel module in `kernel/ink`: keys and values in persistent memory, in the
-//! order of the keys, shared by all processes that may open it.
+//! The client of `/dev/hikv-ink`, the character device of the kernel module in `kernel/ink`: keys and values in
+//! persistent memory, in key order, shared by all processes that may open the device.
 //!
-//! Every call is one system call; what a call has written is durable when it returns. Errors are the kernel's numbers
-//! ([`io::Error::raw_os_error`]); `kernel/ink/ink.h` says what each means.
+//! Every call is one system call. Writes are durable when the call returns. Errors are the kernel's numbers
+//! ([`io::Error::raw_os_error`]), which `kernel/ink/ink.h` explains.
 //!
 //! ```no_run
 //! let store = ink_client::Ink::open()?;
@@ -29,18 +29,18 @@ use abi::{DEVICE, Op, Request, Stat};
 pub use scan::{Item, Scan};
 pub use submit::{Batch, Done};
 
-/// The room that a read offers first; a longer value is read again.
+/// The buffer of a read's first attempt; a longer value is read again.
 const READ_BYTES: usize = 4096;
 
-/// When a put takes place.
+/// The condition of a put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum When {
-    /// Whatever is there.
+    /// Always.
     #[default]
     Always,
-    /// If the key is absent.
+    /// Only if the key is absent.
     IfAbsent,
-    /// If the key is there.
+    /// Only if the key exists.
     IfPresent,
 }
 
@@ -54,7 +54,7 @@ impl When {
     }
 }
 
-/// The device, open.
+/// The open device.
 #[derive(Debug)]
 pub struct Ink {
     device: File,
@@ -64,12 +64,12 @@ impl Ink {
     /// Opens `/dev/hikv-ink`.
     ///
     /// # Errors
-    /// Of the open: `ENOENT` where the module is not loaded, `EACCES` where the caller is not of its group.
+    /// Those of the system call: `ENOENT` if the module is not loaded, `EACCES` if the caller is not in its group.
     pub fn open() -> io::Result<Ink> {
         Ink::open_at(Path::new(DEVICE), true)
     }
 
-    /// As [`Ink::open`], for a caller that only reads.
+    /// Opens the device for a caller that only reads.
     ///
     /// # Errors
     /// As for [`Ink::open`].
@@ -77,7 +77,7 @@ impl Ink {
         Ink::open_at(Path::new(DEVICE), false)
     }
 
-    /// Opens a device of another name.
+    /// Opens a device with another path.
     ///
     /// # Errors
     /// As for [`Ink::open`].
@@ -93,17 +93,18 @@ impl Ink {
         self.put_when(key, value, When::Always).map(drop)
     }
 
-    /// Puts a value if the key is absent, or is there; false if it did not.
+    /// Puts a value if the key is absent, or if it exists, as `when` says. Returns false if the condition did not
+    /// hold.
     ///
     /// # Errors
     /// As for [`Ink::put`].
     pub fn put_when(&self, key: &[u8], value: &[u8], when: When) -> io::Result<bool> {
         let mut request = Request::of_value(key, value, when.flags());
-        // SAFETY: both are ours to read, as long as they say.
+        // SAFETY: both are readable for their lengths.
         unless(unsafe { self.ask(Op::Insert, &mut request) }, &[libc::EEXIST, libc::ENOENT]).map(|done| done.is_some())
     }
 
-    /// A key's value.
+    /// Returns a key's value.
     ///
     /// # Errors
     /// `EUCLEAN` if the store is damaged there.
@@ -111,13 +112,13 @@ impl Ink {
         let mut value = Vec::with_capacity(READ_BYTES);
         loop {
             let mut request = Request::of_spare(key, &mut value, 0);
-            // SAFETY: the key is ours to read, the room ours to write, as long as they say.
+            // SAFETY: the key is readable and the buffer writable, for their lengths.
             let done = unless(unsafe { self.ask(Op::Read, &mut request) }, &[libc::ENOENT, libc::EMSGSIZE]);
             let len = usize::try_from(request.result).map_err(io::Error::other)?;
             match done? {
                 Some(()) => {
                     assert!(len <= value.capacity(), "an answer beyond its room");
-                    // SAFETY: the kernel has written as many bytes there.
+                    // SAFETY: the kernel has written this many bytes there.
                     unsafe { value.set_len(len) };
                     return Ok(Some(value));
                 }
@@ -128,26 +129,27 @@ impl Ink {
         }
     }
 
-    /// Deletes a key; false if it was not there.
+    /// Deletes a key. Returns false if it was absent.
     ///
     /// # Errors
     /// As for [`Ink::put`].
     pub fn delete(&self, key: &[u8]) -> io::Result<bool> {
         let mut request = Request::of_key(key);
-        // SAFETY: the key is ours to read.
+        // SAFETY: the key is readable.
         unless(unsafe { self.ask(Op::Remove, &mut request) }, &[libc::ENOENT]).map(|done| done.is_some())
     }
 
-    /// The items from `from` on, in the order of their keys. Each is shown as it was at some time during the scan.
+    /// Iterates over the items from `from` on, in the order of their keys. Each item is shown with a value that it
+    /// had at some time during the scan.
     #[must_use]
     pub fn scan(&self, from: &[u8]) -> Scan<'_> {
         Scan::new(self, from)
     }
 
-    /// Carries out requests, up to 64 in a system call, one after the other; each succeeds or fails by itself.
+    /// Carries out requests one after the other, up to 64 in a system call. Each succeeds or fails separately.
     ///
     /// # Errors
-    /// Those of the whole: `E2BIG`, `EINTR` if the process is killed.
+    /// Those of the submission itself: `E2BIG`; `EINTR` if the process is killed.
     pub fn submit(&self, batch: Batch<'_>) -> io::Result<Vec<Done>> {
         batch.submit(self)
     }
@@ -157,43 +159,44 @@ impl Ink {
     /// # Errors
     /// `EPERM`; as for [`Ink::put`].
     pub fn clear(&self) -> io::Result<()> {
-        // SAFETY: the request names no memory.
+        // SAFETY: the request contains no address.
         unsafe { self.ask(Op::Clear, &mut Request::new()) }
     }
 
-    /// Reads everything: how many keys there are, and how often the store contradicts itself; the kernel's log says where.
+    /// Checks the entire store. Returns the number of keys and the number of contradictions; the kernel's log has
+    /// their offsets.
     ///
     /// # Errors
     /// As for [`Ink::get`].
     pub fn check(&self) -> io::Result<(u64, u64)> {
         let mut request = Request::new();
-        // SAFETY: the request names no memory.
+        // SAFETY: the request contains no address.
         unsafe { self.ask(Op::Check, &mut request) }?;
         Ok((request.count, request.result))
     }
 
-    /// Figures.
+    /// Returns statistics.
     ///
     /// # Errors
-    /// Of the system call.
+    /// Those of the system call.
     pub fn stat(&self) -> io::Result<Stat> {
         let mut stat = Stat::default();
         let mut request =
             Request { value: (&raw mut stat) as u64, value_len: size_of::<Stat>() as u64, ..Request::new() };
-        // SAFETY: the room is a `Stat`, which any bytes are.
+        // SAFETY: the buffer is a `Stat`, for which any bytes are valid.
         unsafe { self.ask(Op::Stat, &mut request) }?;
         Ok(stat)
     }
 
-    /// Asks the kernel.
+    /// Sends a request to the kernel.
     ///
     /// # Safety
-    /// The addresses in the request are the caller's, to be read or written as the operation does, for their lengths.
+    /// The addresses in the request are readable or writable, as the operation requires, for their lengths.
     ///
     /// # Errors
-    /// Whatever the kernel answers.
+    /// Any error that the kernel returns.
     pub unsafe fn ask(&self, op: Op, request: &mut Request) -> io::Result<()> {
-        // SAFETY: the request is ours, and of the size that the number states; the caller vouches for what it names.
+        // SAFETY: the request has the size in the ioctl's number; the caller promises that its addresses are valid.
         let answered = unsafe { libc::ioctl(self.device.as_raw_fd(), op.number(), &raw mut *request) };
         if answered == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -205,7 +208,7 @@ impl AsFd for Ink {
     }
 }
 
-/// `None` for these errors.
+/// Turns these errors into `None`.
 pub(crate) fn unless(done: io::Result<()>, expected: &[i32]) -> io::Result<Option<()>> {
     match done {
         Ok(()) => Ok(Some(())),

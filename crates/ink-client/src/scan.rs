@@ -1,22 +1,22 @@
-//! Scans: pages of items. The first is small, since many scans end in it; each is twice as large as the one before, up to what the kernel fills
-//! without asking for memory.
+//! Scans: pages of items. The first page is small, because many scans end in it; each is twice as large as the one
+//! before, up to the size that the kernel fills without allocating memory.
 
 use std::io;
 
 use crate::abi::{BEHIND, ITEM_HEAD_BYTES, Op, Request, SCAN_BYTES_MAX};
 use crate::{Ink, unless};
 
-/// The first page's room.
+/// The size of the first page.
 const FIRST_PAGE_BYTES: usize = 16 * 1024;
-/// A later page's, but for one that an item does not fit.
+/// The largest size of later pages, unless an item needs more.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// Items in the order of their keys.
+/// An iterator over items in the order of their keys.
 #[derive(Debug)]
 pub struct Scan<'a> {
     ink: &'a Ink,
     page: Vec<u8>,
-    /// What of the page was given out.
+    /// The position in the page of the next item to return.
     at: usize,
     last: Vec<u8>,
     flags: u32,
@@ -31,7 +31,7 @@ impl<'a> Scan<'a> {
         Scan { ink, page: Vec::new(), at: 0, last: from.to_vec(), flags: 0, is_over: false }
     }
 
-    /// Asks for the page behind the last item; false at the end.
+    /// Reads the page behind the last item. Returns false at the end.
     fn turn(&mut self) -> io::Result<bool> {
         self.at = 0;
         self.page.clear();
@@ -39,12 +39,12 @@ impl<'a> Scan<'a> {
         self.page.reserve_exact(if held < PAGE_BYTES_MAX { FIRST_PAGE_BYTES.max(2 * held) } else { held });
         loop {
             let mut request = Request::of_spare(&self.last, &mut self.page, self.flags);
-            // SAFETY: the key is ours to read, and the page ours to write, as long as they say.
+            // SAFETY: the key is readable and the page writable, for their lengths.
             let done = unless(unsafe { self.ink.ask(Op::Scan, &mut request) }, &[libc::EMSGSIZE])?;
             let len = usize::try_from(request.result).map_err(io::Error::other)?;
             if done.is_some() {
                 assert!(len <= self.page.capacity(), "an answer beyond its room");
-                // SAFETY: the kernel has written as many bytes there.
+                // SAFETY: the kernel has written this many bytes there.
                 unsafe { self.page.set_len(len) };
                 return Ok(request.count > 0);
             }

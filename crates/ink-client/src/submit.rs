@@ -5,24 +5,24 @@ use std::io;
 use crate::abi::{Op, Request};
 use crate::{Ink, When};
 
-/// Requests that are to be carried out one after the other.
+/// Requests to be carried out one after the other.
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     requests: Vec<Request>,
     rooms: std::marker::PhantomData<&'a mut [u8]>,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
     /// 0, or an error's number.
     pub errno: i32,
-    /// Of a read: the value's length.
+    /// The value's length, for a read.
     pub len: u64,
 }
 
 impl<'a> Batch<'a> {
-    /// None yet.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new() -> Batch<'a> {
         Batch::default()
@@ -51,7 +51,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn submit(mut self, ink: &Ink) -> io::Result<Vec<Done>> {
         let (value, count) = (self.requests.as_mut_ptr() as u64, self.requests.len() as u64);
         let mut whole = Request { value, count, ..Request::new() };
-        // SAFETY: as many requests are there, each of which names memory that it was given for the batch's life.
+        // SAFETY: there are this many requests, and the memory of each is borrowed for the batch's lifetime.
         unsafe { ink.ask(Op::Submit, &mut whole) }?;
         Ok(self.requests.iter().map(|request| Done { errno: request.error, len: request.result }).collect())
     }

@@ -1,4 +1,4 @@
-//! The C header and this crate say the same.
+//! The C header and this crate define the same interface.
 
 use std::mem::offset_of;
 
@@ -6,7 +6,7 @@ use ink_client::abi::{self, Op, Request, Stat};
 
 const HEADER: &str = include_str!("../../../kernel/ink/ink.h");
 
-/// The fields of a structure, in order, with their lengths.
+/// Returns the fields of a structure, in order, with their lengths.
 fn fields(structure: &str) -> Vec<(String, usize)> {
     let (_, body) = HEADER.split_once(&format!("struct {structure} {{")).expect("the header has it");
     let body = body.split_once("};").expect("it ends").0;

@@ -1,4 +1,4 @@
-//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+//! Broken variants of this crate's rules (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 use pmem::Canary;
 

@@ -1,19 +1,19 @@
-//! What speaks against an item.
+//! The errors of items.
 
 use core::fmt;
 
 use pmem::MediumError;
 
-/// Why an item could not be read.
+/// The reason why an item could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ItemError {
-    /// The medium failed, or the item would lie outside of it.
+    /// The medium failed, or the item would extend beyond it.
     Medium(MediumError),
     /// The item's bytes contradict themselves.
     Damaged {
-        /// Where, as an offset into the region.
+        /// The offset of the damage in the region.
         offset: u64,
-        /// What is wrong there.
+        /// A description of the damage.
         what: &'static str,
     },
 }

@@ -1,23 +1,23 @@
-//! When a key is absent again.
+//! Expiry times of keys.
 
 #[cfg(feature = "std")]
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The moment from which on a key is absent, in milliseconds since the Unix epoch.
+/// The time from which a key is absent, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Expiry(u64);
 
 impl Expiry {
-    /// No moment: the key stays.
+    /// No expiry: the key stays.
     pub const NEVER: Expiry = Expiry(u64::MAX);
 
-    /// So many milliseconds after the Unix epoch; the greatest number is [`Expiry::NEVER`].
+    /// Returns the time `ms` milliseconds after the Unix epoch; the greatest number is [`Expiry::NEVER`].
     #[must_use]
     pub const fn at_ms(ms: u64) -> Expiry {
         Expiry(ms)
     }
 
-    /// This time, cut to whole milliseconds. Before the Unix epoch all times are the epoch.
+    /// Converts this time, truncated to full milliseconds. Times before the Unix epoch become the epoch.
     #[cfg(feature = "std")]
     #[must_use]
     pub fn at(time: SystemTime) -> Expiry {
@@ -25,14 +25,14 @@ impl Expiry {
         Expiry(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     #[inline(always)]
     #[must_use]
     pub const fn ms(self) -> u64 {
         self.0
     }
 
-    /// True if there is no such moment.
+    /// Returns true for [`Expiry::NEVER`].
     #[inline(always)]
     #[must_use]
     pub const fn is_never(self) -> bool {

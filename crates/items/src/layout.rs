@@ -5,58 +5,58 @@
 //! +4  key length, u16
 //! +6  flags, u16              bit 0: an expiry follows the header; others: an unknown item
 //! +8  checksum, u32           CRC-32C of bytes 0..8, 12..16, the expiry, the key and the value
-//! +12 snapshot epoch, u32     0 where no snapshot was ever taken
+//! +12 snapshot epoch, u32     0 if no snapshot was ever taken
 //! +16 expiry, u64             if bit 0 of the flags is set: milliseconds since the Unix epoch
 //! +16 or 24: key, value
 //! ```
 //!
-//! The paper's item has lengths, key and value (section 3.4.1); the rest is what makes damage visible, what lets keys expire,
-//! and what snapshots need.
+//! The paper's item has lengths, key and value (section 3.4.1). The other fields make damage visible, let keys
+//! expire, and support snapshots.
 
 use pmem::Checksum;
 
 use crate::{Expiry, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-/// Bytes before the expiry, or before the key.
+/// The size of the header; the expiry or the key follows.
 pub const HEADER_BYTES: usize = 16;
-/// Bytes of the expiry, where there is one.
+/// The size of the expiry, if there is one.
 pub const EXPIRY_BYTES: usize = 8;
 /// The flag of an item that has an expiry.
 pub const FLAG_EXPIRY: u16 = 1;
 
 const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize && VALUE_BYTES_MAX <= u32::MAX as u64);
 
-/// An item's first bytes.
+/// The header of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The value's length.
     pub value_bytes: u32,
     /// The key's length.
     pub key_bytes: u16,
-    /// [`FLAG_EXPIRY`], or none.
+    /// [`FLAG_EXPIRY`], or 0.
     pub flags: u16,
-    /// Over everything but itself.
+    /// The checksum over everything except itself.
     pub checksum: u32,
     /// The snapshot epoch of the put.
     pub epoch: u32,
 }
 
 impl Header {
-    /// The header of an item of this snapshot epoch whose checksum is not known yet.
+    /// Creates the header of an item of this snapshot epoch, with a checksum of 0.
     #[must_use]
     pub fn new(key_bytes: usize, value_bytes: u64, expiry: Expiry, epoch: u32) -> Header {
         let flags = if expiry.is_never() { 0 } else { FLAG_EXPIRY };
         Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags, checksum: 0, epoch }
     }
 
-    /// Bytes before the key: those of the expiry are there or not.
+    /// Returns the bytes before the key, with or without the expiry.
     #[inline(always)]
     #[must_use]
     pub fn key_start(&self) -> usize {
         HEADER_BYTES + usize::from(self.flags & FLAG_EXPIRY) * EXPIRY_BYTES
     }
 
-    /// The checksum of the header's own part, to be continued over expiry, key and value.
+    /// Starts the checksum with the header's part; the caller continues it over expiry, key and value.
     #[inline(always)]
     #[must_use]
     pub fn checksum_start(&self) -> Checksum {
@@ -64,7 +64,7 @@ impl Header {
         Checksum::default().update(&bytes[..8]).update(&bytes[12..])
     }
 
-    /// As stored.
+    /// Returns the stored bytes.
     #[inline(always)]
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
@@ -73,7 +73,7 @@ impl Header {
         (u128::from(low) | u128::from(high) << 64).to_le_bytes()
     }
 
-    /// From what was stored.
+    /// Decodes the stored bytes.
     #[inline(always)]
     #[must_use]
     pub fn from_bytes(bytes: [u8; HEADER_BYTES]) -> Header {
@@ -87,7 +87,7 @@ impl Header {
         }
     }
 
-    /// Header, expiry, key and value.
+    /// Returns the size of header, expiry, key and value.
     #[inline(always)]
     #[must_use]
     pub fn item_bytes(&self) -> u64 {

@@ -1,9 +1,9 @@
-//! Items: a key and the value in one piece of a region, as every engine writes, reads and judges them.
+//! Items: a key and its value in one piece of a region. All engines write, read and check items with this crate.
 //!
-//! An item is written whole, past the cache, into space that no other thread sees, and is never changed once something
-//! names it. So a reader that is kept from seeing an item's room reused may look at its bytes without a lock.
+//! An item is written completely, past the cache, into space that no other thread sees, and never changes once
+//! something refers to it. So a reader may read an item without a lock as long as the item's space is not reused.
 //!
-//! This crate uses `core` alone, but for times of the operating system (feature `std`).
+//! This crate uses only `core`. Exception: conversions from the operating system's time (feature `std`).
 #![no_std]
 
 #[cfg(any(test, feature = "std"))]
@@ -23,7 +23,7 @@ pub use expiry::Expiry;
 pub use item::Item;
 pub use new_item::{NewItem, copy, restamp};
 pub use plain::Plain;
-pub use prefetch::{in_time, prefetch};
+pub use prefetch::{prefetch, prefetch_ahead};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 65_535;

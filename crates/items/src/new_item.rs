@@ -7,14 +7,14 @@ use crate::item::{checksum, checksum_of_any};
 use crate::layout::{HEADER_BYTES, Header};
 use crate::{Expiry, Item, ItemError};
 
-/// An item that is to be written.
+/// An item to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NewItem<'a> {
     /// The key: up to [`crate::KEY_BYTES_MAX`] bytes.
     pub key: &'a [u8],
     /// The value: up to [`crate::VALUE_BYTES_MAX`] bytes.
     pub value: &'a [u8],
-    /// When the key is absent again.
+    /// The time from which the key is absent.
     pub expiry: Expiry,
 }
 
@@ -24,17 +24,17 @@ impl NewItem<'_> {
         Header::new(self.key.len(), self.value.len() as u64, self.expiry, epoch)
     }
 
-    /// The room that the item takes.
+    /// Returns the space that the item needs.
     #[inline(always)]
     #[must_use]
     pub fn item_bytes(&self) -> u64 {
         self.header(0).item_bytes()
     }
 
-    /// Writes the item, of this snapshot epoch, and flushes it; its checksum.
+    /// Writes the item with this snapshot epoch, flushes it, and returns its checksum.
     ///
     /// # Safety
-    /// The caller reserved room for it at `at`, a multiple of 16, and to the next multiple behind it.
+    /// The caller has reserved space for it at `at`, a multiple of 16, up to the next multiple of 16 behind it.
     #[inline]
     pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) -> u32 {
         let header = self.header(epoch);
@@ -83,18 +83,19 @@ impl NewItem<'_> {
     }
 }
 
-/// Media write by sixteens. A key of whole sixteens is stored from where it lies, and so is the value behind it. Otherwise header and
-/// key, of up to so many bytes, are put together on the stack with the value's first bytes, as many as fill up the last sixteen: so the
-/// rest of the value is stored from where it lies.
+/// The longest key that is assembled on the stack. Media write in units of 16 bytes. A key of a multiple of 16 bytes
+/// is written directly from its source, and so is its value. Otherwise header and key, up to this length, are
+/// assembled on the stack together with the first bytes of the value, enough to fill the last unit; the rest of the
+/// value is written directly from its source.
 const HEADED_KEY_BYTES_MAX: usize = 48;
 const SIXTEEN: usize = 16;
 
-/// Copies a key. Those of the usual lengths by two words that may overlap: a call costs more.
+/// Copies a key. The usual lengths are copied as two words that may overlap, because a call costs more.
 #[inline(always)]
 fn copy_short(to: &mut [u8], from: &[u8]) {
     match (from.first_chunk::<8>(), from.last_chunk::<8>(), to.first_chunk_mut::<8>()) {
         (Some(first), Some(last), Some(to_first)) if from.len() <= 16 => {
-            // Not `copy_from_slice`, which is a call even of a known length.
+            // Not `copy_from_slice`, which is a call even for a known length.
             *to_first = *first;
             *to.last_chunk_mut().expect("it has eight bytes") = *last;
         }
@@ -102,7 +103,7 @@ fn copy_short(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Writes the concatenation of `parts` to `at`, and flushes it.
+/// Writes the concatenation of `parts` to `at` and flushes it.
 ///
 /// # Safety
 /// As for [`NewItem::write`].
@@ -121,13 +122,13 @@ unsafe fn write_parts<M: Medium, const COUNT: usize>(medium: &M, at: Offset, par
     unsafe { medium.stream(at, &parts) }
 }
 
-/// Writes the bytes of the item that lies at `from`, as they are, to another place, and flushes them.
+/// Copies the bytes of the item at `from` unchanged to another place and flushes them.
 ///
 /// # Errors
-/// [`ItemError::Medium`] if the item does not lie in the region.
+/// [`ItemError::Medium`] if the item extends beyond the region.
 ///
 /// # Safety
-/// As for [`Item::read`], and the caller reserved room for the item at `to`, as for [`NewItem::write`].
+/// As for [`Item::read`]; and the caller has reserved space for the item at `to`, as for [`NewItem::write`].
 pub unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Offset, item: &Item<'_>) -> Result<(), ItemError> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { medium.bytes(from.span(item.header.item_bytes())) }?;
@@ -136,14 +137,15 @@ pub unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Offset, item: &Item<
     Ok(())
 }
 
-/// Gives the item at `at` another snapshot epoch, and flushes its header.
+/// Changes the snapshot epoch of the item at `at` and flushes its header.
 ///
 /// # Safety
-/// The caller wrote the item, and nothing names it yet.
+/// The caller wrote the item, and nothing refers to it yet.
 pub unsafe fn restamp<M: Medium>(medium: &M, at: Offset, item: &Item<'_>, epoch: u32) {
     let header = Header { epoch, ..item.header };
     let bytes = Header { checksum: Item { header, ..*item }.checksum(), ..header }.to_bytes();
-    // SAFETY: the caller's promise; what is read of the item begins behind the header, and is not stored to.
+    // SAFETY: the caller's promise; the bytes that are read of the item begin behind the header and are not stored
+    // to.
     unsafe { medium.stream(at, &[&bytes]) };
 }
 
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn an_item_of_any_lengths_lies_as_it_is_read() {
         const AT: Offset = Offset(LINE_BYTES);
-        const ROOM_BYTES: usize = 1024;
+        const BUFFER_BYTES: usize = 1024;
         let sim = Sim::new(0, Model::Line);
         sim.grow(1 << 16).expect("a simulated region grows");
         let source: Vec<u8> = (0..800).map(|i| i as u8 | 1).collect();
@@ -168,15 +170,15 @@ mod tests {
             for value_bytes in (0..=2 * SIXTEEN + 1).chain([256, 257, 600]) {
                 let (key, value) = source[..key_bytes + value_bytes].split_at(key_bytes);
                 let item = NewItem { key, value, expiry: Expiry::NEVER };
-                // SAFETY: the room is this thread's alone.
+                // SAFETY: only this thread uses the space.
                 let checksum = unsafe {
-                    sim.write(AT, &[0xEE; ROOM_BYTES]);
+                    sim.write(AT, &[0xEE; BUFFER_BYTES]);
                     item.write(&sim, AT, 7)
                 };
                 // SAFETY: as above.
-                let room = unsafe { sim.bytes(AT.span(ROOM_BYTES as u64)) }.expect("the region has it");
-                let read = Plain::in_room(room).expect("an item is there");
-                assert!(read.is_whole() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
+                let room = unsafe { sim.bytes(AT.span(BUFFER_BYTES as u64)) }.expect("the region has it");
+                let read = Plain::in_slot(room).expect("an item is there");
+                assert!(read.is_intact() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
                 assert_eq!((read.key(), read.value(), read.item_bytes()), (key, value, item.item_bytes()));
                 let behind = &room[item.item_bytes() as usize..];
                 let (padding, beyond) = behind.split_at(behind.len() % SIXTEEN);

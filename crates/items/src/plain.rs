@@ -1,11 +1,11 @@
-//! Items of keys that do not expire, as most are: header and body, looked at as they lie.
+//! Items without an expiry, the most common ones: header and body, read in place.
 
 use pmem::Checksum;
 
 use crate::KEY_BYTES_MAX;
 use crate::layout::{HEADER_BYTES, Header};
 
-/// An item without expiry. It is small: what reads it passes it in registers.
+/// An item without expiry. It is small enough to be passed in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
     head: &'a [u8; HEADER_BYTES],
@@ -15,18 +15,18 @@ pub struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// The item that begins `room`; `None` if that has an expiry, or cannot begin there.
+    /// Returns the item at the start of `room`; `None` if it has an expiry or the bytes cannot be an item.
     #[inline(always)]
     #[must_use]
-    pub fn in_room(room: &'a [u8]) -> Option<Plain<'a>> {
+    pub fn in_slot(room: &'a [u8]) -> Option<Plain<'a>> {
         let (head, rest) = room.split_first_chunk()?;
         let Header { value_bytes, key_bytes, flags, .. } = Header::from_bytes(*head);
         let body = rest.get(..value_bytes as usize + usize::from(key_bytes))?;
         (flags == 0).then_some(Plain { head, key_bytes, body })
     }
 
-    /// As [`Plain::in_room`], of an item that is the key's. One comparison looks at flags and the key's length, and keys of the usual lengths
-    /// are compared by two words: a call costs more.
+    /// Returns the item at the start of `room` if it has no expiry and this key. Flags and key length are compared in
+    /// one step, and keys of the usual lengths as two words, because a call costs more.
     #[inline(always)]
     #[must_use]
     pub fn of_key(room: &'a [u8], key: &[u8]) -> Option<Plain<'a>> {
@@ -58,36 +58,36 @@ impl<'a> Plain<'a> {
         self.body.split_at(usize::from(self.key_bytes))
     }
 
-    /// Header, key and value.
+    /// Returns the size of header, key and value.
     #[inline(always)]
     #[must_use]
     pub fn item_bytes(&self) -> u64 {
         (HEADER_BYTES + self.body.len()) as u64
     }
 
-    /// What the header says is the checksum.
+    /// Returns the checksum in the header.
     #[inline(always)]
     #[must_use]
     pub fn checksum(&self) -> u32 {
         Header::from_bytes(*self.head).checksum
     }
 
-    /// The snapshot epoch that it is of.
+    /// Returns its snapshot epoch.
     #[inline(always)]
     #[must_use]
     pub fn epoch(&self) -> u32 {
         Header::from_bytes(*self.head).epoch
     }
 
-    /// True if the checksum fits.
+    /// Returns true if the checksum fits.
     #[inline(always)]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         plain_checksum(self.head, self.body) == self.checksum()
     }
 }
 
-/// Of keys that are as long.
+/// Compares keys of equal length.
 #[inline(always)]
 fn is_same(own: &[u8], key: &[u8]) -> bool {
     match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
@@ -98,7 +98,7 @@ fn is_same(own: &[u8], key: &[u8]) -> bool {
     }
 }
 
-/// The checksum of an item without expiry: of all but the checksum's own bytes.
+/// Computes the checksum of an item without expiry: over everything except the checksum's own bytes.
 #[inline(always)]
 fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
     let (lengths, epoch) = (head.first_chunk().expect("a word"), head.last_chunk().expect("half a word"));
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_found_in_its_room_and_every_flipped_bit_is_noticed() {
+    fn plain_item_is_found_and_bit_flips_noticed() {
         let room = room(Expiry::NEVER);
-        let item = Plain::in_room(&room).expect("an item");
+        let item = Plain::in_slot(&room).expect("an item");
         assert_eq!(
-            (item.key(), item.value(), item.item_bytes(), item.is_whole()),
+            (item.key(), item.value(), item.item_bytes(), item.is_intact()),
             (&b"key"[..], &b"long"[..], 23, true)
         );
         assert_eq!(Plain::of_key(&room, b"key").map(|item| item.value()), Some(&b"long"[..]));
@@ -132,12 +132,12 @@ mod tests {
         for bit in 0..8 * 23 {
             let mut damaged = room.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(Plain::in_room(&damaged).is_none_or(|item| !item.is_whole()), "bit {bit}");
+            assert!(Plain::in_slot(&damaged).is_none_or(|item| !item.is_intact()), "bit {bit}");
         }
     }
 
     #[test]
-    fn a_key_of_any_length_is_told_from_others() {
+    fn keys_of_any_length_are_distinguished() {
         for key_bytes in 1..40 {
             let key: Vec<u8> = (1..=key_bytes).collect();
             let header = Header::new(key.len(), 0, Expiry::NEVER, 0);
@@ -154,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_left_to_others() {
+    fn unknown_opcode_is_left_to_caller() {
         for room in [&room(Expiry::at_ms(1)), &room(Expiry::NEVER)[..22], &[0; 15], &[]] {
-            assert!(Plain::in_room(room).is_none() && Plain::of_key(room, b"key").is_none());
+            assert!(Plain::in_slot(room).is_none() && Plain::of_key(room, b"key").is_none());
         }
     }
 
-    /// Flags stand above the key's length: a key that is too long would have them.
+    /// Flags are above the key's length: a key that is too long would overlap them.
     #[test]
     fn flags_are_no_part_of_a_length() {
         let key = vec![7; KEY_BYTES_MAX + 1 + 16];

@@ -1,23 +1,28 @@
-//! The log ahead of its writer: room for what comes next, and the next segment's header, made by a thread while there is time.
+//! Prepares the log ahead of its writer: a thread makes space for later frames and writes the next segment's header
+//! early.
 //!
 //! # Steps of a segment's header
-//! 1. A slot is chosen that may be overwritten. Before that the file gets longer if it may and no other is free.
-//! 2. The header is written, and synced. The mark says what was durable before; the header says, too, where replay begins, as of now.
-//!    *Crash:* what the slot held before, or a segment without frames, from which replay is told where to begin. Both begin at
-//!    segments that are still whole: a slot is chosen only when it is free, and the newest header is in another.
-//! 3. The segment is ready. The writer that fills the one before takes it.
+//! 1. A slot that may be overwritten is chosen. If no other slot is free and the file may get longer, it is
+//!    lengthened first.
+//! 2. The header is written and synced. Its mark records the frames that were durable before; the header also
+//!    records where replay begins, as of now. *Crash:* the slot's old content, or a segment without frames whose
+//!    header records where replay begins. Both begin at segments that are still intact: only a free slot is chosen,
+//!    and the newest header is in another.
+//! 3. The segment is ready. The writer that fills the segment before uses it next.
 //!
-//! The writer asks the thread for these steps when a quarter of the segment is full (see below). Where a step is not done when the
-//! next segment is needed, the writer does it. So do opening and closing a log, where the number is known with which the segment
-//! begins.
+//! The writer asks the thread for these steps when a quarter of the segment is full (see below). If a step is not
+//! done when the next segment is needed, the writer does it. So do opening and closing a log, where the number of
+//! the segment's first frame is known.
 //!
-//! # Room
-//! A new log, and one that was closed, has space for the first 64 KiB of each segment alone; the rest of the file is holes. When a
-//! quarter of that space is used, the thread gives all segments four times as much, up to their whole length: in place, so that
-//! nothing is sealed for it. Only what has space is announced as room, and two of the longest frames fit in the next segment's
-//! room: so what was appended can be synced whatever becomes of the disk. On a full disk segments stay as short as they are. Room
-//! is no state of the format. Opening looks how much space all slots have. *Crash* while they get more: some have more than others,
-//! and the surplus is not used. Zeros are written only to slots that are free, and behind the room of the one that is written.
+//! # Space of segments
+//! A new log, or one that was closed, has space for only the first 64 KiB of each segment; the rest of the file is
+//! holes. When a quarter of that space is used, the thread gives all segments four times as much, up to their full
+//! length. This happens in place, without sealing a segment. Only allocated space counts as usable (`room_bytes`),
+//! and two of the longest frames fit into the next segment's usable space: so everything appended can be synced
+//! even if the disk fills up. On a full disk, segments stay as short as they are. The usable space is not part of
+//! the format: opening determines how much space all slots have. A *crash* while they get more leaves some with
+//! more than others, and the surplus is not used. Zeros are written only to free slots, and behind the usable space
+//! of the segment that is being written.
 //!
 //! # Lock order
 //! writer -> ahead -> slots. A thread that holds only `ahead` does not wait for a writer.
@@ -40,89 +45,90 @@ use crate::slots::{Ready, Slots};
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Which part of a segment's room is filled when there should soon be more.
+/// More space is prepared when 1/4 of a segment's usable space is filled.
 const AHEAD_DIVISOR: u64 = 4;
 
-/// So many times as much room at once: few steps from a small log to a large one.
+/// Factor by which the usable space grows: few steps lead from a small log to a large one.
 const WIDER_FACTOR: u64 = 4;
 
 impl<F: File> Journal<F> {
-    /// How much of each segment may be written.
+    /// Returns the number of bytes of each segment that may be written.
     #[inline]
-    pub(crate) fn room_bytes(&self) -> u64 {
-        self.segments.room_bytes.load(Ordering::Acquire)
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.segments.capacity_bytes.load(Ordering::Acquire)
     }
 
-    /// The segment is filled up to `at_bytes` now.
+    /// Prepares more space if the segment, which is filled up to `at_bytes` now, needs it soon.
     pub(crate) fn go_ahead(&self, at_bytes: u64) -> Result<(), MediumError> {
         if at_bytes <= self.segments.ahead_at.load(Ordering::Acquire) {
             return Ok(());
         }
         self.segments.ahead_at.store(u64::MAX, Ordering::Release);
         if !self.options.background {
-            return self.make_room();
+            return self.make_space();
         }
-        self.segments.slots.lock().is_room_wanted = true;
+        self.segments.slots.lock().is_space_wanted = true;
         self.segments.slots_changed.notify_all();
         Ok(())
     }
 
-    /// A segment was begun, or has more room than before.
+    /// Notes that a segment was begun, or has more space than before.
     pub(crate) fn note_begun(&self) {
-        let part_bytes = (self.room_bytes() - FRAMES_START_BYTES) / AHEAD_DIVISOR;
+        let part_bytes = (self.capacity_bytes() - FRAMES_START_BYTES) / AHEAD_DIVISOR;
         self.segments.ahead_at.store(FRAMES_START_BYTES + part_bytes, Ordering::Release);
     }
 
-    /// More room in all segments; where they have it all, or the disk is full, a segment that is ready.
-    fn make_room(&self) -> Result<(), MediumError> {
-        if self.widen_to(self.room_bytes() + 1)? { Ok(()) } else { self.prepare(None) }
+    /// Gives all segments more space. If they have their full length, or the disk is full, prepares the next
+    /// segment.
+    fn make_space(&self) -> Result<(), MediumError> {
+        if self.widen_to(self.capacity_bytes() + 1)? { Ok(()) } else { self.prepare(None) }
     }
 
-    /// Whether segments have room for `at_bytes`, or have it now.
+    /// Returns true if segments have space for `at_bytes`, after giving them more if necessary.
     pub(crate) fn widen_to(&self, at_bytes: u64) -> Result<bool, MediumError> {
-        if at_bytes <= self.room_bytes() {
+        if at_bytes <= self.capacity_bytes() {
             return Ok(true);
         }
         if at_bytes > self.options.segment_bytes {
             return Ok(false);
         }
         let _alone = self.segments.ahead.lock();
-        let mut room_bytes = self.room_bytes();
+        let mut capacity_bytes = self.capacity_bytes();
         let (count, is_disk_full) = {
             let slots = self.segments.slots.lock();
             (slots.count, slots.is_disk_full)
         };
-        while room_bytes < at_bytes && !is_disk_full {
-            let wider_bytes = (room_bytes * WIDER_FACTOR).min(self.options.segment_bytes);
+        while capacity_bytes < at_bytes && !is_disk_full {
+            let wider_bytes = (capacity_bytes * WIDER_FACTOR).min(self.options.segment_bytes);
             if !self.take_space(count, wider_bytes)? {
                 break;
             }
-            room_bytes = wider_bytes;
-            self.segments.room_bytes.store(room_bytes, Ordering::Release);
+            capacity_bytes = wider_bytes;
+            self.segments.capacity_bytes.store(capacity_bytes, Ordering::Release);
             self.note_begun();
         }
-        Ok(at_bytes <= room_bytes)
+        Ok(at_bytes <= capacity_bytes)
     }
 
-    /// An opened log may be a copy that has holes.
-    pub(crate) fn keep_first_room(&self) -> Result<(), MediumError> {
-        let (first_bytes, count) = (self.options.first_room_bytes(), self.segments.slots.lock().count);
-        if self.room_bytes() < first_bytes {
+    /// Allocates the first part of every segment: an opened log may be a copy that has holes.
+    pub(crate) fn keep_first_space(&self) -> Result<(), MediumError> {
+        let (first_bytes, count) = (self.options.first_space_bytes(), self.segments.slots.lock().count);
+        if self.capacity_bytes() < first_bytes {
             if !self.take_space(count, first_bytes)? {
                 return Err(MediumError::Full { wanted_bytes: first_bytes });
             }
-            self.segments.room_bytes.store(first_bytes, Ordering::Release);
+            self.segments.capacity_bytes.store(first_bytes, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Space for `room_bytes` of each of `count` slots; false where the disk is full. Sealed segments keep what they hold,
-    /// whichever program wrote it and however much that is.
-    fn take_space(&self, count: u64, room_bytes: u64) -> Result<bool, MediumError> {
-        let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.room_bytes());
+    /// Allocates `room_bytes` of each of `count` slots; returns false if the disk is full. Sealed segments keep
+    /// their content, whichever program wrote it, of any length.
+    fn take_space(&self, count: u64, capacity_bytes: u64) -> Result<bool, MediumError> {
+        let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.capacity_bytes());
         let sealed: Vec<_> = self.segments.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();
         let taken = (0..count).try_for_each(|slot| {
-            let range = slot * segment_bytes + from_bytes..slot * segment_bytes + room_bytes;
+            let range = slot * segment_bytes + from_bytes..slot * segment_bytes + capacity_bytes;
             if sealed.contains(&slot) { self.log.allocate(range) } else { write_zeros(&self.log, range) }
         });
         match taken {
@@ -135,8 +141,8 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// Steps 1 to 3, unless a segment is ready or none can be had. `first` is the number of its first frame, where that is known: then
-    /// all before it are durable.
+    /// Steps 1 to 3, unless a segment is ready or no slot is free. `first` is the number of its first frame, if
+    /// that is known: then all frames before it are durable.
     pub(crate) fn prepare(&self, first: Option<u64>) -> Result<(), MediumError> {
         let _alone = self.segments.ahead.lock();
         self.keep_spare()?;
@@ -163,7 +169,8 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// What it says was true before: marks only rise, and of what is recycled all is durable.
+    /// Returns the next header. It is true when written: marks only rise, and recycled segments are durable in the
+    /// base.
     fn next_header(&self, ordinal: u64, oldest: u64, start: u64, first: Option<u64>) -> Header {
         let mark = first.unwrap_or_else(|| self.append.mark.load(Ordering::Acquire));
         Header {
@@ -180,7 +187,7 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// The segment that is ready, for the writer, whose next frame has the number `first`.
+    /// Returns the ready segment for the writer, whose next frame has the number `first`.
     pub(crate) fn take_ready(&self, first: u64) -> Option<Ready> {
         let mut slots = self.segments.slots.lock();
         let ready = slots.ready.take()?;
@@ -190,7 +197,7 @@ impl<F: File> Journal<F> {
         Some(ready)
     }
 
-    /// Makes the log longer where it may be and not even a segment behind the next one is free.
+    /// Lengthens the log if that is allowed and no slot is free behind the next segment.
     pub(crate) fn keep_spare(&self) -> Result<(), MediumError> {
         let must_lengthen = {
             let slots = self.segments.slots.lock();
@@ -203,13 +210,13 @@ impl<F: File> Journal<F> {
         slots.count < self.options.segment_count_max() && !slots.is_disk_full
     }
 
-    /// Adds a slot to the file; not where the disk is full: then the log stays as long as it is.
+    /// Adds a slot to the file. On a full disk, the log stays as long as it is.
     fn lengthen(&self) -> Result<(), MediumError> {
         let (slot, segment_bytes) = (self.segments.slots.lock().count, self.options.segment_bytes);
         let start = slot * segment_bytes;
-        // The length first, in one step: a header in a slot is never there without the whole slot.
+        // Set the length first, in one step: then a header in a slot is never present without the complete slot.
         let lengthened = self.log.truncate(start + segment_bytes);
-        let lengthened = lengthened.and_then(|()| write_zeros(&self.log, start..start + self.room_bytes()));
+        let lengthened = lengthened.and_then(|()| write_zeros(&self.log, start..start + self.capacity_bytes()));
         match lengthened {
             Ok(()) => {
                 let mut slots = self.segments.slots.lock();
@@ -218,7 +225,7 @@ impl<F: File> Journal<F> {
             }
             Err(error) if is_full(&error) => {
                 self.segments.slots.lock().is_disk_full = true;
-                // Where it stays longer opening takes no notice of it.
+                // If it stays longer, opening ignores the surplus.
                 let _ = self.log.truncate(start);
             }
             Err(error) => return Err(self.poison(&error)),
@@ -227,12 +234,12 @@ impl<F: File> Journal<F> {
     }
 }
 
-/// The thread that does it, until the journal is closed or poisoned.
-pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
+/// Runs the thread that makes space, until the journal is closed or poisoned.
+pub(crate) fn make_space<F: File>(journal: &Journal<F>) {
     while journal.healthy().is_ok() {
         {
             let mut slots = journal.segments.slots.lock();
-            while !(slots.is_room_wanted
+            while !(slots.is_space_wanted
                 && slots.ready.is_none()
                 && (slots.has_spare() || journal.may_lengthen(&slots)))
             {
@@ -241,21 +248,22 @@ pub(crate) fn make_room<F: File>(journal: &Journal<F>) {
                 }
                 journal.segments.slots_changed.wait(&mut slots);
             }
-            slots.is_room_wanted = false;
+            slots.is_space_wanted = false;
         }
-        if journal.is_closing() || journal.make_room().is_err() {
+        if journal.is_closing() || journal.make_space().is_err() {
             return;
         }
     }
 }
 
-/// Writes the header of the segment in `slot`, and zeros up to its frames: no page is read for it.
+/// Writes the header of the segment in `slot`, and zeros up to its frames, so that no page has to be read.
 pub(crate) fn write_header<F: File>(log: &F, slot: u64, header: &Header) -> io::Result<()> {
     let page = Pages::starting_with(&header.encode(), FRAMES_START_BYTES as usize);
     log.write_through(page.bytes(), slot * u64::from(header.segment_bytes))
 }
 
-/// Takes space for `range` of the log, whole pages, whose bytes are written, so that frames change no metadata of the file system.
+/// Allocates space for `range` of the log, complete pages, and writes zeros, so that frames change no file system
+/// metadata.
 pub(crate) fn write_zeros<F: File>(log: &F, range: Range<u64>) -> io::Result<()> {
     log.allocate(range.clone())?;
     let zeros = Pages::zeros(ZEROS_BYTES.min(range.end - range.start) as usize);

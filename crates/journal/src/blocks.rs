@@ -1,12 +1,14 @@
-//! Which parts of the region's memory have their bytes yet.
+//! Records the parts of the region's memory that are already loaded.
 //!
 //! # States
-//! A block is *absent* until claimed by a thread, *loading* while that thread fills it, and *present* or *lost* from then on.
+//! A block is *absent* until a thread claims it, *loading* while that thread fills the block, and *present* or
+//! *lost* from then on.
 //!
 //! # Order
-//! A thread that claims a block has the memory alone, fills it, and then stores the state (Release); a thread that has loaded this
-//! state (Acquire) sees the block's bytes, and no thread fills it a second time. A thread that meets a block which another one is
-//! filling waits. The thread that settles the last block is told so, and has seen all of them settled (AcqRel on the count).
+//! A thread that claims a block has exclusive access to the block's memory, fills it, and then stores the state
+//! (Release). A thread that has loaded this state (Acquire) sees the block's bytes, and no thread fills it a second
+//! time. A thread that finds a block that another thread is filling waits. The thread that settles the last block
+//! learns that from the return value, and has seen all blocks settled (AcqRel on the count).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -14,13 +16,13 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use parking_lot::{Condvar, Mutex};
 use word::Word;
 
-/// What a block's memory holds.
+/// The content of a block's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum State {
     /// Zeros.
     Absent,
-    /// What one thread is writing to it.
+    /// Bytes that one thread is writing.
     Loading,
     /// The region's bytes.
     Present,
@@ -34,14 +36,14 @@ impl State {
     }
 }
 
-/// Of a block's state in memory: a byte, of which a large base has many.
+/// Returns a block's state. It is a byte because a large base has many blocks.
 #[inline(always)]
 fn state_of(word: &impl Word<u8>) -> State {
     State::of(word.load(Ordering::Acquire))
 }
 
 fn claim(word: &impl Word<u8>) -> bool {
-    // Most are present when the loader comes by: a load changes no line.
+    // Most blocks are present when the loader reaches them, and a load does not change the line.
     word.load(Ordering::Relaxed) == State::Absent as u8
         && word
             .compare_exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
@@ -52,26 +54,26 @@ fn settle(words: &[impl Word<u8>], state: State) {
     words.iter().for_each(|word| word.store(state as u8, Ordering::Release));
 }
 
-/// True if these were the last.
+/// Returns true if these blocks were the last.
 fn take_settled(unsettled_count: &impl Word, count: u64) -> bool {
     unsettled_count.fetch_sub(count, Ordering::AcqRel) == count
 }
 
-/// The states of all blocks of what a base holds.
+/// The states of all blocks of a base.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     states: Box<[AtomicU8]>,
     block_bytes: u64,
     len_bytes: u64,
-    /// How many are neither present nor lost.
+    /// Number of blocks that are neither present nor lost.
     unsettled_count: AtomicU64,
-    /// A thread waits for a block under this.
+    /// Held by a thread while it starts to wait for a block.
     waiting: Mutex<()>,
     settled: Condvar,
 }
 
 impl Blocks {
-    /// The blocks of `len_bytes`, all absent. The last one may be shorter.
+    /// Creates the blocks of `len_bytes`, all absent. The last one may be shorter.
     pub(crate) fn absent(len_bytes: u64, block_bytes: u64) -> Blocks {
         let count = len_bytes.div_ceil(block_bytes);
         Blocks {
@@ -88,24 +90,24 @@ impl Blocks {
         self.states.len() as u64
     }
 
-    /// How many bytes there are.
+    /// Returns the total number of bytes.
     pub(crate) fn len_bytes(&self) -> u64 {
         self.len_bytes
     }
 
-    /// How many are in memory, or lost; the last block counts as a whole one.
+    /// Returns the number of bytes in memory, or lost; the last block counts as a full one.
     pub(crate) fn settled_bytes(&self) -> u64 {
         let unsettled_bytes = self.unsettled_count.load(Ordering::Relaxed) * self.block_bytes;
         self.len_bytes.saturating_sub(unsettled_bytes)
     }
 
-    /// The blocks that hold bytes of `range`. Behind the last one there is nothing to be loaded.
+    /// Returns the blocks that hold bytes of `range`. Nothing behind the last block needs loading.
     pub(crate) fn touched_by(&self, range: Range<u64>) -> Range<u64> {
         let end = range.end.min(self.len_bytes).div_ceil(self.block_bytes);
         (range.start / self.block_bytes).min(end)..end
     }
 
-    /// The bytes of `blocks`.
+    /// Returns the byte range of `blocks`.
     pub(crate) fn bytes_of(&self, blocks: Range<u64>) -> Range<u64> {
         blocks.start * self.block_bytes..(blocks.end * self.block_bytes).min(self.len_bytes)
     }
@@ -114,12 +116,12 @@ impl Blocks {
         state_of(&self.states[block as usize])
     }
 
-    /// True for one caller alone, who fills the block and then settles it.
+    /// Returns true for only one caller, which fills the block and then settles it.
     pub(crate) fn claim(&self, block: u64) -> bool {
         claim(&self.states[block as usize])
     }
 
-    /// Claims the first blocks of `among` that follow one another and are absent, at most `count_max`.
+    /// Claims the first consecutive absent blocks of `among`, at most `count_max`.
     pub(crate) fn claim_run(&self, among: Range<u64>, count_max: u64) -> Option<Range<u64>> {
         let start = among.clone().find(|&block| self.claim(block))?;
         let past = among.end.min(start + count_max);
@@ -127,16 +129,16 @@ impl Blocks {
         Some(start..end)
     }
 
-    /// Ends what a claim began; true if nothing is left to be loaded.
+    /// Ends a claim; returns true if no block is left to be loaded.
     pub(crate) fn settle(&self, blocks: Range<u64>, state: State) -> bool {
         settle(&self.states[blocks.start as usize..blocks.end as usize], state);
-        // Whoever has found a block loading holds the lock until he waits.
+        // A thread that has found a block loading holds the lock until it waits.
         drop(self.waiting.lock());
         self.settled.notify_all();
         take_settled(&self.unsettled_count, blocks.end - blocks.start)
     }
 
-    /// Returns once nobody fills the block, with its state.
+    /// Waits until no thread fills the block; returns its state.
     pub(crate) fn wait(&self, block: u64) -> State {
         let mut waiting = self.waiting.lock();
         loop {
@@ -167,15 +169,15 @@ mod tests {
     }
 
     #[test]
-    fn a_range_touches_blocks_up_to_the_last() {
+    fn range_touches_blocks_up_to_last() {
         let blocks = Blocks::absent(20, 8);
         let ranges = [0..1, 7..9, 8..16, 16..99, 20..99, 99..100];
         assert_eq!(ranges.map(|range| blocks.touched_by(range)), [0..1, 0..2, 1..2, 2..3, 2..3, 3..3]);
     }
 }
 
-/// Every interleaving of the thread that reads all blocks and of one that needs some, with the reorderings that the memory
-/// model allows. Not under Miri: loom switches stacks in assembly.
+/// Explores every interleaving of the thread that reads all blocks and of a thread that needs some, with the
+/// reorderings that the memory model allows. Not run by Miri: loom switches stacks in assembly.
 #[cfg(all(test, not(miri)))]
 mod interleavings {
     use loom::cell::UnsafeCell;
@@ -186,7 +188,7 @@ mod interleavings {
 
     use super::*;
 
-    /// What a block holds once it is filled.
+    /// The content of a filled block.
     const FILLED: u64 = 7;
 
     struct World<W> {
@@ -209,7 +211,8 @@ mod interleavings {
         fn bring(&self, block: usize) {
             if claim(&self.states[block]) {
                 self.memory[block].with_mut(|memory| {
-                    // SAFETY: the claim gives the block to this thread alone; the model checker objects if it does not.
+                    // SAFETY: the claim gives only this thread access to the block; the model checker objects if it
+                    // does not.
                     let memory = unsafe { &mut *memory };
                     assert_eq!(*memory, 0, "it is filled a second time");
                     *memory = FILLED;
@@ -221,10 +224,10 @@ mod interleavings {
             }
         }
 
-        /// Reads the block, if it may.
+        /// Reads the block if that is allowed.
         fn read(&self, block: usize) {
             if self.is_loaded.load(Ordering::Acquire) == 1 || state_of(&self.states[block]) == State::Present {
-                // SAFETY: what is present is not filled again; the model checker objects if it is.
+                // SAFETY: a present block is not filled again; the model checker objects if it is.
                 self.memory[block].with(|memory| assert_eq!(unsafe { *memory }, FILLED));
             }
         }
@@ -247,13 +250,13 @@ mod interleavings {
     }
 
     #[test]
-    fn who_finds_a_block_present_sees_its_bytes() {
+    fn present_block_shows_its_bytes() {
         loader_beside_reader::<AsAsked>();
     }
 
     #[test]
     #[should_panic(expected = "Causality violation")]
-    fn a_state_that_is_not_released_is_caught() {
+    fn state_that_is_not_released_is_caught() {
         loader_beside_reader::<NoRelease>();
     }
 }

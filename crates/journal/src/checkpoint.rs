@@ -1,20 +1,21 @@
-//! The checkpoint: the base is brought up to what sealed segments have; then these segments are free.
+//! The checkpoint: brings the base up to date with the sealed segments, and then frees these segments.
 //!
 //! # Steps
-//! 1. The marks of dirty pages are taken. Whatever sealed segments have lies in these pages.
-//! 2. Some of the pages are copied from memory, word by word, as they are: with whatever was stored since.
-//! 3. The log is synced up to where it was when the pages were copied, and again with a frame that says so (`scan`). Where the base
-//!    is ahead of a frame, damage to that frame is then not mistaken for the log's end. *Crash:* as before.
-//! 4. The copies are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
-//!    before, and does not end before all that the copies show; so every word that the copies show too early is set to the old
-//!    value, and then to the value that it got. A word that was stored and not flushed may be there, as on memory that is
-//!    persistent itself.
-//! 5. Steps 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such step is given
-//!    back (`discards`).
-//! 6. The segments may be overwritten. The next header says which segment is the oldest now. *Crash:* replay begins where the last
-//!    header says, at one of these segments or an older one that is still whole.
+//! 1. The marks of dirty pages are taken. All entries of sealed segments are in these pages.
+//! 2. Some of the pages are copied from memory, word by word, as they are, including later stores.
+//! 3. The log is synced up to its end at the time of the copies, and again with a frame that records that (`scan`).
+//!    So if the base is ahead of a frame, damage to that frame is not mistaken for the log's end. *Crash:* as
+//!    before.
+//! 4. The copies are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of
+//!    these segments or before, and does not end before the content of the copies; so every word that the copies
+//!    show too early gets its old value, and then the value from the copy. A word that was stored and not flushed
+//!    may be there, as on memory that is itself persistent.
+//! 5. Steps 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such
+//!    step is freed (`discards`).
+//! 6. The segments may be overwritten. The next header records the segment that is the oldest now. *Crash:* replay
+//!    begins where the last header says, at one of these segments or an older one that is still intact.
 //!
-//! Neither the log nor the base is read. Step 3 may need another segment for what was appended meanwhile: `room` keeps one.
+//! Neither the log nor the base is read. Step 3 may need another segment for later entries: `room` keeps one free.
 
 use std::io;
 use std::mem;
@@ -29,16 +30,16 @@ use crate::dirty::DirtyPages;
 use crate::journal::Journal;
 use crate::pages::Pages;
 
-/// What is written in one call: a sync of the log does not queue behind more for long.
+/// Length of one write call: a sync of the log does not wait behind more for long.
 const RUN_BYTES_MAX: u64 = 1 << 20;
 
-/// A run that is shorter goes through the operating system's cache, which then writes many at once.
+/// A shorter run goes through the operating system's cache, which then writes many together.
 const LONG_RUN_BYTES: u64 = 64 << 10;
 
-/// What is copied before the log is synced: syncs cost little beside writing so much.
+/// Bytes that are copied before the log is synced: next to so much writing, syncs cost little.
 const COPIED_BYTES: u64 = 4 << 20;
 
-/// What a checkpoint leaves to the next one.
+/// Buffers that a checkpoint leaves to the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoint {
     /// Marks, none set.
@@ -47,7 +48,7 @@ pub(crate) struct Checkpoint {
 }
 
 impl<F: File> Journal<F> {
-    /// Applies what is sealed; false if nothing was. The caller does not hold `writer`.
+    /// Applies the sealed segments; returns false if there were none. The caller does not hold `writer`.
     pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
         let mut own = self.checkpoints.work.lock();
         let count = self.segments.slots.lock().sealed.len();
@@ -105,20 +106,20 @@ impl<F: File> Journal<F> {
         self.write_copies(runs, copies).map_err(|error| self.poison(&error))
     }
 
-    /// Up to where there are entries of anything that this thread has seen published: a writer that was about to append has done
-    /// so.
+    /// Returns the position up to which the log has entries of everything that this thread has seen published: a
+    /// writer that was about to append has done so.
     pub(crate) fn appended_by_now(&self) -> u64 {
         let _buffer = self.append.buffer.lock();
         self.append.appended.load(Ordering::Relaxed)
     }
 
-    /// Step 2 for neighbouring pages.
+    /// Step 2 for adjacent pages.
     fn copy_live(&self, run: &Range<u64>, copies: &mut Pages) -> Result<(), MediumError> {
         if run.end > self.region.readable_bytes() {
             self.reach_slowly(Offset(run.start).span(run.end - run.start))?;
         }
         for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {
-            // SAFETY: the pages lie in the region, which consists of whole pages; words of it are read atomically.
+            // SAFETY: the pages are in the region, which consists of complete pages; its words are read atomically.
             let live =
                 unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
             word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());

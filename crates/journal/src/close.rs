@@ -1,4 +1,4 @@
-//! What comes before the first write to an opened log, and after the last.
+//! The work before the first write to an opened log, and after the last.
 
 use std::io;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::recover::rewrite;
 use crate::region::PAGE_BYTES;
 use crate::slots::Sealed;
 
-/// What is read and written in one call.
+/// Length of one read and write call.
 const REWRITTEN_BYTES_MAX: u64 = 1 << 20;
 
 impl<F: File> Journal<F> {
@@ -25,14 +25,14 @@ impl<F: File> Journal<F> {
     pub(crate) fn go_on_behind_the_end(&self, unproved: &[Sealed]) -> Result<(), JournalError> {
         self.settle_tail(unproved).map_err(JournalError::medium(Which::Log, "settle the end of"))?;
         self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
-        self.keep_first_room().map_err(JournalError::medium(Which::Log, "take space for"))?;
+        self.keep_first_space().map_err(JournalError::medium(Which::Log, "take space for"))?;
         self.keep_spare().map_err(JournalError::medium(Which::Log, "lengthen"))?;
         self.mark_tail().map_err(JournalError::medium(Which::Log, "mark the end of"))?;
         self.free_segment().map_err(JournalError::medium(Which::Base, "apply the log to"))?;
         self.begin_after_all().map_err(JournalError::medium(Which::Log, "go on in"))
     }
 
-    /// Begins a segment that says itself with which number: all frames before that are durable.
+    /// Begins a segment whose header records the number of its first frame: all frames before that are durable.
     fn begin_after_all(&self) -> Result<(), MediumError> {
         let mut writer = self.append.writer.lock();
         self.prepare(Some(writer.sequence))?;
@@ -55,7 +55,7 @@ impl<F: File> Journal<F> {
         self.sync_base()
     }
 
-    /// Those in the system's cache: of others the disk's content is all there is.
+    /// Rewrites the pages that are in the system's cache. For the other pages, the disk's content is the only one.
     fn rewrite_replayed_pages(&self) -> io::Result<()> {
         let runs: Vec<_> = self.append.buffer.lock().dirty.runs(REWRITTEN_BYTES_MAX).collect();
         let mut pages = vec![0; REWRITTEN_BYTES_MAX as usize];
@@ -69,14 +69,15 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// No thread does it yet. Nothing was appended, so it syncs no log.
+    /// Runs a checkpoint, because no thread does it yet. Nothing was appended, so it syncs no log.
     fn free_segment(&self) -> Result<(), MediumError> {
         let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
         if has_spare { Ok(()) } else { self.checkpoint().map(drop) }
     }
 
-    /// Writes a frame of nothing but a mark behind the newest segment's, which are durable; not to one of version 1. Where a
-    /// segment is free its header is going to say as much, before the base is ahead of the log's last frame.
+    /// Writes a frame with only a mark behind the newest segment's frames, which are durable; not into a segment of
+    /// version 1. If a segment is free, its header will record the same, before the base is ahead of the log's last
+    /// frame.
     fn mark_tail(&self) -> Result<(), MediumError> {
         let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
         if has_spare { Ok(()) } else { self.write_mark().map_err(|error| self.poison(&error)) }
@@ -88,12 +89,12 @@ impl<F: File> Journal<F> {
         let mark = writer.sequence;
         let frame = mark_frame(writer.region_bytes, Seal { sequence: mark, tag: writer.tag, mark });
         let end_bytes = newest.end_bytes + frame.len() as u64;
-        if writer.tag == 0 || end_bytes > self.room_bytes() {
+        if writer.tag == 0 || end_bytes > self.capacity_bytes() {
             return Ok(());
         }
-        // No frame that was cut off follows it.
-        let room_bytes = (self.room_bytes() - end_bytes).min(FRAME_HEADER_BYTES as u64);
-        let ended = [frame, vec![0; room_bytes as usize]].concat();
+        // Zeros behind the mark, so that no cut-off frame follows it.
+        let capacity_bytes = (self.capacity_bytes() - end_bytes).min(FRAME_HEADER_BYTES as u64);
+        let ended = [frame, vec![0; capacity_bytes as usize]].concat();
         self.log.write_at(&ended, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
         self.log.sync()?;
         newest.end_bytes = end_bytes;
@@ -101,7 +102,7 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// Everything durable, the base up to date, and a log that needs no replay.
+    /// Makes everything durable, brings the base up to date, and leaves a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
         let is_empty =
             self.append.writer.lock().at_bytes == FRAMES_START_BYTES && self.segments.slots.lock().sealed.is_empty();
@@ -109,7 +110,7 @@ impl<F: File> Journal<F> {
         if is_empty && self.is_synced(end) {
             return Ok(());
         }
-        // Before the segment is sealed: the checkpoint has nothing to append to it then.
+        // Before the segment is sealed: then the checkpoint has nothing to append to it.
         self.wait_proved(end)?;
         self.seal(&self.append.writer.lock());
         self.checkpoint()?;
@@ -120,8 +121,9 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// The newest header says that nothing behind its segment counts, and that has no frames. *Crash:* the file is as long as
-    /// before, or shorter, and has more holes or fewer. A log that cannot be cut stays as it is.
+    /// Shortens the file: the newest header excludes everything behind its segment, which has no frames. *Crash:*
+    /// the file is as long as before, or shorter, and has more holes or fewer. A log that cannot be cut stays as it
+    /// is.
     fn shorten_log(&self) {
         let (writer, mut slots) = (self.append.writer.lock(), self.segments.slots.lock());
         let count = SEGMENT_COUNT.max(writer.slot + 1);
@@ -129,11 +131,11 @@ impl<F: File> Journal<F> {
             slots.cut(count);
             self.note_spare(&slots);
         }
-        if self.room_bytes() > self.options.first_room_bytes() {
+        if self.capacity_bytes() > self.options.first_space_bytes() {
             let segment_bytes = self.options.segment_bytes;
             let ends = (0..slots.count).map(|slot| (slot * segment_bytes, (slot + 1) * segment_bytes));
-            let mut unused = ends.map(|(start, end)| start + self.options.first_room_bytes()..end);
-            // Another opening writes a new header before anything else: it goes by the space that it finds.
+            let mut unused = ends.map(|(start, end)| start + self.options.first_space_bytes()..end);
+            // The next opening writes a new header before anything else, and uses the space that it finds.
             let _ = unused.try_for_each(|range| self.log.punch(range));
         }
     }

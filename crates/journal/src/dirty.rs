@@ -1,14 +1,14 @@
-//! Pages of the region of which the log has something that the base may lack.
+//! Pages of the region that have entries in the log and may be out of date in the base.
 //!
-//! A page is marked under the buffer's lock, with the entry that concerns it; so a checkpointer that takes the marks under that
-//! lock has the pages of every entry that was appended before.
+//! A page is marked under the buffer's lock, together with its entry. So a checkpoint that takes the marks under
+//! that lock has the pages of every entry that was appended before.
 
 use std::iter;
 use std::ops::Range;
 
 use crate::region::PAGE_BYTES;
 
-/// A bit a page.
+/// One bit per page.
 #[derive(Debug, Default)]
 pub(crate) struct DirtyPages(Vec<u64>);
 
@@ -30,12 +30,12 @@ impl DirtyPages {
         self.0.resize((word + 1).next_power_of_two(), 0);
     }
 
-    /// No page is marked.
+    /// Unmarks all pages.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// What is marked, in order: neighbours together, up to `run_bytes_max`.
+    /// Returns the marked pages in order, adjacent ones together, up to `run_bytes_max`.
     pub(crate) fn runs(&self, run_bytes_max: u64) -> impl Iterator<Item = Range<u64>> {
         let mut starts = self.pages().map(|page| page * PAGE_BYTES).peekable();
         iter::from_fn(move || {

@@ -1,15 +1,15 @@
-//! Space of the base that the region needs no more: given back when no replay can want it, taken again when the region does.
+//! Discards: frees space of the base that the region does not need any more, once no replay can need it.
 //!
-//! The pages that are discarded lose their memory at once. Their space in the base goes later: entries from before the discard may
-//! still be replayed, and written there. So each discard keeps the position where the log ended, and is carried out when replay
-//! begins behind that position, as the newest header says, which is durable. Until then a crash leaves the space taken.
+//! Discarded pages lose their memory immediately. Their space in the base is freed later, because entries from
+//! before the discard may still be replayed, and written there. So each discard has the position at which the log
+//! ended. It is carried out when replay begins behind that position, as recorded in the newest durable header.
+//! Until then a crash leaves the space allocated.
 //!
-//! No other condition is needed: with a durable header no entry before its position is replayed, whenever the punch comes and
-//! whatever was recycled meanwhile. So whether a checkpoint recycles its segments first or gives space back first makes no
-//! difference.
+//! No other condition is needed: with a durable header, no entry before its position is replayed, at any time of
+//! the punch and of recycling. So a checkpoint may recycle its segments and free space in either order.
 //!
-//! Taking space again strikes the pages off the list, and asks the file system for what they lack. Both happen under the
-//! list's lock, as does the punching.
+//! Allocating space again removes the pages from the list, and allocates any space that they lack. Both happen
+//! under the list's lock, as does punching.
 
 use std::mem;
 use std::ops::Range;
@@ -22,11 +22,11 @@ use crate::error::full_or_failed;
 use crate::journal::Journal;
 use crate::region::PAGE_BYTES;
 
-/// Pages whose space waits to be given back.
+/// Pages whose space has to be freed.
 #[derive(Debug, Default)]
 pub(crate) struct Discards {
     waiting: Vec<Discard>,
-    /// The file system does not do it.
+    /// The file system does not support it.
     is_refused: bool,
 }
 
@@ -37,13 +37,13 @@ struct Discard {
 }
 
 impl Discards {
-    /// Strikes `pages` off the list.
+    /// Removes `pages` from the list.
     fn keep(&mut self, pages: &Range<u64>) {
         let waiting = mem::take(&mut self.waiting);
         self.waiting = waiting.into_iter().flat_map(|discard| discard.without(pages)).collect();
     }
 
-    /// Takes off the list what was discarded up to `position`.
+    /// Removes and returns the discards up to `position`.
     fn take(&mut self, position: u64) -> Vec<Discard> {
         let (due, waiting) = mem::take(&mut self.waiting).into_iter().partition(|discard| discard.position <= position);
         self.waiting = waiting;
@@ -52,7 +52,7 @@ impl Discards {
 }
 
 impl Discard {
-    /// What of it lies before `pages`, and what behind.
+    /// Returns the parts of it before and behind `pages`.
     fn without(self, pages: &Range<u64>) -> impl Iterator<Item = Discard> {
         let before = self.pages.start..self.pages.end.min(pages.start);
         let behind = self.pages.start.max(pages.end)..self.pages.end;
@@ -62,7 +62,7 @@ impl Discard {
 }
 
 impl<F: File> Journal<F> {
-    /// Gives back what no replay can want any more. A refusal leaves the space where it is.
+    /// Frees space that no replay can need any more. If the file system refuses, the space stays allocated.
     pub(crate) fn punch_discarded(&self) {
         let mut discards = self.checkpoints.discards.lock();
         for Discard { pages, .. } in discards.take(self.checkpoints.replayed_from.load(Ordering::Acquire)) {
@@ -70,7 +70,7 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// The space that the base takes, what is about to be given back left out.
+    /// Returns the space that the base uses, without space that is about to be freed.
     pub(crate) fn allocated_bytes(&self) -> Option<u64> {
         let discards = self.checkpoints.discards.lock();
         let waiting_bytes: u64 = discards.waiting.iter().map(|discard| discard.pages.end - discard.pages.start).sum();
@@ -88,7 +88,7 @@ impl<F: File> Journal<F> {
         if pages.is_empty() || !self.region.memory.in_owner() || discards.is_refused {
             return 0;
         }
-        // SAFETY: the caller alone uses the pages.
+        // SAFETY: only the caller uses the pages.
         unsafe { self.region.memory.discard(pages.clone()) };
         discards.keep(&pages);
         let position = self.append.appended.load(Ordering::Acquire);
@@ -120,7 +120,7 @@ mod tests {
     use crate::{Files, JournalOptions};
 
     #[test]
-    fn what_is_taken_again_is_not_given_back() {
+    fn reused_block_is_not_released() {
         let discard = |position, pages| Discard { position, pages };
         let mut discards = Discards { waiting: vec![discard(1, 0..50), discard(2, 80..90)], is_refused: false };
         discards.keep(&(10..20));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_page_is_not_given_back_and_nothing_is_after_a_refusal() {
+    fn partial_pages_are_not_released() {
         let files = Files { base: TestFile::default(), log: TestFile::default() };
         let options = JournalOptions {
             reserve_bytes: 1 << 30,
@@ -143,7 +143,7 @@ mod tests {
             ..JournalOptions::default()
         };
         let journal = Journaled::create(files.handles(), 8 * PAGE_BYTES, [1; 16], options).unwrap();
-        // SAFETY: nobody uses the pages.
+        // SAFETY: no code uses the pages.
         let discard = |start, len_bytes| unsafe { journal.journal.discard_pages(Offset(start).span(len_bytes)) };
         assert_eq!((discard(100, PAGE_BYTES), discard(PAGE_BYTES, 2 * PAGE_BYTES)), (0, 2 * PAGE_BYTES));
         journal.journal.checkpoints.discards.lock().is_refused = true;

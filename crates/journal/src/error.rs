@@ -1,77 +1,77 @@
-//! Why a journal does not open.
+//! The errors of opening a journal.
 
 use std::error::Error;
 use std::{fmt, io};
 
 use pmem::MediumError;
 
-/// Which of a journal's two files.
+/// One of a journal's two files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// The region, as a prefix of the log left it.
+    /// The file with the region's bytes, as of a prefix of the log.
     Base,
-    /// What came after.
+    /// The file with the later entries.
     Log,
 }
 
-/// Why a journal does not open, or cannot be made.
+/// The errors of opening or creating a journal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The log was never finished: the journal is to be made anew.
+    /// The log has no header: creating the journal was interrupted, or the log is damaged.
     Unfinished,
-    /// A newer program made it.
+    /// A newer program created the journal.
     Version {
         /// Its version.
         found: u32,
     },
     /// The log contradicts itself.
     Damaged {
-        /// Where, in the log file.
+        /// The position of the damage in the log file.
         at_bytes: u64,
-        /// What is wrong there.
+        /// A description of the damage.
         what: &'static str,
     },
-    /// Frames are missing that were durable.
+    /// Durable frames are missing.
     Gap {
-        /// Where the first of them began, in the log file.
+        /// The position of the first missing frame in the log file.
         at_bytes: u64,
         /// Its number.
         sequence: u64,
-        /// How many whole frames come after it.
+        /// Number of intact frames behind it.
         frames_behind: u64,
     },
     /// The base is shorter than the region.
     Truncated {
         /// The base's length.
         base_bytes: u64,
-        /// The region's, as far as the log was read.
+        /// The region's length, as far as the log was read.
         region_bytes: u64,
     },
     /// An option is outside its range.
     Option {
-        /// Which, and what is wrong.
+        /// The option, and the problem with it.
         what: &'static str,
     },
-    /// The operating system refused.
+    /// An operation of the operating system failed.
     Io {
         /// The file.
         which: Which,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         doing: &'static str,
-        /// Its answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The process has no range of addresses left for the region.
     Addresses {
-        /// How many are wanted, all in a row.
+        /// The wanted number of consecutive addresses.
         wanted_bytes: u64,
         /// The operating system's answer.
         source: io::Error,
     },
-    /// There is no memory for the region.
+    /// There is not enough memory for the region.
     Memory {
-        /// How much was wanted.
+        /// The wanted number of bytes.
         wanted_bytes: u64,
         /// The operating system's answer.
         source: io::Error,
@@ -79,7 +79,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// The file that it is about.
+    /// Returns the file that the error is about.
     #[must_use]
     pub fn which(&self) -> Which {
         match self {
@@ -122,11 +122,13 @@ impl fmt::Display for Which {
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JournalError::Unfinished => f.write_str("the log was never finished"),
+            JournalError::Unfinished => {
+                f.write_str("the log has no header: creating the journal was interrupted, or the log is damaged")
+            }
             JournalError::Version { found } => {
                 write!(
                     f,
-                    "the journal has version {found}, and this program knows versions 1 to {}",
+                    "the journal has version {found}, but this program reads only versions 1 to {}; use a newer program",
                     crate::layout::VERSION
                 )
             }
@@ -136,20 +138,20 @@ impl fmt::Display for JournalError {
             JournalError::Gap { at_bytes, sequence, frames_behind } => {
                 write!(
                     f,
-                    "the log is damaged at byte {at_bytes:#x}: frame {sequence} was durable and is not whole; \
-                     whole frames behind it: {frames_behind}"
+                    "the log is damaged at byte {at_bytes:#x}: frame {sequence} was durable and is not intact; intact \
+                     frames behind it: {frames_behind}"
                 )
             }
             JournalError::Truncated { base_bytes, region_bytes } => {
-                write!(f, "the store has {region_bytes} bytes, of which only {base_bytes} are left")
+                write!(f, "the store needs {region_bytes} bytes, but its file has only {base_bytes}")
             }
             JournalError::Option { what } => f.write_str(what),
             JournalError::Io { which, doing, source } => write!(f, "cannot {doing} the {which}: {source}"),
             JournalError::Addresses { wanted_bytes, source } => {
-                write!(f, "this process has no {wanted_bytes} addresses in a row left for the region: {source}")
+                write!(f, "cannot reserve {wanted_bytes} consecutive addresses for the store: {source}")
             }
             JournalError::Memory { wanted_bytes, source } => {
-                write!(f, "no memory for a region of {wanted_bytes} bytes: {source}")
+                write!(f, "cannot allocate {wanted_bytes} bytes of memory for the store: {source}")
             }
         }
     }
@@ -166,12 +168,12 @@ impl Error for JournalError {
     }
 }
 
-/// True for every way to say 'no space left'.
+/// Returns true for every error that means 'no space left'.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
 
-/// What a refusal to provide for a region of `wanted_bytes` means.
+/// Returns a function that maps the error of a failed allocation for a region of `wanted_bytes`.
 pub(crate) fn full_or_failed(wanted_bytes: u64) -> impl Fn(io::Error) -> MediumError + Copy {
     move |error| match error.raw_os_error() {
         _ if is_full(&error) => MediumError::Full { wanted_bytes },

@@ -1,4 +1,4 @@
-//! What a journal can tell of itself.
+//! Figures that a journal reports.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use crate::journal::Journal;
 use crate::log::Opening;
 use crate::{Acknowledger, File};
 
-/// What of the base is in memory.
+/// The part of the base that is in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
-    /// What there is to be read.
+    /// Number of bytes to be read.
     pub total_bytes: u64,
-    /// What was read so far.
+    /// Number of bytes read so far.
     pub done_bytes: u64,
-    /// How long that took since the log was read; up to now, if it is not all.
+    /// Time since the log was read, until everything was read, or until now.
     pub time: Duration,
 }
 
 /// A journal's figures at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
-    /// The space that the log has.
+    /// The usable space of the log.
     pub log_bytes: u64,
-    /// The most that it may have.
+    /// The largest size of the log.
     pub log_bytes_max: u64,
-    /// Bytes of the log that the base lacks: what opening would replay now.
+    /// Bytes of the log that the base lacks: an opening would replay them now.
     pub unapplied_bytes: u64,
     /// Syncs of the log since open.
     pub sync_count: u64,
@@ -33,9 +33,9 @@ pub struct Figures {
     pub written_bytes: u64,
     /// Bytes appended that are not durable at this moment.
     pub unsynced_bytes: u64,
-    /// What opening did.
+    /// The result of opening.
     pub opening: Opening,
-    /// What was done since.
+    /// The progress of loading since then.
     pub loaded: Loaded,
 }
 
@@ -47,7 +47,7 @@ impl<F: File> Journal<F> {
         let slots = self.segments.slots.lock();
         let newest_start = slots.sealed.back().map_or(slots.recycled, |sealed| sealed.end);
         Figures {
-            log_bytes: slots.count * self.room_bytes(),
+            log_bytes: slots.count * self.capacity_bytes(),
             log_bytes_max: self.options.log_bytes_max,
             unapplied_bytes: slots.sealed.iter().map(|sealed| sealed.end_bytes).sum::<u64>()
                 + appended.saturating_sub(newest_start),
@@ -65,12 +65,12 @@ impl<F: File> Journal<F> {
 }
 
 impl<F: File> Acknowledger<F> {
-    /// Has all of the base read into memory in the background, where threads may do so.
+    /// Loads all of the base into memory in the background, if the options allow threads.
     pub fn load_rest(&self) {
         self.journal().load_rest();
     }
 
-    /// The figures.
+    /// Returns the figures.
     #[must_use]
     pub fn figures(&self) -> Figures {
         self.journal().figures()

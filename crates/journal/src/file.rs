@@ -1,23 +1,23 @@
-//! The seam to the disk: what the journal asks of a file, so that a simulated disk can stand in.
+//! The interface to a file on a disk, which a simulated disk can replace.
 
 use std::io;
 use std::ops::Range;
 
 use pmem::Canary;
 
-/// An open file. All methods may be called by several threads at once.
+/// An open file. Several threads may call all methods at the same time.
 ///
-/// What was written is durable after the next [`File::sync`] that succeeds, unless one failed in between: what a failed sync
-/// should have made durable is lost or not, and a later success says nothing about it. Before that each sector of 512 bytes
-/// shows after a crash any content that it had since it was last surely durable.
+/// Written data is durable after the next successful [`File::sync`], unless a sync failed in between: data that a
+/// failed sync should have made durable may be lost, and a later success does not change that. Before that, each
+/// sector of 512 bytes shows after a crash any content that it had since it was last surely durable.
 pub trait File: Send + Sync + 'static {
-    /// The length.
+    /// Returns the length.
     ///
     /// # Errors
     /// The operating system's.
     fn len(&self) -> io::Result<u64>;
 
-    /// True for a file of no length.
+    /// Returns true for a file of length 0.
     ///
     /// # Errors
     /// As for [`File::len`].
@@ -25,15 +25,15 @@ pub trait File: Send + Sync + 'static {
         Ok(self.len()? == 0)
     }
 
-    /// Fills `into` with what lies at `at`.
+    /// Fills `into` with the bytes at `at`.
     ///
     /// # Errors
     /// The operating system's; of the kind `UnexpectedEof` if the file ends before.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
-    /// Fills `pages`, whole ones, with those from `at` on that are in the operating system's cache, up to the first that is
-    /// not, and says how many bytes that are. A page that is not there is read from the disk. Some systems do not tell: then all of
-    /// them are.
+    /// Fills `pages`, complete ones, with those from `at` on that are in the operating system's cache, up to the
+    /// first that is not. Returns the number of bytes filled. The other pages are only on the disk. On systems that
+    /// cannot report this, all pages count as cached.
     ///
     /// # Errors
     /// As for [`File::read_at`].
@@ -42,16 +42,16 @@ pub trait File: Send + Sync + 'static {
     /// Writes all of `bytes` at `at`.
     ///
     /// # Errors
-    /// The operating system's; some of it may be written.
+    /// The operating system's; a part may be written.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
-    /// True where [`File::write_through`] goes past the operating system's cache.
+    /// Returns true if [`File::write_through`] bypasses the operating system's cache.
     fn has_way_past_cache(&self) -> bool {
         false
     }
 
-    /// Writes as [`File::write_at`] does, for a caller that syncs at once. `pages` are whole ones, of 4096 bytes, in memory as well
-    /// as in the file.
+    /// Writes like [`File::write_at`], for a caller that syncs immediately. `pages` are complete pages of 4096
+    /// bytes, in memory as well as in the file.
     ///
     /// # Errors
     /// As for [`File::write_at`].
@@ -59,25 +59,26 @@ pub trait File: Send + Sync + 'static {
         self.write_at(pages, at)
     }
 
-    /// Takes space for `range`, as far as it has none, and makes the file so long. New bytes are zero; others stay.
+    /// Allocates space for `range`, if it has none, and makes the file that long. New bytes are zero; existing
+    /// bytes stay.
     ///
     /// # Errors
-    /// The operating system's, such as that there is no space. The file may have become longer.
+    /// The operating system's, for example if there is no space. The file may have become longer.
     fn allocate(&self, range: Range<u64>) -> io::Result<()>;
 
-    /// Gives the space of `range`, whole pages, back: it reads as zeros. As durable as a write.
+    /// Frees the space of `range`, complete pages, which then reads as zeros. As durable as a write.
     ///
     /// # Errors
-    /// The operating system's, such as that the file system cannot; the space stays.
+    /// The operating system's, for example if the file system does not support it; the space stays.
     fn punch(&self, range: Range<u64>) -> io::Result<()>;
 
-    /// The space that the file takes, if the operating system says.
+    /// Returns the space that the file uses, if the operating system reports it.
     fn allocated_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Where the first byte lies, from `at` on, for which the file may have no space; `past` if there is none before, `at` if nothing is known. Some systems
-    /// do not tell: then they have it all.
+    /// Returns the first byte from `at` on for which the file may have no space; `past` if there is none before it,
+    /// `at` if that is unknown. On systems that cannot report it, the file counts as having all its space.
     fn spaced_up_to(&self, _at: u64, past: u64) -> u64 {
         past
     }
@@ -88,25 +89,26 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's.
     fn truncate(&self, to_bytes: u64) -> io::Result<()>;
 
-    /// Makes what was written before, and the length, durable. Of several at once each is told of a failure.
+    /// Makes earlier writes, and the length, durable. Of several concurrent callers, each receives the error of a
+    /// failure.
     ///
     /// # Errors
-    /// The operating system's. Never to be tried again: see the trait's head.
+    /// The operating system's. Never call it again after an error: see the trait's head.
     fn sync(&self) -> io::Result<()>;
 
-    /// Begins to write what lies in `range` to the disk, and does not wait. A hint: only [`File::sync`] makes it durable.
+    /// Begins to write `range` to the disk, and does not wait. A hint: only [`File::sync`] makes it durable.
     fn begin_write_back(&self, _range: Range<u64>) {}
 
-    /// Writes what lies in `range` to the disk, and waits. A hint, as [`File::begin_write_back`].
+    /// Writes `range` to the disk, and waits. A hint, like [`File::begin_write_back`].
     fn write_back(&self, _range: Range<u64>) {}
 
-    /// What lies in `range` is about to be read. A hint.
+    /// Announces a read of `range`. A hint.
     fn will_read(&self, _range: Range<u64>) {}
 
-    /// What was read and written need not stay in the operating system's cache. A hint.
+    /// Allows the operating system to drop the file's pages from its cache. A hint.
     fn forget_cached(&self) {}
 
-    /// True on a simulated disk that was asked to break this step; see [`Canary`].
+    /// Returns true on a simulated disk that was configured to break this step; see [`Canary`].
     #[inline(always)]
     fn breaks(&self, _canary: Canary) -> bool {
         false
@@ -116,8 +118,8 @@ pub trait File: Send + Sync + 'static {
 /// The two files of a journal.
 #[derive(Debug)]
 pub struct Files<F> {
-    /// The region, as a prefix of the log left it.
+    /// The region's bytes, as of a prefix of the log.
     pub base: F,
-    /// What came after.
+    /// The later entries.
     pub log: F,
 }

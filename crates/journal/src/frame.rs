@@ -1,4 +1,4 @@
-//! Frames: what is appended to the log in one piece, and what counts whole or not at all.
+//! Frames: the unit of appending to the log. A frame counts completely or not at all.
 //!
 //! ```text
 //!        0 ┌───────────────┬───────────────┬───────────────────────────────┐
@@ -13,11 +13,11 @@
 //!        8 └───────────────────────────────┴──────────────────────────────
 //! ```
 //!
-//! The mark says what the frame's writer knew: all frames before that number were durable. So one of them that is not whole is
-//! damaged; one at or behind every mark may as well have been on its way when a crash came (`scan`). In version 1 there is no
-//! mark, and entries begin at byte 24.
+//! The mark is a number up to which the frame's writer knew all frames to be durable: all frames before that
+//! number. So one of these frames that is not intact is damaged; a frame at or behind every mark may also have been
+//! on its way when a crash came (`scan`). In version 1 there is no mark, and entries begin at byte 24.
 //!
-//! An entry of no bytes says that the region has the length that its offset states; the base is durably as long. The checksum
+//! An entry without bytes sets the region's length to its offset; the base is durably that long. The checksum
 //! covers everything behind it. Numbers are little-endian.
 
 use pmem::{Checksum, Offset};
@@ -26,31 +26,31 @@ use crate::File;
 use crate::canary;
 use crate::segment::{Header, MARKS_VERSION};
 
-/// Bytes before a frame's entries.
+/// Length of a frame's header, which precedes its entries.
 pub const FRAME_HEADER_BYTES: usize = 32;
 
-/// The same in version 1.
+/// Length of the header in version 1.
 const UNMARKED_HEADER_BYTES: usize = 24;
 
-/// Bytes before an entry's own.
+/// Length of an entry's header, which precedes its bytes.
 pub const ENTRY_HEADER_BYTES: usize = 8;
 
 const OFFSET_BITS: u32 = 48;
 
-/// The most that the length of an entry can say, in whole words.
+/// The longest entry that the length field can describe, in complete words.
 pub(crate) const ENTRY_BYTES_MAX: usize = u16::MAX as usize & !7;
 
-/// What a frame's header says, but for its length.
+/// The content of a frame's header, without its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seal {
     pub(crate) sequence: u64,
-    /// That of the segment it is written to.
+    /// The tag of the segment to which it is written.
     pub(crate) tag: u64,
     /// The number before which all frames are durable.
     pub(crate) mark: u64,
 }
 
-/// Fills in the header of `frame`, whose first [`FRAME_HEADER_BYTES`] are free for it.
+/// Fills in the header of `frame`, whose first [`FRAME_HEADER_BYTES`] are reserved for it.
 pub(crate) fn seal_frame(frame: &mut [u8], seal: Seal) {
     let entry_bytes = (frame.len() - FRAME_HEADER_BYTES) as u32;
     frame[4..8].copy_from_slice(&entry_bytes.to_le_bytes());
@@ -61,7 +61,7 @@ pub(crate) fn seal_frame(frame: &mut [u8], seal: Seal) {
     frame[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// A frame that changes nothing of a region of so many bytes: for its mark.
+/// Returns a frame that changes nothing in a region of `region_bytes` bytes, only for its mark.
 pub(crate) fn mark_frame(region_bytes: u64, seal: Seal) -> Vec<u8> {
     let mut frame = vec![0; FRAME_HEADER_BYTES];
     push_entry_head(&mut frame, Offset(region_bytes), 0);
@@ -73,7 +73,7 @@ fn checksum(frame: &[u8]) -> u32 {
     Checksum::default().update(&frame[4..]).value()
 }
 
-/// What a reader of frames demands of them. Broken twins demand less.
+/// The checks of a reader of frames. Broken variants omit some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Demands {
     pub(crate) number: bool,
@@ -82,7 +82,7 @@ pub(crate) struct Demands {
 }
 
 impl Demands {
-    /// What is demanded of the frames in `log`.
+    /// Returns the checks for the frames in `log`.
     pub(crate) fn on<F: File>(log: &F) -> Demands {
         Demands {
             number: !log.breaks(canary::OLD_RECORDS_REPLAYED),
@@ -92,7 +92,7 @@ impl Demands {
     }
 }
 
-/// A whole frame.
+/// An intact frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) sequence: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) entries: &'a [u8],
 }
 
-/// How the frames of a segment look.
+/// The expected form of a segment's frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frames {
     is_marked: bool,
@@ -110,17 +110,17 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Those of the segment that has this header.
+    /// Returns the form of the frames in the segment with this header.
     pub(crate) fn of(header: &Header, demands: Demands) -> Frames {
         Frames { is_marked: header.version >= MARKS_VERSION, tag: header.tag(), demands }
     }
 
-    /// The frame at the start of `bytes` if it is whole, and has this number.
+    /// Returns the frame at the start of `bytes` if it is intact and has this number.
     pub(crate) fn numbered<'a>(&self, bytes: &'a [u8], sequence: u64) -> Option<Frame<'a>> {
         self.whole(bytes, |found| found == sequence)
     }
 
-    /// The frame at the start of `bytes` if it is whole, and has this number or a greater one.
+    /// Returns the frame at the start of `bytes` if it is intact and has this number or a greater one.
     pub(crate) fn numbered_from<'a>(&self, bytes: &'a [u8], sequence: u64) -> Option<Frame<'a>> {
         self.whole(bytes, |found| found >= sequence)
     }
@@ -140,25 +140,25 @@ impl Frames {
     }
 }
 
-/// Number and tag of the frame at the start of `bytes` if it is whole, whosever it is, and has a mark.
+/// Returns the number and tag of the frame at the start of `bytes` if it is intact and has a mark, in any segment.
 pub(crate) fn any_frame(bytes: &[u8]) -> Option<(u64, u64)> {
     let (sequence, tag) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
     let frames = Frames { is_marked: true, tag, demands: Demands { number: true, checksum: true, marks: true } };
     frames.numbered(bytes, sequence).map(|_| (sequence, tag))
 }
 
-/// Appends the head of an entry of `len_bytes` at `at`.
+/// Appends the header of an entry of `len_bytes` at `at`.
 pub(crate) fn push_entry_head(into: &mut Vec<u8>, at: Offset, len_bytes: usize) {
     debug_assert!(at.0 >> OFFSET_BITS == 0 && len_bytes <= ENTRY_BYTES_MAX);
     into.extend((at.0 | (len_bytes as u64) << OFFSET_BITS).to_le_bytes());
 }
 
-/// Zeros up to a whole word.
+/// Appends zeros up to a complete word.
 pub(crate) fn pad(into: &mut Vec<u8>) {
     into.resize(into.len().next_multiple_of(8), 0);
 }
 
-/// Entries that follow one another, as offsets and bytes; `None` in place of one that does not fit.
+/// Returns consecutive entries as offsets and bytes; `None` for an entry that does not fit.
 pub(crate) fn entries(mut rest: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
     std::iter::from_fn(move || {
         let head = u64_at(rest, 0)?;
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_another_number_is_none() {
+    fn frame_of_another_number_is_none() {
         assert_eq!(FRAMES.numbered(&frame(), 8), None);
         assert_eq!(Frames { tag: 2, ..FRAMES }.numbered(&frame(), 7), None);
         assert_eq!(FRAMES.numbered_from(&frame(), 6).map(|frame| frame.sequence), Some(7));

@@ -1,5 +1,5 @@
-//! Group commit: of all threads that wait for a sync one makes it, for every thread that appended before the sync began. Which
-//! one, and when, is decided in `turns`.
+//! Group commit: one of the threads that wait for a sync makes it, for every thread that appended before the sync
+//! began. Module `turns` decides which thread, and when.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::journal::Journal;
 use crate::tail::Extent;
 
 impl<F: File> Journal<F> {
-    /// Returns once the log is as durable up to `position` as `level` says.
+    /// Waits until the log is as durable up to `position` as `level` requires.
     pub(crate) fn wait(&self, position: u64, level: Durability) -> Result<(), MediumError> {
         match self.demanded(level) {
             Durability::Power if !self.log.breaks(canary::WAIT_BEFORE_SYNC) => self.wait_synced(position),
@@ -19,7 +19,8 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// What a write at `level` has to wait for: at `buffered` for a sync where older ones have waited too long for theirs.
+    /// Returns the level that a write at `level` has to wait for. At `buffered`, it waits for a sync if older
+    /// writes have waited too long for theirs.
     pub(crate) fn demanded(&self, level: Durability) -> Durability {
         let is_held = level == Durability::Buffered && self.requests.is_overdue();
         if is_held { Durability::Power } else { level }
@@ -32,14 +33,15 @@ impl<F: File> Journal<F> {
         if !self.is_written(position) {
             self.write_out(Extent::Cached)?;
         }
-        // Also if another has written it out: he may have done so to have room, and ask for nothing until he has ended.
+        // Also if another thread has written it out: that thread may only have needed space, and may request no
+        // sync until it ends.
         if self.options.level == Durability::Buffered {
             self.ask_for_sync();
         }
         self.healthy()
     }
 
-    /// What was appended so far is synced within the interval, whether a thread waits for it or not.
+    /// Requests that everything appended so far is synced within the interval, even if no thread waits for it.
     pub(crate) fn ask_for_sync(&self) {
         if self.options.background {
             self.requests.within(self.options.sync_interval);
@@ -59,7 +61,8 @@ impl<F: File> Journal<F> {
         if self.is_synced(position) { Ok(()) } else { self.healthy() }
     }
 
-    /// Returns once the log is durable up to `position`, and says so itself: no damage to its end can take any of that unnoticed.
+    /// Waits until the log is durable up to `position` and itself records that: then no damage at its end can
+    /// remove any of that unnoticed.
     pub(crate) fn wait_proved(&self, position: u64) -> Result<(), MediumError> {
         if self.append.proved.load(Ordering::Acquire) >= position {
             return Ok(());
@@ -67,7 +70,7 @@ impl<F: File> Journal<F> {
         self.wait_synced(position)?;
         let (before, end) = self.append_mark();
         self.wait_synced(end)?;
-        // Of the mark itself nothing needs a proof.
+        // The mark itself needs no proof.
         self.append.proved.fetch_max(if before == position { end } else { position }, Ordering::Release);
         Ok(())
     }

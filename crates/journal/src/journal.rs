@@ -1,4 +1,5 @@
-//! What the medium and its threads share: the files, all stages of the log, and whether the journal still works.
+//! The shared state of the medium and its threads: the files, all stages of the log, and whether the journal still
+//! works.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -17,10 +18,11 @@ use crate::requests::Requests;
 use crate::writer::Written;
 use crate::{File, JournalOptions};
 
-/// The position of what the log has not taken in.
+/// The position of entries that the log did not accept.
 const NEVER: u64 = u64::MAX;
 
-/// See the module. Positions count the bytes of entries that were ever appended, from [`FIRST_POSITION`](crate::log::FIRST_POSITION) on.
+/// The state; see the module's head. Positions count the bytes of all entries ever appended, from
+/// [`FIRST_POSITION`](crate::log::FIRST_POSITION) on.
 #[derive(Debug)]
 pub(crate) struct Journal<F> {
     pub(crate) base: F,
@@ -29,14 +31,14 @@ pub(crate) struct Journal<F> {
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
     pub(crate) opening: Opening,
-    /// What of the base is in memory.
+    /// The part of the base that is in memory.
     pub(crate) loading: Loading,
 
     pub(crate) append: Append,
     pub(crate) segments: Segments,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) ending: Ending,
-    /// What the syncing threads are to do.
+    /// Requests to the syncing threads.
     pub(crate) requests: Requests,
 }
 
@@ -61,7 +63,7 @@ impl<F: File> Journal<F> {
             loading,
             append: Append::new(log.writer, buffer),
             checkpoints: Checkpoints::new(log.slots.recycled),
-            segments: Segments::new(log.slots, log.room_bytes),
+            segments: Segments::new(log.slots, log.capacity_bytes),
             ending: Ending::default(),
             requests: Requests::default(),
         }
@@ -77,50 +79,52 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// Up to where the log has what the caller appended. A poisoned log takes nothing in: what was appended to it has no
-    /// position, and is never durable.
+    /// Returns the position up to which the log has the caller's entries. A poisoned log accepts nothing: such
+    /// entries have no position, and are never durable.
     pub(crate) fn taken_in(&self) -> u64 {
         let position = self.append.appended.load(Ordering::Acquire);
         if self.healthy().is_ok() { position } else { NEVER }
     }
 
-    /// Whether entries up to `position` are durable. Once they are, no failure changes that.
+    /// Returns true if entries up to `position` are durable. A later failure does not change that.
     #[inline(always)]
     pub(crate) fn is_synced(&self, position: u64) -> bool {
         self.append.synced.load(Ordering::Acquire) >= position
     }
 
-    /// Whether entries up to `position` are in the operating system's hands: after a failure none that was not synced.
+    /// Returns true if the operating system has the entries up to `position`. After a failure, only synced entries
+    /// count.
     #[inline(always)]
     pub(crate) fn is_written(&self, position: u64) -> bool {
         self.is_synced(position) || self.append.written.load(Ordering::Acquire) >= position && self.healthy().is_ok()
     }
 
-    /// Ends writing: from now on nothing becomes durable. The first failure is the one that is told.
+    /// Ends writing: from now on nothing becomes durable. Returns the error of the first failure.
     #[cold]
     pub(crate) fn poison(&self, error: &io::Error) -> MediumError {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let first = self.ending.poison.compare_exchange(0, errno, Ordering::AcqRel, Ordering::Acquire);
-        // Whoever waits for a segment waits in vain. Who waits for a sync is woken when the turn ends.
+        // Wakes threads that wait for a segment, because none will come. Threads that wait for a sync are woken
+        // when the turn ends.
         drop(self.segments.slots.lock());
         self.segments.slots_changed.notify_all();
         self.requests.now();
         MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
     }
 
-    /// Makes durable what was written to the log.
+    /// Makes writes to the log durable.
     pub(crate) fn sync_log(&self) -> Result<(), MediumError> {
         self.sync(&self.log)?;
         self.append.sync_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Makes durable what was written to the base.
+    /// Makes writes to the base durable.
     pub(crate) fn sync_base(&self) -> Result<(), MediumError> {
         self.sync(&self.base)
     }
 
-    /// Never tried again: the kernel has forgotten what it could not write.
+    /// Never repeated after a failure: the kernel has dropped the pages that it could not write.
     fn sync(&self, file: &F) -> Result<(), MediumError> {
         self.healthy()?;
         let synced = file.sync();
@@ -128,7 +132,7 @@ impl<F: File> Journal<F> {
         synced.map_err(|error| self.poison(&error))
     }
 
-    /// All of it was synced after it was written.
+    /// Records that everything in `written` was synced after it was written.
     pub(crate) fn note_synced(&self, written: Written) {
         self.append.mark.fetch_max(written.next, Ordering::Release);
         self.append.synced_region_bytes.fetch_max(written.region_bytes, Ordering::Release);
@@ -139,7 +143,7 @@ impl<F: File> Journal<F> {
         self.append.synced_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Syncs of the log, and bytes written to it, so far.
+    /// Returns the number of syncs of the log, and of bytes written to it, so far.
     pub(crate) fn log_figures(&self) -> (u64, u64) {
         (self.append.sync_count.load(Ordering::Relaxed), self.append.synced_bytes.load(Ordering::Relaxed))
     }

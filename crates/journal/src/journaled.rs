@@ -1,4 +1,4 @@
-//! The journaled medium: how it is made, opened and closed.
+//! The journaled medium: creating, opening and closing it.
 
 use std::fmt;
 use std::io;
@@ -28,10 +28,10 @@ use crate::threads::Threads;
 use crate::writer::Writer;
 use crate::{Acknowledger, File, JournalOptions};
 
-/// A new journal's log, and one that was closed: one segment is written while the other waits for its checkpoint.
+/// Number of segments of a new or closed log: one is written while the other waits for its checkpoint.
 pub(crate) const SEGMENT_COUNT: u64 = 2;
 
-/// How far an opening has come.
+/// The progress of an opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenProgress {
     /// The log is read.
@@ -45,7 +45,7 @@ pub enum OpenProgress {
 
 /// A region in memory that a log and a base make durable; see the crate's head.
 pub struct Journaled<F: File> {
-    /// First, so that nobody works in the background when the rest goes.
+    /// First, so that no thread works in the background while the other fields are dropped.
     threads: Threads,
     pub(crate) journal: Arc<Journal<F>>,
     /// Held while the region is made longer.
@@ -53,10 +53,12 @@ pub struct Journaled<F: File> {
 }
 
 impl<F: File> Journaled<F> {
-    /// Makes a journal of a region of at least `region_bytes` zeros. The files are new, or what an unfinished making left.
+    /// Creates a journal of a region of at least `region_bytes` zeros. The files are new, or remains of an
+    /// unfinished creation.
     ///
     /// # Errors
-    /// See [`JournalError`].
+    /// [`JournalError::Option`] for bad options; [`JournalError::Io`], [`JournalError::Addresses`] or
+    /// [`JournalError::Memory`] if the operating system refuses.
     pub fn create(
         files: Files<F>,
         region_bytes: u64,
@@ -83,10 +85,10 @@ impl<F: File> Journaled<F> {
             region_bytes: len_bytes,
             salt: options.salt,
         };
-        let room_bytes = options.first_room_bytes();
+        let capacity_bytes = options.first_space_bytes();
         let mut starts = (0..SEGMENT_COUNT).map(|slot| slot * options.segment_bytes);
         log.truncate(SEGMENT_COUNT * options.segment_bytes)
-            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + room_bytes)))
+            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + capacity_bytes)))
             .and_then(|()| log.sync())
             .and_then(|()| write_header(log, 0, &header))
             .and_then(|()| log.sync())
@@ -101,17 +103,18 @@ impl<F: File> Journaled<F> {
         };
         let region = reserve(len_bytes, &options)?;
         let loading = Loading::new(0, options.block_bytes, Redo::default());
-        let log = Log { identity, slots, writer, room_bytes };
+        let log = Log { identity, slots, writer, capacity_bytes };
         let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
         journal.finish_loading();
         journal.note_begun();
         Journaled::start(journal)
     }
 
-    /// Opens a journal: reads its log. The base is read when it is needed, and by [`Acknowledger::load_rest`].
+    /// Opens a journal: reads its log. The base is read later, as needed, and by [`Acknowledger::load_rest`].
     ///
     /// # Errors
-    /// See [`JournalError`]; the files hold what they held. A damaged log is not opened: see [`Journaled::salvage`].
+    /// [`JournalError::Damaged`] or [`JournalError::Gap`] if the log is damaged (see [`Journaled::salvage`]), and
+    /// the other variants; the files' content stays the same.
     pub fn open(
         files: Files<F>,
         options: JournalOptions,
@@ -127,11 +130,11 @@ impl<F: File> Journaled<F> {
         }
     }
 
-    /// Opens, for reading, what is left of a journal that [`Journaled::open`] refuses: the base, and all frames that are whole,
-    /// applied to it in memory. What is missing of the log, besides.
+    /// Opens, for reading, the remains of a journal that [`Journaled::open`] refuses: the base, with all intact
+    /// frames applied in memory. Also returns the missing parts of the log.
     ///
     /// # Errors
-    /// If the files cannot be read, the journal is a newer program's, or the base is shorter than what the log has for it.
+    /// If the files cannot be read, the journal is a newer program's, or the base is shorter than the log requires.
     pub fn salvage(
         files: Files<F>,
         options: JournalOptions,
@@ -142,7 +145,7 @@ impl<F: File> Journaled<F> {
         let mut recovered = recover::replay(&files.log, &options, &mut |_, _| ())?;
         let damage = mem::take(&mut recovered.damage);
         if !damage.is_empty() {
-            // What is missing may have said that the region got longer.
+            // A missing frame may have made the region longer.
             let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
             let region_bytes = &mut recovered.log.writer.region_bytes;
             *region_bytes = (*region_bytes).max(base_bytes - base_bytes % PAGE_BYTES);
@@ -187,50 +190,50 @@ impl<F: File> Journaled<F> {
         })
     }
 
-    /// Whose journal this is; as it was given when it was made.
+    /// Returns the identity of the journal, as passed at its creation.
     #[must_use]
     pub fn identity(&self) -> [u8; 16] {
         self.journal.identity
     }
 
-    /// For callers that wait for the journal themselves, or at a level of their own.
+    /// Returns a handle for callers that wait for the journal themselves, or at another level.
     #[must_use]
     pub fn acknowledger(&self) -> Acknowledger<F> {
         Acknowledger::of(&self.journal)
     }
 
-    /// Why [`pmem::Persist::durability`] is what it is: a clause without a full stop.
+    /// Returns the reason for [`pmem::Persist::durability`], as a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
         match self.journal.options.level {
             Durability::Power => "journaled: a write is acknowledged once the log is synced",
             Durability::Buffered => {
-                "journaled: a write is acknowledged once the kernel has it, and the log synced at intervals; loss of power \
-                 may take the last writes, never one without those after it"
+                "journaled: a write is acknowledged once the kernel has it, and the log is synced at intervals; a power loss \
+                 may drop the last writes, the latest first"
             }
             Durability::Process => {
-                "journaled: a write is acknowledged once the kernel has it; loss of power may take the last writes, never \
-                 one without those after it"
+                "journaled: a write is acknowledged once the kernel has it; a power loss may drop the last writes, the \
+                 latest first"
             }
         }
     }
 
-    /// How much of the region lies in huge pages at this moment. Takes time.
+    /// Returns the number of the region's bytes that are in huge pages at this moment. Slow.
     ///
     /// # Errors
-    /// If the operating system does not say.
+    /// If the operating system does not report it.
     pub fn huge_page_bytes(&self) -> io::Result<u64> {
         self.journal.region.memory.huge_page_bytes()
     }
 
-    /// False in a forked child, which must not touch the region: it is not there. One load.
+    /// Returns false in a forked child, which must not access the region: it is not mapped there. Costs one load.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
         self.journal.region.memory.in_owner()
     }
 
-    /// Applies what can be applied of the log to the base, now.
+    /// Applies as much of the log to the base as possible, now.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
@@ -265,14 +268,14 @@ impl<F: File> Journaled<F> {
         Ok(())
     }
 
-    /// The base first, durably; then memory; then the log says so. A file that is longer than the log says (a crash, or a sync
-    /// that failed) may not be so durably.
+    /// Extends the base first, durably; then memory; then records the length in the log. A file that is longer than
+    /// the log records (after a crash, or a failed sync) may not be that long durably.
     fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
         let full = full_or_failed(to_bytes);
         self.journal.base.allocate(from_bytes..to_bytes).map_err(full)?;
         self.journal.sync_base()?;
         self.journal.region.memory.extend(from_bytes..to_bytes).map_err(full)?;
-        match self.journal.room(1, 0) {
+        match self.journal.reserve(1, 0) {
             Some(mut append) => append.buffer.push_growth(to_bytes),
             None => self.journal.healthy()?,
         }
@@ -281,11 +284,11 @@ impl<F: File> Journaled<F> {
 }
 
 impl<F: File> Drop for Journaled<F> {
-    /// Makes everything durable, and leaves a log without anything to replay, where that can be had. How it went
-    /// [`Acknowledger::closed`] tells, and the log of the program.
+    /// Makes everything durable and, if possible, leaves a log without anything to replay. [`Acknowledger::closed`]
+    /// returns the result, and the program's log reports an error.
     fn drop(&mut self) {
         if !self.in_owner() {
-            // The threads stayed in the parent.
+            // The threads exist only in the parent.
             return self.threads.forget();
         }
         self.threads.stop(&self.journal);
@@ -306,7 +309,7 @@ impl<F: File> fmt::Debug for Journaled<F> {
     }
 }
 
-/// Memory of zeros.
+/// Reserves memory of zeros.
 fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalError> {
     let memory = Memory::reserve(options.reserve_bytes, options.kept_bytes, len_bytes, options.huge_pages);
     let wanted_bytes = options.kept_bytes.max(len_bytes);

@@ -1,5 +1,5 @@
-//! The journal's lives: what is appended becomes durable, segments of the log come and go, checkpoints bring the base up to the log,
-//! and all of it ends. (The fourth, loading what the base has, is `loading`'s.)
+//! The journal's state, by stage: entries become durable, segments of the log are filled and freed, checkpoints
+//! bring the base up to date, and the journal ends. (The fourth stage, loading the base, is in `loading`.)
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
@@ -16,75 +16,75 @@ use crate::slots::Slots;
 use crate::turns::Turns;
 use crate::writer::Writer;
 
-/// What is appended, and how far it is written and durable.
+/// The entries, and the positions up to which they are written and durable.
 #[derive(Debug)]
 pub(crate) struct Append {
-    /// What was appended and not taken by a writer.
+    /// Entries that no writer has taken.
     pub(crate) buffer: Mutex<Buffer>,
-    /// Up to where entries were appended; changes under the buffer's lock.
+    /// The position up to which entries were appended; changes under the buffer's lock.
     pub(crate) appended: AtomicU64,
     /// Its holder writes frames.
     pub(crate) writer: Mutex<Writer>,
-    /// Up to where entries are in the operating system's hands.
+    /// The position up to which the operating system has the entries.
     pub(crate) written: AtomicU64,
-    /// Which of the waiting threads syncs for all of them.
+    /// Decides which of the waiting threads syncs for all of them.
     pub(crate) turns: Turns,
-    /// Up to where entries are durable.
+    /// The position up to which entries are durable.
     pub(crate) synced: AtomicU64,
     /// All frames before this number are durable.
     pub(crate) mark: AtomicU64,
     /// The region's length with all frames before that number, at least.
     pub(crate) synced_region_bytes: AtomicU64,
-    /// Up to where a frame that is durable itself says that entries are.
+    /// The position up to which a frame that is itself durable records that entries are durable.
     pub(crate) proved: AtomicU64,
-    /// Up to where callers went on without waiting, at most.
+    /// The latest position for which a caller did not wait.
     pub(crate) deferred: AtomicU64,
-    /// Where words were published that may not be durable.
+    /// Positions of published words that may not be durable.
     pub(crate) published: Published,
     /// Bytes written to the log, and its syncs, so far.
     pub(crate) synced_bytes: AtomicU64,
     pub(crate) sync_count: AtomicU64,
 }
 
-/// The segments of the log: their room, and which of them are free, ready and sealed.
+/// The segments of the log: their usable space, and the free, ready and sealed ones.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    /// How much of each segment has space, and may be written.
-    pub(crate) room_bytes: AtomicU64,
-    /// Once the segment is filled so far something is to be done before it is full (`ahead`).
+    /// The number of bytes of each segment that have space and may be written.
+    pub(crate) capacity_bytes: AtomicU64,
+    /// The fill level of the segment at which later space has to be prepared (`ahead`).
     pub(crate) ahead_at: AtomicU64,
-    /// Its holder makes room for what comes next.
+    /// Its holder makes space for later frames.
     pub(crate) ahead: Mutex<()>,
     pub(crate) slots: Mutex<Slots>,
-    /// Whether one is free; changes with them.
+    /// True if a segment is free; changes together with `slots`.
     pub(crate) has_spare: AtomicBool,
-    /// A segment was sealed, or can be used again, or it is time to stop.
+    /// Signals that a segment was sealed or freed, or that it is time to stop.
     pub(crate) slots_changed: Condvar,
 }
 
-/// Bringing the base up to the log.
+/// The state of checkpoints.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     /// Replay begins at this position or behind it, by the newest header.
     pub(crate) replayed_from: AtomicU64,
-    /// Space of the base that is to be given back.
+    /// Space of the base that has to be freed.
     pub(crate) discards: Mutex<Discards>,
     /// One checkpoint at a time.
     pub(crate) work: Mutex<Checkpoint>,
 }
 
-/// How the journal ends: by a failure, or by being closed.
+/// The end of the journal: by a failure, or by being closed.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// The error number of the failure that ended writing, or 0.
     pub(crate) poison: AtomicI32,
     pub(crate) is_closing: AtomicBool,
-    /// How the end went, once it has come.
+    /// The result of closing, once it is done.
     pub(crate) closed: OnceLock<Result<(), MediumError>>,
 }
 
 impl Append {
-    /// Nothing yet, behind what `writer` says.
+    /// Creates the state without entries, behind those that `writer` has.
     pub(crate) fn new(writer: Writer, buffer: Buffer) -> Append {
         Append {
             mark: AtomicU64::new(0),
@@ -105,9 +105,9 @@ impl Append {
 }
 
 impl Segments {
-    pub(crate) fn new(slots: Slots, room_bytes: u64) -> Segments {
+    pub(crate) fn new(slots: Slots, capacity_bytes: u64) -> Segments {
         Segments {
-            room_bytes: AtomicU64::new(room_bytes),
+            capacity_bytes: AtomicU64::new(capacity_bytes),
             ahead_at: AtomicU64::new(0),
             ahead: Mutex::default(),
             has_spare: AtomicBool::new(slots.has_spare()),
@@ -118,7 +118,7 @@ impl Segments {
 }
 
 impl Checkpoints {
-    /// None yet, of a log that is replayed from this position.
+    /// Creates the state without checkpoints, for a log that is replayed from this position.
     pub(crate) fn new(replayed_from: u64) -> Checkpoints {
         Checkpoints { replayed_from: AtomicU64::new(replayed_from), discards: Mutex::default(), work: Mutex::default() }
     }

@@ -1,14 +1,16 @@
-//! Filling memory from the base: the thread that needs a block first reads it, and one in the background reads the rest.
+//! Fills memory from the base: the thread that first needs a block reads it, and a background thread reads the
+//! other blocks.
 //!
 //! # Steps of a block
 //! 1. It is claimed (`blocks`).
 //! 2. Its bytes are read from the base.
-//! 3. What the log has for it and the base may lack is applied (`redo`).
-//! 4. It is present. Nothing was written anywhere, so a crash leaves what opening found.
+//! 3. The log's entries for it that the base may lack are applied (`redo`).
+//! 4. It is present. Nothing was written to a file, so a crash leaves the files as opening found them.
 //!
-//! # What cannot be read
-//! is lost: the journal is poisoned first, so that nothing can be appended that was concluded from the zeros, and then the
-//! block is settled. A caller that asks for bytes of it has an error; words are zeros, and `Residency::check_lost_ranges` says so.
+//! # Unreadable blocks
+//! A block that cannot be read is lost. First the journal is poisoned, so that nothing can be appended that was
+//! derived from the zeros; then the block is settled. A caller that reads bytes of it gets an error. Its words read
+//! as zeros, and `Residency::check_lost_ranges` returns an error.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,15 +30,15 @@ use crate::journal::Journal;
 use crate::redo::Redo;
 use crate::region::PAGE_BYTES;
 
-/// What the thread reads in one call: enough that calls cost nothing, and little enough that a thread which needs one of these
-/// blocks does not wait long.
+/// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one
+/// of these blocks does not wait long.
 const RUN_BYTES: u64 = 1 << 20;
 
-/// A base on its way into memory.
+/// A base that is being loaded into memory.
 #[derive(Debug)]
 pub(crate) struct Loading {
     pub(crate) blocks: Blocks,
-    /// Empty once all is there.
+    /// Empty once everything is loaded.
     redo: RwLock<Redo>,
     wanted: Mutex<Wanted>,
     is_wanted: Condvar,
@@ -45,12 +47,12 @@ pub(crate) struct Loading {
     time: OnceLock<Duration>,
 }
 
-/// What the thread is to read.
+/// The blocks that the thread has to read.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Blocks that a thread is about to need.
+    /// Blocks that a thread will need soon.
     expected: VecDeque<Range<u64>>,
-    /// All others, once they are asked for: from this block on.
+    /// All other blocks from this one on, once they are requested.
     rest: Option<u64>,
 }
 
@@ -69,7 +71,7 @@ impl Wanted {
 }
 
 impl Loading {
-    /// Of the first `len_bytes` of a base, which lacks what `redo` has.
+    /// Creates the state for the first `len_bytes` of a base, which lacks the entries of `redo`.
     pub(crate) fn new(len_bytes: u64, block_bytes: u64, redo: Redo) -> Loading {
         Loading {
             blocks: Blocks::absent(len_bytes, block_bytes),
@@ -82,18 +84,18 @@ impl Loading {
         }
     }
 
-    /// How long it took, or has taken.
+    /// Returns the time that loading took, or has taken so far.
     pub(crate) fn time(&self) -> Duration {
         self.time.get().copied().unwrap_or_else(|| self.start.elapsed())
     }
 
-    /// The first thing that could not be read.
+    /// Returns the error of the first block that could not be read.
     #[inline(always)]
     pub(crate) fn losses(&self) -> Result<(), MediumError> {
         self.lost.get().map_or(Ok(()), |&lost| Err(lost))
     }
 
-    /// Has the thread look whether it is to go on.
+    /// Wakes the thread, which then checks whether to continue.
     pub(crate) fn wake(&self) {
         drop(self.wanted.lock());
         self.is_wanted.notify_all();
@@ -101,7 +103,7 @@ impl Loading {
 }
 
 impl<F: File> Journal<F> {
-    /// See [`pmem::Bytes::check`], for callers whose quick look was not enough.
+    /// Slow path of [`pmem::Bytes::check`].
     #[cold]
     #[inline(never)]
     pub(crate) fn reach_slowly(&self, span: Span) -> Result<(), MediumError> {
@@ -109,11 +111,11 @@ impl<F: File> Journal<F> {
         let Span { start, len_bytes } = span;
         let outside = MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes };
         let end = span.end().filter(|&end| end <= region_bytes).ok_or(outside)?;
-        // All of them, also behind a lost one: words are loaded and stored to wherever that may be.
+        // Reaches all blocks, also behind a lost one: words are loaded and stored in any of them.
         self.loading.blocks.touched_by(start.0..end).map(|block| self.bring(block)).fold(Ok(()), Result::and)
     }
 
-    /// Sees that the block is settled, by this thread or another.
+    /// Waits until the block is settled; loads it if no other thread does.
     fn bring(&self, block: u64) -> Result<(), MediumError> {
         let blocks = &self.loading.blocks;
         if blocks.state(block) == State::Present {
@@ -133,14 +135,15 @@ impl<F: File> Journal<F> {
         match self.fill(run.clone()) {
             Ok(()) => self.settle(run, State::Present),
             Err(error) if run.end - run.start == 1 => self.lose(run, &error),
-            // Not all of them need be lost.
+            // Try the blocks one by one: some may be readable.
             Err(_) => run.for_each(|block| self.load(block..block + 1)),
         }
     }
 
     fn fill(&self, run: Range<u64>) -> io::Result<()> {
         let Range { start, end } = self.loading.blocks.bytes_of(run.clone());
-        // SAFETY: the bytes lie in the memory that was given to the region, and the blocks are this caller's alone.
+        // SAFETY: the bytes are in the memory that was allocated for the region, and only this caller uses the
+        // blocks.
         let memory = unsafe {
             slice::from_raw_parts_mut(self.region.memory.base().as_ptr().add(start as usize), (end - start) as usize)
         };
@@ -162,7 +165,7 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// The error first, then the poison, then what shows both.
+    /// Marks a block as lost: the error first, then the poison, then the state that makes both visible.
     fn lose(&self, block: Range<u64>, error: &io::Error) {
         let Range { start, end } = self.loading.blocks.bytes_of(block.clone());
         let _ = self
@@ -175,7 +178,7 @@ impl<F: File> Journal<F> {
         self.settle(block, State::Lost);
     }
 
-    /// There is nothing to be loaded any more.
+    /// Ends loading: no block is left.
     pub(crate) fn finish_loading(&self) {
         *self.loading.redo.write() = Redo::default();
         let _ = self.loading.time.set(self.loading.start.elapsed());
@@ -185,7 +188,7 @@ impl<F: File> Journal<F> {
         self.loading.wake();
     }
 
-    /// See [`pmem::Residency::peek`], for callers whose quick look was not enough. A block that stays absent meanwhile is as it was.
+    /// Slow path of [`pmem::Residency::peek`]. The word is valid if the block is still absent after the read.
     #[cold]
     #[inline(never)]
     pub(crate) fn peek_slowly(&self, at: Offset) -> Option<u64> {
@@ -201,7 +204,7 @@ impl<F: File> Journal<F> {
         is_absent().then_some(u64::from_ne_bytes(word))
     }
 
-    /// The disk is to read the page of `at`.
+    /// Makes the disk read the page of `at` ahead of time.
     pub(crate) fn expect_page(&self, at: Offset) {
         let page = at.0 - at.0 % PAGE_BYTES;
         let touched = self.loading.blocks.touched_by(page..page + 1);
@@ -210,7 +213,7 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// The thread, if there is one, is to bring `span` before all else.
+    /// Makes the thread, if there is one, load `span` before everything else.
     pub(crate) fn expect(&self, span: Span) {
         let touched = self.loading.blocks.touched_by(span.start.0..span.end().unwrap_or(u64::MAX));
         if self.options.background && !touched.is_empty() {
@@ -220,14 +223,14 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// The thread, if there is one, is to bring all that is absent.
+    /// Makes the thread, if there is one, load all absent blocks.
     pub(crate) fn load_rest(&self) {
         self.loading.wanted.lock().rest.get_or_insert(0);
         self.loading.is_wanted.notify_all();
     }
 }
 
-/// Reads what is wanted until there is nothing left, or the journal closes.
+/// Runs the thread: reads wanted blocks until none is left, or the journal closes.
 pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
     let Loading { blocks, wanted, is_wanted, time, .. } = &journal.loading;
     let count_max = (RUN_BYTES / journal.options.block_bytes).max(1);

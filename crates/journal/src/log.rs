@@ -1,28 +1,28 @@
-//! What opening or making a log leaves to the journal.
+//! The state that opening or creating a log passes to the journal.
 
 use std::time::Duration;
 
 use crate::slots::Slots;
 use crate::writer::Writer;
 
-/// The first position. What an earlier process left lies before it.
+/// The first position. Entries of earlier processes are before it.
 pub(crate) const FIRST_POSITION: u64 = 1;
 
-/// The state of a log that was read or made.
+/// The state of a log that was read or created.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) identity: [u8; 16],
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
-    /// How much of each slot has space.
-    pub(crate) room_bytes: u64,
+    /// The number of bytes of each slot that have space.
+    pub(crate) capacity_bytes: u64,
 }
 
-/// What opening did.
+/// The result of an opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Opening {
     /// Bytes of the log that were read.
     pub replayed_bytes: u64,
-    /// How long that took.
+    /// The time that this took.
     pub replay_time: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a journaled region does as a medium.
+//! The journaled region as a medium.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use crate::region::PAGE_BYTES;
 use crate::{File, Journaled};
 
 impl<F: File> Journaled<F> {
-    /// The address of `at`, where `len_bytes` may be stored.
+    /// Returns the address of `at`, where `len_bytes` may be stored.
     ///
     /// # Panics
-    /// If they lie outside the region, or the region was opened for reading.
+    /// If the bytes are outside the region, or the region was opened for reading.
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
         let writable_bytes = self.journal.region.writable_bytes();
         if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
             self.target_slowly(at, len_bytes);
         }
-        // SAFETY: the bytes lie in the region (just checked), all of which is one piece of memory.
+        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
         unsafe { self.journal.region.memory.base().as_ptr().add(at.0 as usize) }
     }
 
@@ -40,25 +40,25 @@ impl<F: File> Journaled<F> {
             "{len_bytes} bytes at offset {:#x} lie outside the {region_bytes} bytes that may be stored to",
             at.0
         );
-        // What is lost may be stored to: nothing of that becomes durable.
+        // Stores to lost blocks are allowed: none of them becomes durable.
         let _ = self.journal.reach_slowly(at.span(len_bytes));
     }
 
-    /// The atomic word at `at`, which may be stored to.
+    /// Returns the atomic word at `at`, which may be stored to.
     #[inline(always)]
     fn target_word(&self, at: Offset) -> &AtomicU64 {
         let word = self.target(at, 8).cast::<u64>();
         assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
-        // SAFETY: the word is aligned (just checked) and lies in the region, which stays put while `self` is borrowed;
-        // words that several threads reach are only ever accessed atomically.
+        // SAFETY: the word is aligned (just checked) and in the region, which stays in place while `self` is
+        // borrowed; words that several threads access are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(word) }
     }
 
-    /// Appends what memory holds at `span`, which is no longer than an entry may be. Words are read one by one, since
-    /// neighbours of a word that was flushed may be another thread's.
+    /// Appends the memory's content at `span`, which is not longer than an entry may be. Words are read one by one,
+    /// because words adjacent to a flushed word may belong to another thread.
     fn append_from_memory(&self, span: Span) {
         let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
-        let Some(mut append) = self.journal.room(1, span.len_bytes as usize) else { return };
+        let Some(mut append) = self.journal.reserve(1, span.len_bytes as usize) else { return };
         append.buffer.push(span.start, span.len_bytes as usize, |frame| {
             let from = frame.len();
             for at in (first..end).step_by(8) {
@@ -69,16 +69,16 @@ impl<F: File> Journaled<F> {
         });
     }
 
-    /// Cuts `span` into pieces that fit an entry.
+    /// Cuts `span` into pieces that fit into an entry.
     fn pieces(&self, span: Span) -> impl Iterator<Item = Span> {
-        let piece_bytes = entry_bytes_max(self.journal.room_bytes()) as u64;
+        let piece_bytes = entry_bytes_max(self.journal.capacity_bytes()) as u64;
         let end = span.start.0 + span.len_bytes;
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }
 
-    /// The broken twin's way: the entries of `spans` follow at the next commit.
+    /// Holds entries back in a broken variant: the entries of `spans` follow at the next commit.
     fn hold(&self, spans: &[Span]) {
-        // SAFETY: the twin runs on the crash disk alone, with one thread.
+        // SAFETY: the broken variant runs only on the crash disk, with one thread.
         let bytes = |span| unsafe { self.bytes(span) }.expect("the span was just stored to").to_vec();
         let held = spans.iter().map(|&span| (span.start, bytes(span)));
         self.journal.append.buffer.lock().held.extend(held);
@@ -87,15 +87,15 @@ impl<F: File> Journaled<F> {
     fn append_held(&self) {
         let held = std::mem::take(&mut self.journal.append.buffer.lock().held);
         for (at, bytes) in held.into_iter().rev() {
-            if let Some(mut append) = self.journal.room(1, bytes.len()) {
+            if let Some(mut append) = self.journal.reserve(1, bytes.len()) {
                 append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
             }
         }
     }
 }
 
-// SAFETY: the base is the start of memory of `len_bytes` bytes, aligned to 1 GiB, that was given before the length covered
-// it; it stays put until the medium is dropped, and the length never shrinks.
+// SAFETY: the base is the start of memory of `len_bytes` bytes, aligned to 1 GiB, that was allocated before the
+// length covered it; it stays in place until the medium is dropped, and the length never shrinks.
 unsafe impl<F: File> Bytes for Journaled<F> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
@@ -125,7 +125,7 @@ unsafe impl<F: File> Bytes for Journaled<F> {
     #[inline(always)]
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
         unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
@@ -136,7 +136,7 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         let padded_bytes = len_bytes.next_multiple_of(16);
         let mut target = self.target(at, padded_bytes);
         for part in parts {
-            // SAFETY: the target is as long as the padded parts, and the caller alone uses it.
+            // SAFETY: the target is as long as the padded parts, and only the caller uses it.
             unsafe {
                 target.copy_from_nonoverlapping(part.as_ptr(), part.len());
                 target = target.add(part.len());
@@ -147,13 +147,13 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         self.flush(at.span(padded_bytes));
     }
 
-    /// The region's memory is this process's own, and nothing of it reaches the files of a journal that is open for reading.
+    /// Changes only this process' memory: nothing of it reaches the files of a journal that is open for reading.
     unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         if self.is_writable() {
             return Err(MediumError::ReadOnly);
         }
         self.check(at.span(bytes.len() as u64))?;
-        // SAFETY: the bytes lie in the region (just checked), and are in memory; the caller alone uses them.
+        // SAFETY: the bytes are in the region (just checked) and in memory; only the caller uses them.
         unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<F: File> Persist for Journaled<F> {
         self.journal.healthy()
     }
 
-    /// Opening has put into the log, and synced, what the region shows.
+    /// Returns true: opening has put the region's content into the log and synced it.
     fn opens_durable(&self) -> bool {
         true
     }
@@ -190,18 +190,18 @@ impl<F: File> Persist for Journaled<F> {
         }
     }
 
-    /// A log has an order.
+    /// Does nothing: a log has an order.
     #[inline(always)]
     fn order(&self) {}
 
-    /// The words are in the log before any thread can load them: both happen under the buffer's lock, in the order in which the
-    /// words' owner stores them. On a poisoned log nothing is stored.
+    /// Publishes words. They are in the log before any thread can load them: both happen under the buffer's lock,
+    /// in the order in which the words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
         let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
-        // Under the lock no file is used.
+        // No file is used under the lock.
         let (last, before) = words.split_last().expect("something is published");
         self.assert_within(last.0.line(), LINE_BYTES);
-        let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return Taken::No };
+        let Some(mut append) = self.journal.reserve(words.len(), words.len() * 8) else { return Taken::No };
         for &(at, word) in before {
             if !is_late {
                 append.buffer.push_word(at, word);

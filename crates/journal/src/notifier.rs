@@ -1,8 +1,10 @@
-//! The threads that sync for callers which do not wait: for event loops, which they wake, and at intervals for writes that no
-//! caller asks about. There is one for each lane (`turns`), so that a request that comes during a sync need not wait for its end.
+//! The threads that sync for callers which do not wait: for event loops, which they wake, and at intervals for
+//! writes for which no caller waits. There is one thread per lane (`turns`), so that a request during a sync need
+//! not wait for its end.
 //!
-//! An asker is woken after every sync until all that it asked for is durable: of several receipts the first ones are then told as
-//! early as they can be. A sync takes in whatever was appended before its beginning, so all loops share one.
+//! An asker is woken after every sync until everything that it requested is durable: then it can report the first
+//! of several receipts as early as possible. A sync covers everything appended before it began, so all loops share
+//! one.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -30,7 +32,7 @@ pub(crate) fn sync<F: File>(journal: &Journal<F>) {
     requests.wake(journal.append.synced.load(Ordering::Acquire));
 }
 
-/// Wakes one event loop when the log has become more durable; dropped, it does not any more.
+/// Wakes one event loop when the log has become more durable, until the notifier is dropped.
 #[derive(Debug)]
 pub struct Notifier<F: File> {
     journal: Acknowledger<F>,
@@ -38,22 +40,23 @@ pub struct Notifier<F: File> {
 }
 
 impl<F: File> Acknowledger<F> {
-    /// Calls `wake` when something becomes durable that was asked for. It is called by the journal's thread, and should do no
-    /// more than wake another one.
+    /// Creates a notifier that calls `wake` when requested entries become durable. The journal's thread calls it;
+    /// it should only wake another thread.
     pub fn notifier(&self, wake: impl Fn() + Send + Sync + 'static) -> Notifier<F> {
         Notifier { journal: self.clone(), asker: self.journal().requests.add_asker(wake) }
     }
 }
 
 impl<F: File> Notifier<F> {
-    /// True if results of `receipt` may be told. If not, the log is synced in the background, and `wake` called at least once
-    /// after that; before, too, if parts of it become durable. A woken caller asks `is_durable`.
+    /// Returns true if the results of `receipt` may be reported. If not, the log is synced in the background, and
+    /// `wake` is called at least once after that, and possibly before, if parts become durable. A woken caller
+    /// calls `is_durable`.
     ///
-    /// What must be in the operating system's hands is given to it by this call.
+    /// Entries that the operating system must have are written by this call.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
-    pub fn ask(&self, receipt: Receipt) -> Result<bool, MediumError> {
+    pub fn request(&self, receipt: Receipt) -> Result<bool, MediumError> {
         let journal = self.journal.journal();
         self.journal.wait(receipt.without_syncs())?;
         if self.journal.is_durable(receipt)? {
@@ -65,7 +68,7 @@ impl<F: File> Notifier<F> {
         }
         self.asker.ask(receipt.synced_position());
         journal.requests.now();
-        // The thread may have ended since, and not have seen whom to wake.
+        // The thread may have ended since, without seeing this asker.
         self.journal.is_durable(receipt)
     }
 }

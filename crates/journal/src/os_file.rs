@@ -17,28 +17,28 @@ use rustix::process::{Resource, getrlimit};
 use crate::File;
 use crate::pages::PAGE_BYTES;
 
-/// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
+/// Zeros are written in pieces of this size if the file system cannot allocate: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// The unit of [`MetadataExt::blocks`], whatever the file system's own.
+/// The unit of [`MetadataExt::blocks`], on every file system.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// As many handles to sync with as threads sync at once.
+/// Number of handles for syncing: as many as threads that sync at the same time.
 const SYNC_HANDLE_COUNT: usize = crate::turns::LANE_COUNT as usize;
 
 /// An open file of the operating system.
 #[derive(Debug)]
 pub struct OsFile {
     file: StdFile,
-    /// Opened to write past the cache, if one can.
+    /// A handle that bypasses the cache on writes, if the file supports that.
     direct: Option<StdFile>,
-    /// Opened apart: the kernel tells each of a failure to write, but only once.
+    /// Opened separately: the kernel reports a write failure to each handle, but only once.
     to_sync: [Mutex<StdFile>; SYNC_HANDLE_COUNT],
     writable: bool,
 }
 
 impl OsFile {
-    /// Creates the file `path`, which must not exist, for its owner alone.
+    /// Creates the file `path`, which must not exist, with access only for its owner.
     ///
     /// # Errors
     /// The operating system's.
@@ -51,16 +51,17 @@ impl OsFile {
     /// Opens the file `path`.
     ///
     /// # Errors
-    /// The operating system's; and where `path` leads to something else than a file, or to another one while it is opened.
+    /// The operating system's; an error if `path` leads to something else than a file, or to another file while it
+    /// is opened.
     pub fn open(path: &Path, writable: bool) -> io::Result<OsFile> {
         OsFile::of_opened(reopened(path, writable)?, path, writable)
     }
 
-    /// Every other handle is of the same file: what is written through one is synced through another.
+    /// Opens the other handles of the same file: a write through one handle is synced through another.
     fn of_opened(file: StdFile, path: &Path, writable: bool) -> io::Result<OsFile> {
         let examined = file.metadata()?;
         if !examined.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
+            return Err(io::Error::other("not a regular file"));
         }
         if writable {
             within_limit(examined.len())?;
@@ -79,7 +80,7 @@ impl OsFile {
         Ok(OsFile { file, direct, to_sync, writable })
     }
 
-    /// Locks the file, called `path`: for a writer, or for one of many readers where it was opened for reading.
+    /// Locks the file, called `path`: for a writer, or for one of many readers if it was opened for reading.
     ///
     /// # Errors
     /// See [`LockError`].
@@ -87,10 +88,10 @@ impl OsFile {
         StoreLock::of_open(&self.file, path, self.writable)
     }
 
-    /// What the file lies on, as in stats.
+    /// Returns the kind of the file's storage, as in statistics.
     ///
     /// # Errors
-    /// If the file system does not say.
+    /// If the file system does not report it.
     pub fn medium_name(&self) -> io::Result<&'static str> {
         pmem_os::medium_name(&self.file)
     }
@@ -107,8 +108,9 @@ impl OsFile {
     }
 }
 
-/// The process may have a limit on the length of files, past which a write, or a longer file, ends it by a signal. Files get longer
-/// by `allocate` alone, so a caller that asks before that, and when a file is opened, gets an error instead.
+/// Returns an error if a file would exceed the process' limit on the length of files. Beyond the limit, a write, or
+/// a longer file, ends the process by a signal. Files get longer only by `allocate`, so checks there and at opening
+/// are enough.
 fn within_limit(len_bytes: u64) -> io::Result<()> {
     match getrlimit(Resource::Fsize).current {
         Some(limit_bytes) if len_bytes > limit_bytes => Err(Errno::FBIG.into()),
@@ -116,18 +118,18 @@ fn within_limit(len_bytes: u64) -> io::Result<()> {
     }
 }
 
-/// What a file without a name holds is gone when it is closed, however often it is synced.
+/// Refuses a file without a name: its content is lost when the file is closed, even after a sync.
 fn refuse_unlinked(file: &StdFile) -> io::Result<()> {
     if file.metadata()?.nlink() == 0 { Err(Errno::NOENT.into()) } else { Ok(()) }
 }
 
-/// Opens `path`. Nobody waits for the other end of a pipe.
+/// Opens `path`. Does not wait for the other end of a pipe.
 fn reopened(path: &Path, writable: bool) -> io::Result<StdFile> {
     OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// A handle to write whole pages past the cache with. A file that does not say in which blocks it can be written so may take
-/// pages: where it does not the file is written through the cache.
+/// Opens a handle that writes complete pages past the cache. A file that does not report its block size may support
+/// writing pages; if it does not, it is written through the cache.
 fn open_direct(path: &Path, file: &StdFile) -> Option<StdFile> {
     let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let says = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
@@ -139,7 +141,7 @@ fn open_direct(path: &Path, file: &StdFile) -> Option<StdFile> {
 
 fn sync_range(file: &StdFile, range: Range<u64>, flags: libc::c_uint) {
     let (offset, len) = (range.start as libc::off64_t, (range.end - range.start) as libc::off64_t);
-    // SAFETY: the descriptor is open. The kernel touches no memory of this process.
+    // SAFETY: the descriptor is open. The kernel accesses no memory of this process.
     let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) };
 }
 
@@ -177,7 +179,7 @@ impl File for OsFile {
         within_limit(range.end)?;
         let len_bytes = range.end - range.start;
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
-            // What is there stays, holes among it: where space cannot be asked for none was given back.
+            // Existing content stays, including holes: a file system that cannot allocate has freed no space.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end),
             Err(Errno::NOSPC) if pmem_os::has_space(&self.file, range) => Ok(()),
             allocated => Ok(allocated?),
@@ -202,8 +204,9 @@ impl File for OsFile {
         self.file.set_len(to_bytes)
     }
 
-    /// A sync counts only if the file system still works behind it. ext4 and XFS return success from a sync that a shutdown overtakes,
-    /// though their own log, and with it the extents of what was written, is lost. A read of no bytes, which no disk sees, fails there.
+    /// Syncs the file. A sync counts only if the file system still works afterwards. ext4 and XFS return success
+    /// from a sync during a shutdown, although their own log, and with it the extents of the written data, is lost.
+    /// A read of no bytes, which reaches no disk, fails then.
     fn sync(&self) -> io::Result<()> {
         let free = self.to_sync.iter().find_map(|handle| handle.try_lock());
         let handle = free.unwrap_or_else(|| self.to_sync[0].lock());
@@ -244,15 +247,15 @@ mod tests {
         assert_eq!(found, written);
         file.sync().unwrap();
         file.forget_cached();
-        // Where that is no more than a hint they may still be there.
+        // If the request is only a hint, the pages may still be there.
         let cached_bytes = file.read_cached_at(&mut found, 0).unwrap();
         assert!(cached_bytes.is_multiple_of(PAGE_BYTES), "{cached_bytes}");
         assert_eq!(found[..cached_bytes], written[..cached_bytes]);
     }
 
-    /// What is written through one handle must not be synced through another file's.
+    /// A write through one handle must not be synced through a handle of another file.
     #[test]
-    fn a_file_that_takes_the_place_meanwhile_is_refused() {
+    fn replaced_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
         drop([OsFile::create(&first).unwrap(), OsFile::create(&second).unwrap()]);

@@ -1,4 +1,4 @@
-//! Bytes in pages of memory, as writing past the operating system's cache wants them.
+//! Page-aligned bytes, as needed for writing past the operating system's cache.
 
 use std::slice;
 
@@ -11,17 +11,17 @@ struct Page([u8; PAGE_BYTES]);
 
 const ZERO: Page = Page([0; PAGE_BYTES]);
 
-/// See the module.
+/// Complete pages of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Vec<Page>);
 
 impl Pages {
-    /// As many zeros, in whole pages.
+    /// Returns zeros of at least `len_bytes`, in complete pages.
     pub(crate) fn zeros(len_bytes: usize) -> Pages {
         Pages(vec![ZERO; len_bytes.div_ceil(PAGE_BYTES)])
     }
 
-    /// `bytes`, and zeros up to `len_bytes`, in whole pages.
+    /// Returns `bytes`, and zeros up to `len_bytes`, in complete pages.
     pub(crate) fn starting_with(bytes: &[u8], len_bytes: usize) -> Pages {
         let mut pages = Pages::zeros(len_bytes);
         pages.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
@@ -38,17 +38,17 @@ impl Pages {
         unsafe { slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * PAGE_BYTES) }
     }
 
-    /// None any more; their memory stays for others.
+    /// Removes all pages; keeps their memory for reuse.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// As many as hold `len_bytes`; new ones are zero.
+    /// Sets the number of pages to hold `len_bytes`; new ones are zero.
     pub(crate) fn resize(&mut self, len_bytes: usize) {
         self.0.resize(len_bytes.div_ceil(PAGE_BYTES), ZERO);
     }
 
-    /// Adds zeros, in whole pages, and gives them to be filled.
+    /// Adds zeros, in complete pages, and returns them to be filled.
     pub(crate) fn lengthen(&mut self, len_bytes: usize) -> &mut [u8] {
         let start = self.bytes().len();
         self.resize(start + len_bytes);

@@ -1,12 +1,13 @@
-//! For each word that readers meet FRESH: the position of the log when the word was published, up to which the log must be durable.
+//! A table with, for each word that readers may find FRESH, the log's position when the word was published. The
+//! word is durable once the log is durable up to that position.
 //!
-//! A word's place here follows from the key that the engine gives it. Keys share places, of which there are few: each holds
-//! the latest position of its keys, so a place may say later than is so, and never earlier. What was published before the
-//! log was opened is durable, and position 0.
+//! A word's place in the table is derived from the key that the engine passes. There are few places, and keys share
+//! them: each place holds the latest position of its keys. So a position may be later than necessary, and never
+//! earlier. Words published before the log was opened are durable, with position 0.
 //!
 //! # Order
-//! A place is set under the buffer's lock, before the word is stored (Release). A reader that has loaded the word (Acquire) finds
-//! the word's position, or a later one of the place, and that one lies in the log already.
+//! A place is set under the buffer's lock, before the word is stored (Release). A reader that has loaded the word
+//! (Acquire) finds the word's position, or a later one of the place, and that position is already in the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,8 @@ use word::Word;
 #[cfg(test)]
 mod tests;
 
-/// As many as words are in flight at once, many times over, and in the processor's second-level cache.
+/// Many times the number of words in flight at the same time, and small enough for the processor's second-level
+/// cache.
 const PLACE_COUNT_LOG2: u32 = 13;
 
 /// Positions, by key.
@@ -27,13 +29,14 @@ impl<W: Word, const COUNT_LOG2: u32> Published<W, COUNT_LOG2> {
         Published((0..1 << COUNT_LOG2).map(|_| W::new(0)).collect())
     }
 
-    /// What was published as `key` is in the log before `position`. Positions ascend from call to call.
+    /// Notes that the log contains the word published as `key` before `position`. Positions ascend from call to
+    /// call.
     #[inline(always)]
     pub(crate) fn note(&self, key: u64, position: u64) {
         self.place(key).store(position, Ordering::Relaxed);
     }
 
-    /// Where the log had what was published as `key`, and loaded by the caller; or a later position.
+    /// Returns the position noted for `key`, whose word the caller has loaded, or a later position.
     #[inline(always)]
     pub(crate) fn position(&self, key: u64) -> u64 {
         self.place(key).load(Ordering::Relaxed)
@@ -41,7 +44,7 @@ impl<W: Word, const COUNT_LOG2: u32> Published<W, COUNT_LOG2> {
 
     #[inline(always)]
     fn place(&self, key: u64) -> &W {
-        // Fibonacci hashing: keys are neighbours, and multiples of 8 or 16.
+        // Fibonacci hashing: keys are adjacent, and multiples of 8 or 16.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         &self.0[(key.wrapping_mul(GOLDEN) >> (u64::BITS - COUNT_LOG2)) as usize]
     }

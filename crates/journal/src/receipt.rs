@@ -1,18 +1,20 @@
-//! Operations that do not wait for the disk, and the receipts that say up to where their caller has to wait later.
+//! Operations that do not wait for the disk, and receipts with the position for which their caller has to wait
+//! later.
 //!
-//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). The thread's writes are published as ever then, and its
-//! reads may meet words that are not durable yet: for both the position of the log is noted, where otherwise the thread would
-//! wait. The latest of these positions is in the [`Receipt`]. Until the log has come as far as the receipt says, no client may be
-//! told of anything that those operations returned.
+//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). Then the thread's writes are published as
+//! usual, and reads may find words that are not durable yet. In both cases the thread notes the log's position
+//! instead of waiting. The latest of these positions is in the [`Receipt`]. Until the log is durable up to there,
+//! the caller must not report the results of the operations to any client.
 //!
 //! # Invariants
-//! - A word that is published stays FRESH until the log is durable up to it, as far as the journal's own level asks. So a reader
-//!   that meets the word, waiting or deferring, comes to know that it may be lost; once the word is durable, it costs readers
-//!   nothing any more.
-//! - Whatever was deferred lies before [`Journal::deferred`]: for a reader that meets its effect where there is no mark.
-//! - A receipt that is durable stays so. Positions are those of one journal, open once.
+//! - A published word stays FRESH until the log is durable up to it, to the degree that the journal's level
+//!   requires. So a reader that finds the word, waiting or deferring, learns that it may be lost. Once the word is
+//!   durable, it costs readers nothing.
+//! - Every deferred write is before [`Journal::deferred`]: for a reader that finds its effect in a place without a
+//!   mark.
+//! - A receipt that is durable stays so. Positions are valid for one opening of one journal.
 //!
-//! A write at another level than the journal's is one that is deferred, and whose receipt is waited for at that level.
+//! A write at another level than the journal's is deferred, and its receipt is waited for at that level.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -23,13 +25,13 @@ use pmem::{Durability, MediumError, Waited};
 use crate::File;
 use crate::journal::Journal;
 
-/// What has to become of the log before any client may be told the results of some operations.
+/// The state that the log must reach before the results of some operations may be reported to any client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct Receipt {
-    /// Up to where entries must be in the operating system's hands.
+    /// The position up to which the operating system must have the entries.
     written: u64,
-    /// Up to where entries must be on the disk.
+    /// The position up to which entries must be on the disk.
     synced: u64,
 }
 
@@ -41,30 +43,30 @@ impl Receipt {
         }
     }
 
-    /// Its part that needs no sync.
+    /// Returns the part that needs no sync.
     pub(crate) fn without_syncs(self) -> Receipt {
         Receipt { synced: 0, ..self }
     }
 
-    /// Up to where the log has to be on the disk.
+    /// Returns the position up to which the log must be on the disk.
     pub(crate) fn synced_position(self) -> u64 {
         self.synced
     }
 
-    /// For both.
-    pub fn and(self, other: Receipt) -> Receipt {
+    /// Returns a receipt for both.
+    pub fn merge(self, other: Receipt) -> Receipt {
         Receipt { written: self.written.max(other.written), synced: self.synced.max(other.synced) }
     }
 }
 
-/// What a thread has left to be waited for.
+/// The positions for which a thread has deferred its wait.
 #[derive(Clone, Copy)]
 struct Deferral {
-    /// Of which journal: its address. None has 0.
+    /// The journal's address; 0 for none.
     journal: usize,
-    /// At the deferral's own level.
+    /// The position at the deferral's own level.
     position: u64,
-    /// At levels of their own.
+    /// The receipts at other levels.
     others: Receipt,
 }
 
@@ -74,7 +76,7 @@ thread_local! {
     static DEFERRAL: Cell<Deferral> = const { Cell::new(NONE) };
 }
 
-/// A deferral of this thread; over when it is dropped.
+/// A deferral of this thread, which ends when the value is dropped.
 struct Scope {
     outer: Deferral,
 }
@@ -92,7 +94,7 @@ impl Drop for Scope {
 }
 
 impl<F: File> Journal<F> {
-    /// True if this thread waits itself; then `position` is among what it waits for.
+    /// Returns true if this thread has deferred its waits; then notes `position`.
     fn is_deferred(&self, position: u64) -> bool {
         let deferral = DEFERRAL.get();
         let is_mine = deferral.journal == std::ptr::from_ref(self).addr();
@@ -128,7 +130,7 @@ impl<F: File> Journal<F> {
     }
 }
 
-/// A journal as seen by callers that wait for it themselves. Clones share the journal.
+/// A handle to a journal for callers that wait for it themselves. Clones share the journal.
 #[derive(Debug)]
 pub struct Acknowledger<F>(Arc<Journal<F>>);
 
@@ -147,8 +149,8 @@ impl<F: File> Acknowledger<F> {
         &self.0
     }
 
-    /// How the journal's end went, once it has come: after an error what was acknowledged with less than `power` may be lost,
-    /// and nothing else.
+    /// Returns the result of closing the journal, once it is closed. After an error, only writes that were
+    /// acknowledged with less than `power` may be lost.
     ///
     /// # Errors
     /// The medium's.
@@ -156,19 +158,19 @@ impl<F: File> Acknowledger<F> {
         self.0.ending.closed.get().copied().unwrap_or(Ok(()))
     }
 
-    /// Runs `operate`. Nothing that it does to this journal on this thread waits for the log; the receipt says what would have
-    /// been waited for.
+    /// Runs `operate`. Its operations on this journal on this thread do not wait for the log; the returned receipt
+    /// has the positions instead.
     pub fn deferred<R>(&self, operate: impl FnOnce() -> R) -> (R, Receipt) {
         self.collect(self.0.options.level, operate)
     }
 
-    /// Runs `operate`, and then waits until what it did and saw is as durable as `level` says. Within [`Self::deferred`] that
-    /// is part of the receipt.
+    /// Runs `operate`, and then waits until its writes and the words that it read are as durable as `level`
+    /// requires. Within [`Self::deferred`], the position is added to the outer receipt instead.
     pub fn at<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Result<(), MediumError>) {
         let (result, receipt) = self.collect(level, operate);
         let outer = DEFERRAL.get();
         if outer.journal == Arc::as_ptr(&self.0).addr() {
-            DEFERRAL.set(Deferral { others: outer.others.and(receipt), ..outer });
+            DEFERRAL.set(Deferral { others: outer.others.merge(receipt), ..outer });
             return (result, Ok(()));
         }
         (result, self.wait(receipt))
@@ -179,21 +181,21 @@ impl<F: File> Acknowledger<F> {
         let result = operate();
         let Deferral { mut position, others, .. } = DEFERRAL.get();
         if level > self.0.options.level {
-            // What was met without a mark was acknowledged with less.
+            // Words that were found without a mark may have been acknowledged at a lower level.
             position = position.max(self.0.taken_in());
         }
         if level == Durability::Buffered {
             self.0.ask_for_sync();
         }
-        (result, Receipt::at(self.0.demanded(level), position).and(others))
+        (result, Receipt::at(self.0.demanded(level), position).merge(others))
     }
 
-    /// For a caller that has met writes of many others, without marks, and tells of them: what was deferred so far is durable once
-    /// this has returned, or the caller of [`Self::deferred`] on this thread waits for it. On a medium that has failed everything
-    /// must be durable, also what a caller waited for in vain.
+    /// Waits for the writes of other threads that a caller has read without marks and is about to report. When this
+    /// returns, all writes deferred so far are durable, or the caller of [`Self::deferred`] on this thread waits
+    /// for them. On a medium that has failed, everything must be durable, including writes whose wait failed.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`]: it must not be told.
+    /// [`MediumError::Poisoned`]: the caller must not report the results.
     pub fn acknowledge_met(&self) -> Result<(), MediumError> {
         let journal = &self.0;
         let waited = match journal.healthy() {
@@ -203,20 +205,20 @@ impl<F: File> Acknowledger<F> {
         waited.map(drop)
     }
 
-    /// For everything that was deferred so far, by any thread.
+    /// Returns the receipt for everything deferred so far, by any thread.
     pub fn deferred_so_far(&self) -> Receipt {
         Receipt::at(self.0.options.level, self.0.append.deferred.load(Ordering::Acquire))
     }
 
-    /// True if results of this receipt may be told, whatever became of the disk since.
+    /// Returns true if the results of this receipt may be reported, even if the disk failed since.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`]: they must not be, now or later.
+    /// [`MediumError::Poisoned`]: they must not be reported, now or later.
     pub fn is_durable(&self, receipt: Receipt) -> Result<bool, MediumError> {
         if self.0.is_done(receipt) { Ok(true) } else { self.0.healthy().map(|()| false) }
     }
 
-    /// Waits until results of this receipt may be told.
+    /// Waits until the results of this receipt may be reported.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].

@@ -1,26 +1,29 @@
-//! From two files to a region: the base, and the log replayed over it.
+//! Recovery: from two files to a region, by replaying the log over the base.
 //!
 //! # Steps
-//! 1. The headers of all slots are read. The newest says which segment is the oldest that counts; all from that one on must be
-//!    there. A slot without a header that has frames of such a segment is damaged: a header is durable before the first frame.
-//! 2. Their frames are applied to memory, in order, each segment going on with the number with which the one before ends: up to the
-//!    first frame that is torn or missing. That is the log's end, unless a mark says that it was durable (`scan`). Where a header
-//!    says with which number its segment begins, all frames before that must be there, and what older segments have from there
-//!    on was no part of the log any more when that one was begun. A reader stops here.
-//! 3. The frames of segments that no mark calls durable, and the headers of those that have none, are written again, as they are,
-//!    and synced. They may be in the operating system's cache alone: after a process was killed, or after a failed sync, since the
-//!    kernel then takes the pages for written. *Crash:* as before.
-//! 4. The base's pages that the log has entries of are written again, as far as they are in that cache, and the base synced,
-//!    for the same reason: a checkpoint that did not end may have left words there that were stored and not flushed, and are
-//!    not in the log. Of a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as
-//!    before; which of those words are there was open until now.
-//! 5. A new segment begins behind the frames, so that what a torn end left is never taken for new. It has the present version,
-//!    whatever those before have. *Crash:* the log is as before, or has one more segment, which is empty.
+//! 1. The headers of all slots are read. The newest header records the oldest segment that counts; all segments
+//!    from that one on must be present. A slot without a header that has frames of such a segment is damaged: a
+//!    header is durable before the first frame.
+//! 2. Their frames are applied to memory, in order, up to the first frame that is torn or missing. Each segment
+//!    continues with the number at which the segment before ends. The first missing frame is the log's end, unless
+//!    a mark says that it was durable (`scan`). If a header records the number at which its segment begins, all
+//!    frames before that number must be present, and frames of older segments from that number on were not part of
+//!    the log any more when the segment was begun. A reader stops here.
+//! 3. The frames of segments that no mark calls durable, and the headers of segments without frames, are rewritten
+//!    with the same content, and synced. They may be only in the operating system's cache: after a process was
+//!    killed, or after a failed sync, because the kernel then treats the pages as written. *Crash:* as before.
+//! 4. The base's pages that have entries in the log are rewritten, if they are in that cache, and the base is
+//!    synced, for the same reason: an unfinished checkpoint may have left words there that were stored and not
+//!    flushed, and are not in the log. Everything that a finished checkpoint wrote is durable, so only these pages
+//!    may not be. *Crash:* as before; until now, each of those words could be present or absent.
+//! 5. A new segment begins behind the frames, so that the rest of a torn end is never mistaken for new frames. It
+//!    has the present version, also behind segments of older versions. *Crash:* the log is as before, or has one
+//!    more, empty segment.
 //!
-//! All segments up to the newest are sealed then, as if they had been written by this process; the checkpoint applies them.
+//! Then all segments up to the newest are sealed, as if this process had written them; the checkpoint applies them.
 //!
-//! A damaged log is not opened (`docs/decisions/0025-a-log-knows-what-was-durable.md`). For a salvage, all frames that are whole
-//! are applied in their order, those behind what is missing too, and nothing is written.
+//! A damaged log is not opened (`docs/decisions/0025-mark-durable-frames-in-the-log.md`). For a salvage, all intact
+//! frames are applied in their order, including those behind missing ones, and nothing is written.
 
 use std::io;
 
@@ -35,7 +38,7 @@ use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
 
-/// What was found in a log: its state, its entries in order, and what is wrong.
+/// The result of reading a log: the state, the entries in order, and the damage.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) log: Log,
@@ -50,7 +53,7 @@ pub(crate) struct Recovered {
 struct Chain {
     slots: Slots,
     segments: Vec<(u64, Header)>,
-    /// The number of their first frame.
+    /// The number of the first frame.
     start: u64,
     damage: Vec<JournalError>,
 }
@@ -74,7 +77,7 @@ impl Chain {
             let Some(header) = source.header_of_frames(slot, newest.as_ref())? else { continue };
             if header.ordinal >= oldest {
                 let at_bytes = slot * segment_bytes;
-                damage.push(JournalError::Damaged { at_bytes, what: "the header of a segment that has frames" });
+                damage.push(JournalError::Damaged { at_bytes, what: "a segment with frames has no valid header" });
                 segments.push((slot, header));
             }
         }
@@ -92,7 +95,7 @@ impl Chain {
         if !len_bytes.is_multiple_of(segment_bytes) && is_needed(&count) {
             damage.push(JournalError::Damaged { at_bytes: len_bytes, what: "the file ends within a segment" });
         }
-        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.room_bytes;
+        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.capacity_bytes;
         let mut counted = (0..count).rev().skip_while(|slot| !is_needed(slot) && !is_spaced(*slot));
         let count = counted.next().map_or(0, |last| last + 1);
         let free = (0..count).filter(|slot| !is_needed(slot)).collect();
@@ -100,17 +103,17 @@ impl Chain {
     }
 }
 
-/// The log file, by segments. One that was not written to its end is zero there.
+/// The log file, by segments. Bytes behind the file's end read as zero.
 struct Source<'a, F> {
     log: &'a F,
     len_bytes: u64,
     segment_bytes: u64,
-    /// What a slot has space for, at least, that was finished.
-    room_bytes: u64,
+    /// The least space of a slot that was created completely.
+    capacity_bytes: u64,
 }
 
 impl<F: File> Source<'_, F> {
-    /// How much of a slot has space, in whole pages.
+    /// Returns the number of bytes of a slot that have space, in complete pages.
     fn spaced_bytes(&self, slot: u64) -> u64 {
         let (start, past) = (slot * self.segment_bytes, (slot + 1) * self.segment_bytes);
         let bytes = self.log.spaced_up_to(start, past) - start;
@@ -134,13 +137,13 @@ impl<F: File> Source<'_, F> {
         self.read(&mut bytes, at_bytes)?;
         match Header::decode(&bytes) {
             Ok(header) if u64::from(header.segment_bytes) == self.segment_bytes => Ok(Some(header)),
-            Ok(_) => Err(JournalError::Damaged { at_bytes, what: "the segment has another length" }),
+            Ok(_) => Err(JournalError::Damaged { at_bytes, what: "the segment's length is not the journal's" }),
             Err(NoHeader::Version(found)) => Err(JournalError::Version { found }),
             Err(NoHeader::None) => Ok(None),
         }
     }
 
-    /// What the header must have been of a segment whose first frame is whole.
+    /// Reconstructs the header of a segment whose first frame is intact.
     fn header_of_frames(&self, slot: u64, newest: Option<&Header>) -> Result<Option<Header>, JournalError> {
         let mut first = [0; HEADER_BYTES];
         self.read(&mut first, slot * self.segment_bytes + FRAMES_START_BYTES)?;
@@ -164,18 +167,19 @@ impl<F: File> Source<'_, F> {
     }
 }
 
-/// Steps 1 and 2. `progress` is told of segments done, of how many.
+/// Steps 1 and 2. Calls `progress` with the number of finished segments, and the total.
 ///
 /// # Errors
-/// If the log cannot be read, or is another program's. Damage is no error here.
+/// If the log cannot be read, or has another program's version. Damage is not an error here, but part of the
+/// result.
 pub(crate) fn replay<F: File>(
     log: &F,
     options: &JournalOptions,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Recovered, JournalError> {
     let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
-    let (segment_bytes, room_bytes) = (options.segment_bytes, options.first_room_bytes());
-    let source = Source { log, len_bytes, segment_bytes, room_bytes };
+    let (segment_bytes, capacity_bytes) = (options.segment_bytes, options.first_space_bytes());
+    let source = Source { log, len_bytes, segment_bytes, capacity_bytes };
     let Chain { mut slots, segments, start, damage } = Chain::read(&source)?;
     let mut replay = Replay { replayed: Replayed::default(), unproved: Vec::new(), damage, frame_count: 0 };
     let runs: Vec<_> = segments.chunk_by(|_, (_, later)| !later.is_first).collect();
@@ -210,17 +214,17 @@ pub(crate) fn replay<F: File>(
         ..Writer::default()
     };
     let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
-    let room_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
-    Ok(Recovered { log: Log { identity, slots, writer, room_bytes }, replayed, unproved, damage })
+    let capacity_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
+    Ok(Recovered { log: Log { identity, slots, writer, capacity_bytes }, replayed, unproved, damage })
 }
 
-/// Segments of which each goes on with the number with which the one before ends.
+/// Consecutive segments, each of which continues with the number at which the one before ends.
 struct Run<'a> {
     segments: &'a [(u64, Header)],
     bytes: Vec<Vec<u8>>,
     /// The number of the first frame.
     first: u64,
-    /// The number with which the next run begins.
+    /// The number at which the next run begins.
     past: Option<u64>,
 }
 
@@ -240,14 +244,14 @@ impl Run<'_> {
 struct Replay {
     replayed: Replayed,
     unproved: Vec<Sealed>,
-    /// A gap has, until the end, the number of frames before it.
+    /// The damage found. Until the end, a gap has the number of frames before it in `frames_behind`.
     damage: Vec<JournalError>,
     frame_count: u64,
 }
 
 impl Replay {
-    /// Adds the frames of a run: those behind one that is missing, too, if that was durable. The number of the first that is
-    /// missing.
+    /// Adds the frames of a run, including those behind a missing frame that was durable. Returns the number of the
+    /// first missing frame.
     fn add_run(&mut self, mut run: Run<'_>, slots: &mut Slots, segment_bytes: u64, demands: Demands) -> u64 {
         let scans = run.scans(demands);
         let next = scans.last().map_or(run.first, |scan| scan.next);
@@ -288,7 +292,7 @@ impl Replay {
             end_bytes = at + frame.len_bytes;
             if !self.replayed.add(frame.entries, end_bytes - frame.entries.len()) {
                 let at_bytes = start_bytes + at as u64;
-                self.damage.push(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" });
+                self.damage.push(JournalError::Damaged { at_bytes, what: "an entry is longer than its frame" });
             }
         }
         self.frame_count += frames.len() as u64;

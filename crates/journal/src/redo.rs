@@ -1,7 +1,8 @@
-//! The replayed log in memory: what each block of the base lacks.
+//! The replayed log in memory: the entries that each block of the base lacks.
 //!
-//! A block's entries are applied in the log's order, once the block's bytes were read from the base; until then they stay
-//! here. No page of an absent block is written to the base: a checkpoint copies pages from memory, and brings them before.
+//! A block's entries are applied in the log's order, once the block's bytes were read from the base. Until then
+//! they stay here. No page of an absent block is written to the base: a checkpoint copies pages from memory, and
+//! loads them first.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::dirty::DirtyPages;
 use crate::error::JournalError;
 use crate::frame::{ENTRY_HEADER_BYTES, entries};
 
-/// An entry: the offset of its bytes, and where they lie among the segments.
+/// An entry: the offset of its bytes, and their position in the segments.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     at: u64,
@@ -22,17 +23,18 @@ struct Change {
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     segments: Vec<Vec<u8>>,
-    /// Whose frames were added so far.
+    /// Number of segments whose frames were added so far.
     segment_count: u32,
     changes: Vec<Change>,
-    /// The longest that the region is said to be.
+    /// The largest length of the region in any entry.
     pub(crate) region_bytes: u64,
-    /// Where the last entry's bytes end.
+    /// The end of the last bytes of any entry.
     pub(crate) end: u64,
 }
 
 impl Replayed {
-    /// Adds the entries in `framed`, which begin at `start` of the present segment; false if one does not fit.
+    /// Adds the entries in `framed`, which begin at `start` of the present segment; returns false if one does not
+    /// fit.
     pub(crate) fn add(&mut self, framed: &[u8], mut start: usize) -> bool {
         for entry in entries(framed) {
             let Some((at, bytes)) = entry else { return false };
@@ -49,12 +51,12 @@ impl Replayed {
         true
     }
 
-    /// What is added from now on lies in the next segment.
+    /// Ends the present segment: later entries are in the next one.
     pub(crate) fn end_segment(&mut self) {
         self.segment_count += 1;
     }
 
-    /// Keeps the first segment that was ended and is not kept yet.
+    /// Keeps the bytes of the first ended segment that is not kept yet.
     pub(crate) fn keep(&mut self, segment: Vec<u8>) {
         self.segments.push(segment);
     }
@@ -64,14 +66,16 @@ impl Replayed {
 #[derive(Debug, Default)]
 pub(crate) struct Redo {
     segments: Vec<Vec<u8>>,
-    /// Those of a block together, in the order of the log; one that touches two blocks is there twice.
+    /// The entries, grouped by block, in the order of the log; an entry that touches two blocks is in both.
     changes: Vec<Change>,
-    /// Where each block's begin, and the last one's end.
+    /// The index at which each block's entries begin, and the end of the last one's.
     starts: Vec<usize>,
     block_bytes: u64,
 }
 
 impl Redo {
+    /// Groups the entries by block.
+    ///
     /// # Errors
     /// [`JournalError::Truncated`] if the entries reach beyond `base_bytes`.
     pub(crate) fn of(replayed: Replayed, block_bytes: u64, base_bytes: u64) -> Result<Redo, JournalError> {
@@ -99,14 +103,14 @@ impl Redo {
         Ok(Redo { segments, changes, starts, block_bytes })
     }
 
-    /// The pages that entries touch.
+    /// Returns the pages that entries touch.
     pub(crate) fn pages(&self) -> DirtyPages {
         let mut pages = DirtyPages::default();
         self.changes.iter().for_each(|change| pages.mark(change.at, change.len.into()));
         pages
     }
 
-    /// Applies what concerns `bytes`, which lie at `at`, all in one block.
+    /// Applies the entries that touch `bytes`, which are at `at`, all in one block.
     pub(crate) fn apply(&self, at: u64, bytes: &mut [u8]) {
         let block = (at / self.block_bytes.max(1)) as usize;
         let [start, past] = [block, block + 1].map(|i| self.starts.get(i).copied());
@@ -126,7 +130,7 @@ fn common(one: Range<u64>, other: Range<u64>) -> Option<Range<u64>> {
     (!common.is_empty()).then_some(common)
 }
 
-/// The place of `range` in what begins at `start`.
+/// Returns the indices of `range` in a slice that begins at `start`.
 fn part(range: &Range<u64>, start: u64) -> Range<usize> {
     (range.start - start) as usize..(range.end - start) as usize
 }

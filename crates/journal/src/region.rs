@@ -1,7 +1,7 @@
-//! The region's memory, and how much of it may be touched without a question.
+//! The region's memory, and the length up to which accesses need no check of blocks.
 //!
-//! While some of the base is not in memory yet the lengths that accesses are compared with are 0. So the one comparison that
-//! keeps an access within the region also has it ask whether the bytes are there (`loading`).
+//! While part of the base is not in memory yet, the lengths that accesses are compared with are 0. So the one
+//! comparison that keeps an access within the region also makes it check whether the bytes are loaded (`loading`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use pmem_os::Memory;
 /// The unit of a region's length: a page of every processor that hikv runs on.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// See the module.
+/// The memory of a region and its lengths.
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) memory: Memory,
@@ -19,12 +19,12 @@ pub(crate) struct Region {
     readable_bytes: AtomicU64,
     writable_bytes: AtomicU64,
     is_writable: bool,
-    /// Whether all of the base is in memory. Held while lengths change.
+    /// True if all of the base is in memory. Held while lengths change.
     is_loaded: Mutex<bool>,
 }
 
 impl Region {
-    /// A region whose memory is still to be loaded.
+    /// Creates a region whose memory is still to be loaded.
     pub(crate) fn new(memory: Memory, len_bytes: u64, is_writable: bool) -> Region {
         Region {
             memory,
@@ -36,25 +36,25 @@ impl Region {
         }
     }
 
-    /// The length.
+    /// Returns the length.
     #[inline(always)]
     pub(crate) fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Acquire)
     }
 
-    /// Up to where everything is in memory: the length, or 0.
+    /// Returns the length up to which everything is in memory: the region's length, or 0.
     #[inline(always)]
     pub(crate) fn readable_bytes(&self) -> u64 {
         self.readable_bytes.load(Ordering::Acquire)
     }
 
-    /// Up to where everything is in memory and may be stored to: the length, or 0.
+    /// Returns the length up to which everything is in memory and may be stored to: the region's length, or 0.
     #[inline(always)]
     pub(crate) fn writable_bytes(&self) -> u64 {
         self.writable_bytes.load(Ordering::Acquire)
     }
 
-    /// It has got longer: there is memory up to `to_bytes`.
+    /// Sets a larger length; there is memory up to `to_bytes`.
     pub(crate) fn lengthen(&self, to_bytes: u64) {
         let is_loaded = self.is_loaded.lock();
         self.len_bytes.store(to_bytes, Ordering::Release);
@@ -63,14 +63,14 @@ impl Region {
         }
     }
 
-    /// All of the base is in memory, as far as it will ever be.
+    /// Notes that the base is in memory, except lost blocks.
     pub(crate) fn finish_loading(&self) {
         let mut is_loaded = self.is_loaded.lock();
         *is_loaded = true;
         self.open_up();
     }
 
-    /// The caller holds the lock.
+    /// Makes the entire length accessible. The caller holds the lock.
     fn open_up(&self) {
         let len_bytes = self.len_bytes();
         self.readable_bytes.store(len_bytes, Ordering::Release);

@@ -1,11 +1,12 @@
-//! What the syncing threads are asked for (`notifier` has the threads): syncs at once, for event loops, and syncs that are due some time
-//! after a write that no caller asks about.
+//! Requests to the syncing threads (which are in `notifier`): immediate syncs for event loops, and syncs that are
+//! due some time after a write for which no caller waits.
 //!
-//! # What `buffered` may lose
-//! A sync begins an interval after the first write that it is for, or as soon as a lane is free. A disk may take longer than that for
-//! one. So a writer at `buffered` is held back while an older write has been waiting for two intervals: it waits as at `power`
-//! ([`Requests::is_overdue`]). What power can take is what was acknowledged within two intervals, whatever the disk does; Redis holds
-//! writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
+//! # Possible loss at `buffered`
+//! A sync begins one interval after the first write that it covers, or as soon as a lane is free. A disk may need
+//! longer than that for a sync. So a writer at `buffered` is held back while an older write has been waiting for
+//! two intervals: it waits as at `power` ([`Requests::is_overdue`]). A power loss can only take writes that were
+//! acknowledged within two intervals, on any disk; Redis also holds writers back after two of its intervals. The
+//! clock is read only while a sync is running.
 //!
 //! # Lock order
 //! `requests` and `askers` are leaves. No asker is woken under either of them.
@@ -17,21 +18,21 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// After so many intervals without a sync that has taken it in, a write holds back those after it.
+/// After this many intervals without a sync that covers it, a write holds back later writes.
 const HELD_AFTER_INTERVALS: u32 = 2;
 
-/// No moment.
+/// Stands for no time.
 const NEVER: u64 = u64::MAX;
 
-/// What the syncing threads are asked for.
+/// The requests to the syncing threads.
 #[derive(Debug)]
 pub(crate) struct Requests {
     state: Mutex<Request>,
-    /// The moment from which on writers are held back, if a sync is on its way.
+    /// The time from which on writers are held back, if a sync is running.
     held_from: AtomicU64,
-    /// From which moments are counted, in nanoseconds.
+    /// The time from which times are counted, in nanoseconds.
     epoch: Instant,
-    /// A sync is due at some moment.
+    /// True if a sync is due at some time.
     is_due: AtomicBool,
     changed: Condvar,
     askers: Mutex<Vec<Arc<Asker>>>,
@@ -39,16 +40,16 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Request {
-    /// By an asker: as soon as can be.
+    /// Set by an asker: sync as soon as possible.
     is_now: bool,
-    /// By a write whose caller does not wait.
+    /// Set by a write whose caller does not wait.
     due: Option<Due>,
-    /// What the syncing threads have taken.
+    /// The requests that the syncing threads have taken.
     taken: Vec<Option<Due>>,
     is_closing: bool,
 }
 
-/// A write whose caller does not wait: when its sync begins, and when it holds back others.
+/// A write whose caller does not wait: the times at which its sync begins, and at which it holds back later writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Due {
     at: Instant,
@@ -71,7 +72,7 @@ impl Default for Requests {
 /// An event loop to be woken.
 pub(crate) struct Asker {
     wake: Box<dyn Fn() + Send + Sync>,
-    /// Up to where it waits for the log to be durable; 0 if it does not.
+    /// The position up to which it waits for the log to be durable; 0 if it does not wait.
     until: AtomicU64,
 }
 
@@ -82,28 +83,29 @@ impl fmt::Debug for Asker {
 }
 
 impl Asker {
-    /// It waits for the log to be durable up to `position`.
+    /// Requests that the log become durable up to `position`.
     pub(crate) fn ask(&self, position: u64) {
         self.until.fetch_max(position, Ordering::AcqRel);
     }
 }
 
 impl Requests {
-    /// One more that `wake` wakes.
+    /// Adds an asker, which `wake` wakes.
     pub(crate) fn add_asker(&self, wake: impl Fn() + Send + Sync + 'static) -> Arc<Asker> {
         let asker = Arc::new(Asker { wake: Box::new(wake), until: AtomicU64::new(0) });
         self.askers.lock().push(Arc::clone(&asker));
         asker
     }
 
-    /// It is woken no more.
+    /// Removes an asker, which is not woken any more.
     pub(crate) fn remove_asker(&self, asker: &Arc<Asker>) {
         self.askers.lock().retain(|other| !Arc::ptr_eq(other, asker));
     }
 
-    /// A sync after this time, of what the caller has appended, unless one is due before.
+    /// Requests a sync of the caller's entries after `time`, unless one is due before.
     pub(crate) fn within(&self, time: Duration) {
-        // With the fence of `sync`: either the flag is seen without the last sync's mark, or that sync sees what was appended.
+        // Pairs with the fence of `sync`: either the flag is already cleared by the last sync, or that sync covers
+        // the caller's entries.
         fence(Ordering::SeqCst);
         if self.is_due.load(Ordering::Relaxed) {
             return;
@@ -118,14 +120,14 @@ impl Requests {
         }
     }
 
-    /// Whether a write waits for its sync for so long that those after it are held back.
+    /// Returns true if a write has waited for its sync for so long that later writes are held back.
     #[inline]
     pub(crate) fn is_overdue(&self) -> bool {
         let held_from = self.held_from.load(Ordering::Relaxed);
         held_from != NEVER && self.epoch.elapsed().as_nanos() as u64 >= held_from
     }
 
-    /// After every change of what is due or taken.
+    /// Updates the time from which writers are held back. Called after every change of `due` or `taken`.
     fn note_held(&self, state: &Request) {
         let oldest = state.taken.iter().chain([&state.due]).flatten().map(|due| due.holds_from).min();
         let held_from = match oldest.filter(|_| !state.taken.is_empty()) {
@@ -135,13 +137,13 @@ impl Requests {
         self.held_from.store(held_from, Ordering::Relaxed);
     }
 
-    /// Whether a sync is due at some moment.
+    /// Returns true if a sync is due at some time.
     #[cfg(test)]
     pub(crate) fn is_any_due(&self) -> bool {
         self.state.lock().due.is_some()
     }
 
-    /// A sync, as soon as can be.
+    /// Requests a sync as soon as possible.
     pub(crate) fn now(&self) {
         self.state.lock().is_now = true;
         self.changed.notify_one();
@@ -152,12 +154,13 @@ impl Requests {
         self.changed.notify_all();
     }
 
-    /// Up to where any asker waits: perhaps for what counts as appended only when its writer lets go of the buffer.
+    /// Returns the latest position for which an asker waits. Its entry may count as appended only when its writer
+    /// unlocks the buffer.
     pub(crate) fn asked(&self) -> u64 {
         self.askers.lock().iter().map(|asker| asker.until.load(Ordering::Acquire)).max().unwrap_or(0)
     }
 
-    /// Waits for a request, and takes it; `None` if it is time to stop.
+    /// Waits for a request and takes it; returns `None` if it is time to stop.
     pub(crate) fn next(&self) -> Option<Option<Due>> {
         let mut state = self.state.lock();
         loop {
@@ -182,7 +185,7 @@ impl Requests {
         }
     }
 
-    /// The sync that `taken` was taken for has ended.
+    /// Ends the sync for which `taken` was taken.
     pub(crate) fn end(&self, taken: Option<Due>) {
         let mut state = self.state.lock();
         if let Some(place) = state.taken.iter().position(|other| *other == taken) {
@@ -191,14 +194,14 @@ impl Requests {
         self.note_held(&state);
     }
 
-    /// Wakes the askers that wait for anything, now that the log is durable up to `synced`, or will never be more so.
+    /// Wakes the waiting askers, now that the log is durable up to `synced`, or will never become more durable.
     pub(crate) fn wake(&self, synced: u64) {
         let waiting = |asker: &&Arc<Asker>| asker.until.load(Ordering::Acquire) > 0;
         let woken: Vec<_> = self.askers.lock().iter().filter(waiting).map(Arc::clone).collect();
         for asker in woken {
             let until = asker.until.load(Ordering::Acquire);
             if until <= synced {
-                // It fails if more was asked for meanwhile.
+                // Fails if a later position was requested at the same time.
                 let _ = asker.until.compare_exchange(until, 0, Ordering::AcqRel, Ordering::Acquire);
             }
             (asker.wake)();

@@ -1,42 +1,44 @@
-//! The frames of a segment, and whether all are there that were durable.
+//! Scans the frames of a segment, and decides whether a missing frame was durable.
 //!
-//! What was not synced reaches a disk in any order: so a frame that is not whole may be followed by whole ones, in its segment or
-//! in a later one, and be the end of the log all the same. But each frame, and each header, says up to where its writer had made
-//! all frames durable: its mark. A frame that is not whole and lies before any mark is *damaged*. One that does not is the end.
+//! Unsynced data reaches a disk in any order. So a frame that is not intact may be followed by intact ones, in its
+//! segment or a later one, and still be the end of the log. But each frame, and each header, has a mark: the number
+//! up to which its writer had made all frames durable. A frame that is not intact and is before any mark is
+//! *damaged*. Otherwise it is the end.
 //!
-//! What cannot be told: damage to the last frames, those at or behind the last mark. With every frame waited for that is one
-//! frame, or as many as were on their way at once.
+//! Damage to the last frames, at or behind the last mark, cannot be detected. If every frame is waited for, that is
+//! one frame, or as many as were on their way at the same time.
 //!
-//! Frames behind one that is not whole are looked for at every word, since its length may be wrong, too. What looks like a frame
-//! there has the segment's tag, whose salt no client knows: no value passes for a frame.
+//! Frames behind a frame that is not intact are searched at every word, because its length may be wrong as well. A
+//! frame found there has the segment's tag, whose salt no client knows: so no value can look like a frame.
 
 use crate::frame::{Demands, Frame, Frames};
 use crate::layout::FRAMES_START_BYTES;
 use crate::segment::Header;
 
-/// Frames begin at multiples of it.
+/// Frames begin at multiples of this.
 const ALIGNMENT_BYTES: usize = 8;
 
-/// A frame, and where in the segment it begins.
+/// A frame, and its start in the segment.
 pub(crate) type Placed<'a> = (usize, Frame<'a>);
 
-/// See the module.
+/// The result of scanning a segment.
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
-    /// Up to the first that is missing.
+    /// The frames up to the first missing one.
     pub(crate) frames: Vec<Placed<'a>>,
-    /// Whole ones that follow.
+    /// Intact frames behind it.
     pub(crate) behind: Vec<Placed<'a>>,
-    /// Where the first one ends that is missing, or all end.
+    /// The position of the first missing frame, or of the end of all frames.
     pub(crate) end_bytes: usize,
-    /// The number of the first that is missing.
+    /// The number of the first missing frame.
     pub(crate) next: u64,
-    /// The number before which all were durable, as far as the segment knows.
+    /// The number before which all frames were durable, according to this segment.
     pub(crate) mark: u64,
 }
 
 impl<'a> Scan<'a> {
-    /// Of `segment`, from the number `first` on, before the number `past` if that is known to be another segment's.
+    /// Scans `segment` from the number `first` on, and before `past` if another segment is known to begin with that
+    /// number.
     pub(crate) fn of(segment: &'a [u8], header: &Header, first: u64, past: Option<u64>, demands: Demands) -> Scan<'a> {
         let reader = Frames::of(header, demands);
         let (mut frames, mut at, mut next) = (Vec::new(), FRAMES_START_BYTES as usize, first);
@@ -54,7 +56,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The whole frames with this number and greater ones, from `at` on.
+/// Returns the intact frames from `at` on with the number `next` or greater ones.
 fn behind<'a>(segment: &'a [u8], reader: &Frames, mut at: usize, mut next: u64) -> Vec<Placed<'a>> {
     let mut found = Vec::new();
     while let Some(bytes) = segment.get(at..).filter(|bytes| !bytes.is_empty()) {
@@ -88,7 +90,7 @@ mod tests {
         salt: 77,
     };
 
-    /// A segment of frames from number 10 on, which have these marks; and where they begin.
+    /// Returns a segment of frames from number 10 on, with these marks; and the frames' positions.
     fn segment(marks: &[u64]) -> (Vec<u8>, Vec<usize>) {
         let (mut segment, mut starts) = (vec![0; FRAMES_START_BYTES as usize], Vec::new());
         for (sequence, &mark) in (10..).zip(marks) {
@@ -101,7 +103,7 @@ mod tests {
         (segment, starts)
     }
 
-    /// How many frames there are, how many behind what is missing, and whether that was durable.
+    /// Returns the number of frames, the number behind a missing frame, and whether the missing one was durable.
     fn summary(segment: &[u8], past: Option<u64>) -> (usize, usize, bool) {
         let scan = Scan::of(segment, &HEADER, 10, past, ALL);
         assert_eq!(scan.next, 10 + scan.frames.len() as u64);
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_before_a_mark_is_damaged_and_another_is_the_end() {
+    fn frame_before_mark_is_damaged() {
         let (whole, starts) = segment(&[10, 11, 11, 12, 14]);
         assert_eq!(summary(&whole, None), (5, 0, false));
         for (i, damaged) in [true, true, true, true, false].into_iter().enumerate() {

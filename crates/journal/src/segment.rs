@@ -1,4 +1,4 @@
-//! Segments: equal pieces of the log file, each written from start to end, and used again.
+//! Segments: pieces of the log file of equal length, each written from start to end, and reused.
 //!
 //! ```text
 //!        0 ┌───────────────────────────────┬───────────────┬───────────────┐
@@ -15,31 +15,32 @@
 //!     4096   frames, until one is missing or of another number
 //! ```
 //!
-//! The header has a block of its own: no write of a frame rewrites it. A header is written whole, and durable before the first
-//! frame of its segment is written: mostly while the segment before is still written (`ahead`). So the header does not know with
-//! which number the segment's frames begin, but what was durable: its mark. Where the number is known, behind the end of a log
-//! that was opened or closed, the header says that the mark is that number.
+//! The header has a block of its own: no write of a frame rewrites it. A header is durable before the first frame
+//! of its segment is written, mostly while the segment before is still being written (`ahead`). So the header does
+//! not contain the number at which the segment's frames begin, but the number before which all frames were durable:
+//! its mark. If the first number is known, behind the end of a log that was opened or closed, the header records
+//! that the mark is that number.
 //!
-//! Version 2 had the number of the first frame in place of the mark, and the oldest segment's ordinal in place of the counts, since
-//! all frames of the segment before were durable. Version 1 had no salt (zero), either, and frames without a mark. A log may
-//! have segments of all: a program that knows version 3 begins no other, and goes on in a new segment whenever it opens a log
-//! for writing.
+//! Version 2 had the number of the first frame instead of the mark, and the oldest segment's ordinal instead of the
+//! counts, because all frames of the segment before were durable. Version 1 also had no salt (zero), and frames
+//! without a mark. A log may have segments of all versions: a program that supports version 3 begins no other
+//! segments, and starts a new segment whenever it opens a log for writing.
 
 use pmem::crc32c;
 
 /// The first bytes of a segment.
 pub const MAGIC: [u8; 8] = *b"\x89hikvj\r\n";
-/// The version that this program writes; it reads all before it.
+/// The version that this program writes; it also reads all earlier versions.
 pub const VERSION: u32 = 3;
-/// The first version whose frames say what was durable when they were written.
+/// The first version whose frames have a mark.
 pub(crate) const MARKS_VERSION: u32 = 2;
 /// The first version whose headers may be older than the last frames of the segment before.
 const AHEAD_VERSION: u32 = 3;
-/// Among the older segments' count: the mark is the number of the segment's first frame.
+/// A bit in the count of older segments: the mark is the number of the segment's first frame.
 const IS_FIRST: u32 = 1 << 31;
-/// Where frames begin: a block of most file systems, larger than a sector of any disk.
+/// Position of the first frame: a block of most file systems, larger than a sector of any disk.
 pub const FRAMES_START_BYTES: u64 = 4096;
-/// Bytes of a header.
+/// Length of a header.
 pub const HEADER_BYTES: usize = 72;
 
 const CHECKED_BYTES: usize = 68;
@@ -47,33 +48,34 @@ const CHECKED_BYTES: usize = 68;
 /// A segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
-    /// That of the segment's frames.
+    /// The version of the header and the segment's frames.
     pub(crate) version: u32,
     pub(crate) segment_bytes: u32,
-    /// Whose log this is; the base's is the same.
+    /// The identity of the journal; the base's is the same.
     pub(crate) identity: [u8; 16],
-    /// Counts the segments since the journal was made: never used twice.
+    /// Number of the segment since the journal was created: never used twice.
     pub(crate) ordinal: u64,
     /// All frames before this number were durable when the header was written.
     pub(crate) mark: u64,
-    /// Whether the segment's first frame has that number: whatever an older segment has from there on does not count.
+    /// True if the segment's first frame has that number: frames of older segments from that number on do not
+    /// count.
     pub(crate) is_first: bool,
-    /// The oldest segment that replay needs: what came before is durable in the base.
+    /// The ordinal of the oldest segment that replay needs: earlier segments are durable in the base.
     pub(crate) oldest: u64,
-    /// The number of that one's first frame; of versions 1 and 2 it says so itself.
+    /// The number of that segment's first frame; in versions 1 and 2 that segment's own header contains it.
     pub(crate) start: u64,
-    /// How long the region was, at least, when the segment was begun. The base is durably as long.
+    /// The region's length, at least, when the segment was begun. The base is durably that long.
     pub(crate) region_bytes: u64,
     /// Bits that a client who stores values cannot know.
     pub(crate) salt: u32,
 }
 
-/// Why there is no header.
+/// The reason why there is no header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoHeader {
-    /// Nothing, or damage, or something else.
+    /// The bytes are empty, damaged, or something else.
     None,
-    /// It is whole, and of another version.
+    /// The header is intact, and of another version.
     Version(u32),
 }
 
@@ -131,7 +133,8 @@ impl Header {
         })
     }
 
-    /// The number at which replay begins if this header is the newest, and `oldest` that of the oldest segment that it needs.
+    /// Returns the number at which replay begins if this header is the newest; `oldest` is the header of the oldest
+    /// segment needed.
     pub(crate) fn start_at(&self, oldest: &Header) -> u64 {
         match (self.version < AHEAD_VERSION, oldest.is_first) {
             (true, true) => oldest.mark,
@@ -140,13 +143,14 @@ impl Header {
         }
     }
 
-    /// What each frame of the segment has, and no other bytes of the log, but by a chance of one in four thousand million.
+    /// Returns the tag of the segment's frames. Other bytes of the log have it only with a chance of one in four
+    /// thousand million.
     pub(crate) fn tag(&self) -> u64 {
         if self.version < MARKS_VERSION { self.ordinal } else { tag(self.ordinal, self.salt) }
     }
 }
 
-/// The tag of frames that have a mark.
+/// Returns the tag of frames that have a mark.
 fn tag(ordinal: u64, salt: u32) -> u64 {
     ordinal & u64::from(u32::MAX) | u64::from(salt) << u32::BITS
 }
@@ -156,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back_and_every_flipped_bit_is_noticed() {
+    fn segment_header_round_trip_and_bit_flips() {
         let header = Header {
             version: VERSION,
             segment_bytes: 1 << 20,

@@ -1,21 +1,21 @@
-//! Which part of the log file holds what.
+//! The use of each part of the log file.
 
 use std::collections::VecDeque;
 
-/// A segment to which nothing is written any more.
+/// A segment that is not written to any more.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) slot: u64,
     pub(crate) ordinal: u64,
     /// The number of its first frame.
     pub(crate) first: u64,
-    /// Where its last frame ends.
+    /// The end of its last frame.
     pub(crate) end_bytes: u64,
-    /// The position up to which it has entries: the first for what an earlier process wrote.
+    /// The position up to which it has entries: the first position for an earlier process' segment.
     pub(crate) end: u64,
 }
 
-/// A segment whose header is durable, and to which nothing is written yet.
+/// A segment whose header is durable, and that is not written to yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) slot: u64,
@@ -23,59 +23,62 @@ pub(crate) struct Ready {
     pub(crate) tag: u64,
 }
 
-/// The slots of the log file: each has room for a segment.
+/// The slots of the log file: each has space for one segment.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// How many the file has.
+    /// Number of slots in the file.
     pub(crate) count: u64,
-    /// Those that may be overwritten: the base has what they held, and is durable. The first is used first: so the newest
-    /// segments stay longest, and damage to the header of one that replay needs leaves a gap, not an older end.
+    /// The slots that may be overwritten: their entries are durable in the base. The first is used first: so the
+    /// newest segments stay longest, and damage to the header of a segment that replay needs leaves a gap, not an
+    /// older end.
     pub(crate) free: Vec<u64>,
-    /// The segment that is written next, if its header is there already.
+    /// The segment that is written next, if its header already exists.
     pub(crate) ready: Option<Ready>,
-    /// Ordinal and first number of the segment that is written.
+    /// Ordinal and first number of the segment that is being written.
     pub(crate) begun: (u64, u64),
-    /// What the base may lack, oldest first.
+    /// The segments with entries that the base may lack, oldest first.
     pub(crate) sealed: VecDeque<Sealed>,
-    /// The position up to which entries are durable in the base; 0 while it lacks some of what an earlier process wrote.
+    /// The position up to which entries are durable in the base; 0 while it lacks entries of an earlier process.
     pub(crate) recycled: u64,
-    /// The segment that is written is filled so far that there should soon be room behind it.
-    pub(crate) is_room_wanted: bool,
-    /// A writer waits for a free one.
+    /// Set when the present segment is so full that space behind it will soon be needed.
+    pub(crate) is_space_wanted: bool,
+    /// Set when a writer waits for a free segment.
     pub(crate) is_one_wanted: bool,
-    /// The file could not be made longer. So it stays.
+    /// Set when the file could not be made longer; it is not tried again.
     pub(crate) is_disk_full: bool,
 }
 
 impl Slots {
-    /// Ordinal and first number of the oldest segment that replay needs: of `unsealed` where no segment is sealed.
+    /// Returns the ordinal and first number of the oldest segment that replay needs, or `unsealed` if no segment is
+    /// sealed.
     pub(crate) fn oldest(&self, unsealed: (u64, u64)) -> (u64, u64) {
         self.sealed.front().map_or(unsealed, |sealed| (sealed.ordinal, sealed.first))
     }
 
-    /// How many segments there are beside the one that is written.
+    /// Returns the number of segments that can be written after the present one.
     pub(crate) fn spare_count(&self) -> usize {
         usize::from(self.ready.is_some()) + self.free.len()
     }
 
-    /// Whether there is any.
+    /// Returns true if there is any.
     pub(crate) fn has_spare(&self) -> bool {
         self.spare_count() > 0
     }
 
-    /// The next segment is in this slot, and its header durable.
+    /// Makes `ready` the next segment; its header is durable.
     pub(crate) fn make_ready(&mut self, ready: Ready) {
         self.free.retain(|&slot| slot != ready.slot);
         self.ready = Some(ready);
     }
 
-    /// The file has one more.
+    /// Adds a slot to the file.
     pub(crate) fn add(&mut self) {
         self.free.push(self.count);
         self.count += 1;
     }
 
-    /// The next one that is used is the first of the free ones: also in place of one that was ready, whose ordinal is not used.
+    /// Makes the first free slot the next one to be used, also instead of a ready one, whose ordinal is then not
+    /// used.
     pub(crate) fn use_first(&mut self) {
         if let Some(ready) = self.ready.take() {
             self.free.push(ready.slot);
@@ -84,13 +87,13 @@ impl Slots {
         self.free.sort_unstable();
     }
 
-    /// The file has only so many any more.
+    /// Reduces the number of slots in the file.
     pub(crate) fn cut(&mut self, count: u64) {
         self.count = count;
         self.free.retain(|&slot| slot < count);
     }
 
-    /// The base has taken in the `count` oldest sealed segments.
+    /// Frees the `count` oldest sealed segments, which the base now contains.
     pub(crate) fn recycle(&mut self, count: usize) {
         for sealed in self.sealed.drain(..count) {
             self.recycled = self.recycled.max(sealed.end);

@@ -1,40 +1,41 @@
-//! The log's end, in whole pages: what is written next, and what of its page was written before.
+//! The log's end, in complete pages: the next bytes to write, and the earlier bytes of the same page.
 //!
-//! A disk takes whole blocks. To add to a page that begins with earlier frames, either the operating system's cache has that page,
-//! or the writer has its first bytes: here. So a frame can be written past the cache, in pages that begin before and end behind
-//! it. And a page that is written for the first time is written to the end, or the system would read from the disk what it is to
-//! add to. What lies behind the last frame is zero then, which is no frame.
+//! A disk writes complete blocks. To add to a page that begins with earlier frames, either the operating system's
+//! cache must have that page, or the writer must have its first bytes: they are here. So a frame can be written
+//! past the cache, in pages that begin before and end behind it. A page that is written for the first time is
+//! written to its end; otherwise the system would read the page from the disk first. The bytes behind the last
+//! frame are then zero, which is not a frame.
 
 use std::ops::Range;
 
 use crate::pages::{PAGE_BYTES, Pages};
 
-/// See the module.
+/// The page at which the log ends.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// From the start of the page in which the log ends; zero behind `len_bytes`.
+    /// The bytes from the start of the page in which the log ends; zero behind `len_bytes`.
     pages: Pages,
-    /// How much of it the log has.
+    /// Number of these bytes that the log has.
     len_bytes: usize,
 }
 
-/// Which part of the pages is to be written for what was added.
+/// The part of the pages to write after an append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// What was added; where it begins a page, to that page's end.
+    /// The appended bytes; up to the end of a page that they begin.
     Cached,
-    /// Whole pages, those past the cache.
+    /// Complete pages, past the cache.
     Through,
 }
 
 impl Tail {
-    /// The log goes on at the start of a page.
+    /// Continues the log at the start of a page.
     pub(crate) fn restart(&mut self) {
         self.pages.clear();
         self.len_bytes = 0;
     }
 
-    /// Appends `frame`. What is to be written, and how many bytes before the frame it begins.
+    /// Appends `frame`. Returns the bytes to write, and the number of those bytes before the frame.
     pub(crate) fn append(&mut self, frame: &[u8], extent: Extent) -> (&[u8], usize) {
         let (start, end) = (self.len_bytes, self.len_bytes + frame.len());
         self.pages.resize(end);
@@ -44,7 +45,7 @@ impl Tail {
         (&self.pages.bytes()[written.clone()], start - written.start)
     }
 
-    /// What was appended is written: of whole pages nothing is needed any more.
+    /// Notes that the appended bytes are written: complete pages are not needed any more.
     pub(crate) fn settle(&mut self) {
         let whole_pages = self.len_bytes / PAGE_BYTES;
         self.pages.drop_first(whole_pages);
@@ -54,7 +55,7 @@ impl Tail {
 
 #[cfg(test)]
 impl Tail {
-    /// How much is kept in memory.
+    /// Returns the number of bytes kept in memory.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.pages.bytes().len()
     }
@@ -76,7 +77,8 @@ impl Extent {
 mod tests {
     use super::*;
 
-    /// Writes frames of these lengths to a log of garbage, page by page as `extent` says, and gives what it holds.
+    /// Writes frames of these lengths to a log of garbage, page by page as `extent` says; returns the log's
+    /// content.
     fn written(lens_bytes: &[usize], extent: Extent) -> Vec<u8> {
         let (mut tail, mut log, mut at) = (Tail::default(), vec![0xee; 8 * PAGE_BYTES], 0);
         for (i, &len_bytes) in lens_bytes.iter().enumerate() {
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_given_whole_pages_where_they_begin_and_else_what_is_new() {
+    fn tail_cache_gets_whole_pages() {
         assert_eq!(Extent::Cached.around(0..40), 0..4096);
         assert_eq!(Extent::Cached.around(40..4096), 40..4096);
         assert_eq!(Extent::Cached.around(40..4097), 40..8192);

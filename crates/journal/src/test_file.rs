@@ -1,4 +1,4 @@
-//! A file in memory for the tests of this crate: they say when an operation happens, and whether one does.
+//! A file in memory for this crate's tests, which can wait at an operation, or make it fail.
 
 use std::io;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::{File, Files};
 
-/// What the journal is about to do with a file.
+/// An operation that the journal is about to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     Read(Range<u64>),
@@ -20,7 +20,7 @@ pub(crate) enum Operation {
 
 type Before = dyn Fn(&Operation) -> io::Result<()> + Send + Sync;
 
-/// The file. Clones are handles to the same one.
+/// A test file. Clones are handles to the same one.
 #[derive(Clone, Default)]
 pub(crate) struct TestFile(Arc<Content>);
 
@@ -32,18 +32,17 @@ struct Content {
 }
 
 impl TestFile {
-    /// Has `before` come before each operation, by the thread that is about to do it: it may wait, and an error of it is the
-    /// operation's.
+    /// Calls `before` before each operation, on its thread: it may wait, and its error is the operation's.
     pub(crate) fn interpose(&self, before: impl Fn(&Operation) -> io::Result<()> + Send + Sync + 'static) {
         *self.0.before.lock() = Some(Arc::new(before));
     }
 
-    /// What it holds.
+    /// Returns the file's content.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.0.bytes.lock().clone()
     }
 
-    /// How much of it was read.
+    /// Returns the number of bytes that were read.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.0.read_bytes.load(Ordering::Relaxed)
     }
@@ -64,7 +63,7 @@ impl Files<TestFile> {
         Files { base: self.base.clone(), log: self.log.clone() }
     }
 
-    /// As a process that is killed now leaves them.
+    /// Returns the files as a process that is killed now leaves them.
     pub(crate) fn copied(&self) -> Files<TestFile> {
         Files { base: self.base.copied(), log: self.log.copied() }
     }

@@ -1,5 +1,5 @@
-//! The journal's background: a thread for checkpoints, one that makes the next segment ready (`ahead`), one for each lane that
-//! syncs for callers which do not wait (`notifier`), and one that reads the base into memory (`loading`).
+//! The journal's background threads: one for checkpoints, one that prepares the next segment (`ahead`), one per
+//! lane that syncs for callers which do not wait (`notifier`), and one that reads the base into memory (`loading`).
 
 use std::io;
 use std::mem;
@@ -22,7 +22,7 @@ impl Threads {
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
-            threads.run("hikv-ahead", journal, ahead::make_room)?;
+            threads.run("hikv-ahead", journal, ahead::make_space)?;
             for _ in 0..LANE_COUNT {
                 threads.run("hikv-sync", journal, notifier::sync)?;
             }
@@ -50,7 +50,7 @@ impl Threads {
         }
     }
 
-    /// For a forked child, in which the threads do not run.
+    /// Forgets the threads, for a forked child, in which they do not run.
     pub(crate) fn forget(&mut self) {
         mem::forget(mem::take(&mut self.0));
     }
@@ -62,7 +62,7 @@ impl<F> Journal<F> {
     }
 }
 
-/// A checkpoint whenever enough of the log waits for one, or a writer does.
+/// Runs a checkpoint whenever enough of the log, or a writer, waits for one.
 fn checkpoint<F: File>(journal: &Journal<F>) {
     let due = journal.options.checkpoint_segments();
     while journal.healthy().is_ok() {

@@ -1,38 +1,40 @@
-//! Which of the waiting threads syncs, for all of them.
+//! Decides which of the waiting threads syncs, for all of them.
 //!
-//! A thread that has appended, and waits for a sync, joins the open *group*. Where a *lane* is free one member takes it, and closes
-//! the group: this *leader* writes out and syncs for all members, and threads that come meanwhile join the next group. There is
-//! more than one lane: a device works on several syncs at once, and a thread that was served and writes again need not wait for a
-//! whole sync before its own begins.
+//! A thread that has appended, and waits for a sync, joins the open *group*. If a *lane* is free, one member takes
+//! it and closes the group. This *leader* writes out and syncs for all members; threads that arrive later join the
+//! next group. There is more than one lane because a disk works on several syncs at the same time, and a thread
+//! that was served and writes again need not wait for a complete sync before its own begins.
 //!
 //! # Invariants
-//! - A member has appended before it joins, and the leader closes the group before writing out. So all members are served.
-//! - A member that sleeps has read the group's word before seeing that it must. When a lane is free again, and when a group was
-//!   served, the word changes before any member is woken. So no member sleeps through its wake-up.
-//! - Groups far apart share a word. A thread that is woken in place of another group's member wakes all that sleep at this word.
-//! - A leader gives its lane back, whatever fails.
+//! - A member has appended before it joins, and the leader closes the group before writing out. So all members are
+//!   served.
+//! - A member that sleeps has read the group's word before seeing that it must sleep. When a lane becomes free, and
+//!   when a group was served, the word changes before any member is woken. So no member sleeps through its wake-up.
+//! - Distant groups share a word. A thread that is woken instead of another group's member wakes all threads that
+//!   sleep at this word.
+//! - A leader frees its lane, also after a failure.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::thread::futex;
 
-/// Syncs at once. A third makes groups smaller, and nothing faster.
+/// Number of concurrent syncs. A third makes groups smaller, and nothing faster.
 pub(crate) const LANE_COUNT: u64 = 2;
 
-/// Enough that groups that are waited for at the same time hardly ever share one.
+/// Enough that groups that are waited for at the same time rarely share a word.
 const WORD_COUNT: usize = 8;
 
-/// Every sleeping thread.
+/// Wakes every sleeping thread.
 const ALL: u32 = i32::MAX as u32;
 
-/// One more lane is taken: the lowest bits of a [`State`].
+/// One more taken lane: the lowest bits of a [`State`].
 const LANE: u64 = 1;
 /// One more member of the open group: the bits above.
 const MEMBER: u64 = 1 << 8;
-/// The next group is open: the highest bits.
+/// The next group: the highest bits.
 const GROUP: u64 = 1 << 32;
 
-/// The open group's number, how many joined it, and how many lanes are taken.
+/// The open group's number, the number of its members, and the number of taken lanes.
 #[derive(Clone, Copy)]
 struct State(u64);
 
@@ -49,13 +51,13 @@ impl State {
         self.0 % MEMBER < LANE_COUNT * LANE
     }
 
-    /// The group is closed, and a lane taken.
+    /// Returns the state after closing the group and taking a lane.
     fn taken(self) -> State {
         State((self.0 / GROUP).wrapping_add(1).wrapping_mul(GROUP) + self.0 % MEMBER + LANE)
     }
 }
 
-/// See the module.
+/// The groups and lanes of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     state: AtomicU64,
@@ -69,7 +71,7 @@ pub(crate) struct Waiting<'a> {
     group: u32,
 }
 
-/// A lane, taken with a group; given back when it is dropped.
+/// A lane, taken with a group; freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
@@ -78,7 +80,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turns {
-    /// Joins the open group, having appended.
+    /// Joins the open group. The caller has already appended.
     pub(crate) fn join(&self) -> Waiting<'_> {
         let state = State(self.state.fetch_add(MEMBER, Ordering::SeqCst));
         Waiting { turns: self, group: state.group() }
@@ -98,7 +100,8 @@ impl Turns {
 }
 
 impl<'a> Waiting<'a> {
-    /// A lane, for the caller to sync for its group; none once `is_done`: another leader's sync sufficed.
+    /// Waits for a lane, with which the caller syncs for its group. Returns `None` once `is_done`: another leader's
+    /// sync covered it.
     pub(crate) fn turn(&self, is_done: impl Fn() -> bool) -> Option<Turn<'a>> {
         loop {
             let word = self.turns.word(self.group).load(Ordering::SeqCst);
@@ -137,7 +140,7 @@ impl<'a> Waiting<'a> {
 }
 
 impl Drop for Waiting<'_> {
-    /// A member that was served before its group took a lane may have been woken to take it.
+    /// Passes on a wake-up: a member that was served before its group took a lane may have been woken to take it.
     fn drop(&mut self) {
         let state = self.turns.state();
         if state.group() == self.group && state.has_free_lane() && state.members() > 1 {
@@ -172,7 +175,7 @@ mod tests {
     const WRITERS: u64 = 7;
     const WRITES: u64 = 5_000;
 
-    /// Writers that each want what they appended to be synced, by any of them.
+    /// Runs writers that each need their entries synced, by any of them.
     fn run(pause: impl Fn(u64) + Sync) {
         let (turns, appended, synced) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
         let syncing_count = AtomicU64::new(0);
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_counted_until_it_is_closed() {
+    fn group_is_counted_until_it_is_closed() {
         let turns = Turns::default();
         let (one, other) = (turns.join(), turns.join());
         let turn = one.turn(|| false).unwrap();

@@ -1,22 +1,23 @@
-//! From the buffer to the log file: frames, one segment after the other.
+//! The writer: from the buffer to the log file, in frames, one segment after the other.
 //!
 //! | after | a crash leaves |
 //! |---|---|
-//! | entries in memory, in the order of the stores | nothing of them |
-//! | a frame written | nothing of it, a part that does not fit the checksum, or all |
+//! | entries in memory, in the order of the stores | none of them |
+//! | a frame written | none of it, a part that does not match the checksum, or all |
 //! | the log synced: acknowledged | the frame |
 //! | a full segment synced, and sealed | all of it |
-//! | a header written to a free segment, and synced | the old segment's end is the log's, or the new one is there and empty |
+//! | a header written to a free segment, and synced | the log ends in the old segment, or in the new, empty one |
 //!
 //! # Steps of a change of segment
-//! 1. The full segment is sealed: the checkpoint may apply it, and has the log synced first. Nothing is synced here: the segment's
-//!    last frames are as durable as those that follow, and a lane syncs both (`scan` tells which of them count).
-//! 2. The next segment is taken, whose header is durable (`ahead`).
-//! 3. Frames are written to it. *Crash:* any part of what was not synced, here and in the sealed segment. The log ends at the first
-//!    frame that is missing, wherever that is.
+//! 1. The full segment is sealed: the checkpoint may apply it, and has the log synced first. Sealing itself syncs
+//!    nothing: the segment's last frames are as durable as later ones, and a lane syncs both (`scan` decides which
+//!    of them count).
+//! 2. The next segment, whose header is durable, becomes the present one (`ahead`).
+//! 3. Frames are written to it. *Crash:* any part of the unsynced data, here and in the sealed segment. The log
+//!    ends at the first missing frame, in either segment.
 //!
-//! Where no writer waits for syncs, the background is asked for the one that step 1 leaves out, so that loss of power takes little
-//! more than a segment.
+//! If no writer waits for syncs, the background is asked for the sync that step 1 leaves out, so that a power loss
+//! takes little more than a segment.
 
 use std::io;
 use std::mem;
@@ -32,47 +33,47 @@ use crate::layout::FRAMES_START_BYTES;
 use crate::slots::{Sealed, Slots};
 use crate::tail::{Extent, Tail};
 
-/// What nobody waits for goes to the disk in pieces of this size.
+/// Data for which no thread waits is written to the disk in pieces of this size.
 const WRITE_BEHIND_BYTES: u64 = 512 << 10;
 
-/// How much of the log was written at some moment.
+/// The part of the log that was written at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Written {
-    /// Up to this position.
+    /// The position up to which entries were written.
     pub(crate) end: u64,
-    /// All frames before this number.
+    /// The number before which all frames were written.
     pub(crate) next: u64,
-    /// The region's length with those.
+    /// The region's length with those frames.
     pub(crate) region_bytes: u64,
 }
 
-/// Where the next frame goes.
+/// The position of the next frame.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) slot: u64,
     pub(crate) ordinal: u64,
-    /// What its frames have; 0 where they have no mark.
+    /// The tag of the segment's frames; 0 if they have no mark.
     pub(crate) tag: u64,
     /// The next frame's number.
     pub(crate) sequence: u64,
-    /// Where in the segment.
+    /// The position in the segment.
     pub(crate) at_bytes: u64,
-    /// What of the page at which the log ends was written.
+    /// The written part of the page at which the log ends.
     pub(crate) tail: Tail,
     /// The region's length after the last frame.
     pub(crate) region_bytes: u64,
-    /// A frame's memory, for the next.
+    /// A frame's memory, reused for the next.
     pub(crate) spare: Vec<u8>,
 }
 
 impl<F: File> Journal<F> {
-    /// How a thread writes that syncs at once: past the cache, where every wait is for a sync.
+    /// Returns the way of writing for a thread that syncs immediately: past the cache if every wait is for a sync.
     pub(crate) fn to_be_synced(&self) -> Extent {
         let everybody_syncs = self.options.level == Durability::Power;
         if everybody_syncs && self.log.has_way_past_cache() { Extent::Through } else { Extent::Cached }
     }
 
-    /// Writes what was appended before this call, if another has not; up to where.
+    /// Writes the entries appended before this call, unless another thread has; returns the written part.
     pub(crate) fn write_out(&self, extent: Extent) -> Result<Written, MediumError> {
         let mut writer = self.append.writer.lock();
         self.healthy()?;
@@ -111,7 +112,7 @@ impl<F: File> Journal<F> {
         self.go_ahead(writer.at_bytes)
     }
 
-    /// The broken twin's way.
+    /// Writes entries to the base early, in a broken variant.
     fn write_entries_early(&self, frame: &[u8]) -> io::Result<()> {
         entries(&frame[FRAME_HEADER_BYTES..])
             .flatten()
@@ -119,7 +120,7 @@ impl<F: File> Journal<F> {
             .try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
     }
 
-    /// So that the thread that seals the segment finds most of it written.
+    /// Begins to write back full pieces, so that the thread that seals the segment finds most of it written.
     fn write_behind(&self, writer: &Writer, extent: Extent, frame_bytes: u64) {
         let (before, now) = (writer.at_bytes, writer.at_bytes + frame_bytes);
         let pieces = before / WRITE_BEHIND_BYTES..now / WRITE_BEHIND_BYTES;
@@ -158,7 +159,7 @@ impl<F: File> Journal<F> {
             None => self.prepare(None).map(|()| self.take_ready(writer.sequence))?,
             ready => ready,
         };
-        // There is one: see `room`.
+        // One is ready: see `room`.
         let ready = ready.ok_or_else(|| self.poison(&io::Error::from_raw_os_error(libc::ENOSPC)))?;
         (writer.slot, writer.ordinal, writer.tag) = (ready.slot, ready.ordinal, ready.tag);
         writer.at_bytes = FRAMES_START_BYTES;
@@ -169,7 +170,7 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// Ends a segment that is not full, if another is free.
+    /// Ends a segment that is not full, if another one is free; returns true if it did.
     pub(crate) fn seal_early(&self) -> Result<bool, MediumError> {
         let mut writer = self.append.writer.lock();
         let has_spare = self.segments.has_spare.load(Ordering::Relaxed);
@@ -180,7 +181,7 @@ impl<F: File> Journal<F> {
         Ok(has_spare)
     }
 
-    /// After every change of what is free.
+    /// Updates `has_spare` after every change of the free slots.
     pub(crate) fn note_spare(&self, slots: &Slots) {
         self.segments.has_spare.store(slots.has_spare(), Ordering::Relaxed);
     }

@@ -1,19 +1,20 @@
-//! Batches: several keys changed as one step, for readers and for a crash.
+//! Batches: several keys change in one step, for readers and for a crash.
 //!
 //! # Steps
-//! 0. All lanes are taken, in ascending order: no writer runs, and none begins. Conditions are judged by what is there; no writer
-//!    changes that before the batch does. A batch that changes nothing waits, without lanes, until what it saw is durable; any
-//!    other lies behind it in a log, and on memory what a leaf shows is durable.
-//! 1. New values are written, and flushed. Keys that
-//!    are not there are inserted as keys that were deleted, each by a change of its own, which may split. *Crash: nothing has
-//!    changed that a reader sees; chunks that nothing names, and pairs that the next packing takes away.*
-//! 2. The leaves are locked exclusively, in the order of their keys, and stay so. Readers hold no leaf while they wait, and no
-//!    other writer runs, so no circle of waits arises.
-//! 3. One run has the value words of all keys, in a log that is long enough. Order. *Before: as it was.*
-//! 4. The value words are stored, and flushed. Order. *Undone, all of them.* Number; commit. *Done.*
-//! 5. What was replaced is let go of; the leaves are unlocked; then the lanes.
+//! 0. All lanes are taken, in ascending order: no writer runs, and none begins. Conditions are checked against the
+//!    present values; no writer changes those before the batch does. A batch that changes nothing releases the lanes
+//!    and waits until the values that it saw are durable. A batch that changes something need not: with a log it
+//!    follows those values in the log, and in memory the values that a leaf shows are durable.
+//! 1. New values are written and flushed. Absent keys are inserted as deleted keys, each by a separate change, which
+//!    may split. *Crash: nothing has changed that a reader sees; there are chunks without references, and pairs that
+//!    the next packing removes.*
+//! 2. The leaves are locked exclusively, in the order of their keys, and stay locked. Readers hold no leaf while they
+//!    wait, and no other writer runs, so no cycle of waits arises.
+//! 3. One run holds the value words of all keys, in a log that is long enough. Order. *Before: unchanged.*
+//! 4. The value words are stored and flushed. Order. *Undone, all of them.* Number; commit. *Done.*
+//! 5. The replaced values are released; the leaves are unlocked; then the lanes.
 //!
-//! So a batch logs a word for each key, however many it inserts into a gap.
+//! So a batch logs one word for each key, however many keys it inserts into a gap.
 
 use core::sync::atomic::Ordering;
 
@@ -33,22 +34,23 @@ use crate::value::Value;
 use crate::word;
 use crate::write::Change;
 
-/// One key of a batch, and where its caller keeps what the tree knows of it meanwhile.
+/// One key of a batch, with the tree's state for it while the batch runs.
 pub struct BatchWrite<'a> {
     key: &'a [u8],
     checksum: u32,
     change: Change<'a>,
     /// The new value's word, once it is written; 0 for none.
     new: u64,
-    /// Where the key's value word is, and its leaf, once that is locked; null for a key that is not there and is not put.
+    /// The offsets of the key's value word and of its leaf, once the leaf is locked; null for an absent key that is
+    /// not put.
     at: Offset,
     leaf: Offset,
-    /// Whether the leaf's lock is let go of with this key.
+    /// True if the leaf's lock is released with this key.
     holds: bool,
 }
 
 impl<'a> BatchWrite<'a> {
-    /// What `key` is to hold.
+    /// Creates the change of `key`.
     #[must_use]
     pub fn new(key: &'a [u8], change: Change<'a>) -> BatchWrite<'a> {
         let checksum = key::checksum(key);
@@ -65,9 +67,9 @@ impl<'a> BatchWrite<'a> {
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Changes several keys as one step. They are in ascending order, each comes once, and no `writes` was used before.
-    /// `holds` is shown before what each of the keys in `asked` holds, with its number there: where it says no nothing is
-    /// changed, and that number is the answer.
+    /// Changes several keys in one step. The keys are in ascending order and distinct, and no element of `writes` was
+    /// used before. Before anything changes, `holds` is called with the number and the present value of each key in
+    /// `asked`. If it returns false, nothing is changed, and that number is returned.
     ///
     /// # Errors
     /// As for [`Tree::write`].
@@ -111,7 +113,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(unmet)
     }
 
-    /// Asks `holds` of each of these keys, and answers with the first of which it says no. No writer runs.
+    /// Calls `holds` for each of these keys and returns the first for which it returns false. No writer runs.
     fn first_unmet(
         &self,
         asked: &[&[u8]],
@@ -129,7 +131,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(None)
     }
 
-    /// Step 1, and the log's room.
+    /// Takes step 1 and makes the log long enough.
     fn prepare(&self, lane: &mut Lane<'_>, agent: usize, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
         for write in &mut *writes {
             if let Change::Put(value) = write.change {
@@ -143,7 +145,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(lane.fit_log(&self.medium, &self.heap, undo_log::layout::ranges_bytes(ranges))?)
     }
 
-    /// Sees that a key has a pair, one of a deleted key if need be.
+    /// Ensures that a key has a pair, inserting it as a deleted key if necessary.
     fn make_pair(&self, lane: &mut Lane<'_>, agent: usize, write: &BatchWrite<'_>) -> Result<(), Error> {
         let &BatchWrite { key, checksum, .. } = write;
         loop {
@@ -157,11 +159,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 }
                 Err(_) => drop(leaf),
             }
-            self.make_room(lane, agent, key)?;
+            self.make_space(lane, agent, key)?;
         }
     }
 
-    /// Step 2.
+    /// Takes step 2.
     fn lock_leaves(&self, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
         let mut next = 0;
         while next < writes.len() {
@@ -169,7 +171,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             let first = Target::At(writes[next].key);
             let leaf = self.descend(first, (0, Mode::Exclusive), Patience::Wait, |inner, child| {
                 if child < inner.meta.count {
-                    // No writer runs, so nobody lets go of a separator before the batch is over.
+                    // No writer runs, so no separator is released before the batch has ended.
                     fence = Some(inner.node.key(child)?);
                 }
                 Ok(())
@@ -189,7 +191,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Steps 3 to 5.
+    /// Takes steps 3 to 5.
     fn carry_out(&self, lane: &mut Lane<'_>, writes: &mut [BatchWrite<'_>]) -> Ticket {
         let logged = if self.medium.breaks(canary::BATCH_HALF_LOGGED) { writes.len() / 2 } else { writes.len() };
         // SAFETY: the leaves are locked exclusively.
@@ -207,18 +209,18 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         writes.iter().for_each(|write| self.unsettled.note(write.checksum, ticket));
         self.free_values(writes);
         self.unlock_leaves(writes, Some(ticket));
-        // A long log is given back; where that fails it stays.
+        // A long log is freed; if that fails, it stays.
         let _: Result<(), HeapError> = lane.fit_log(&self.medium, &self.heap, 0);
         ticket
     }
 
-    /// Nothing was changed: the new values are free again, and the leaves that are locked are unlocked.
+    /// Undoes the preparation: frees the new values and unlocks the locked leaves. Nothing was changed.
     fn give_up(&self, writes: &[BatchWrite<'_>]) {
         self.free_values(writes);
         self.unlock_leaves(writes, None);
     }
 
-    /// Lets go of the values that nothing names: those that were replaced, or those that were never named.
+    /// Releases the values without a reference: those that were replaced, or those that were never stored in a leaf.
     fn free_values(&self, writes: &[BatchWrite<'_>]) {
         for write in writes.iter().filter(|write| write.new != 0) {
             if let Ok(place) = word::place(write.at, write.new) {

@@ -1,4 +1,4 @@
-//! The tree's own checker.
+//! Checks the tree's consistency.
 
 use heap::Place;
 use pmem::{Dram, Medium};
@@ -10,62 +10,63 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::walk::Fences;
 
-/// Something that contradicts itself.
+/// A contradiction in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
-    /// Where.
+    /// The offset of the damage.
     pub offset: u64,
-    /// What is wrong there.
+    /// A description of the damage.
     pub what: &'static str,
 }
 
-/// What a check met.
+/// The result of a check: counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
-    /// Levels.
+    /// The number of levels.
     pub level_count: u64,
-    /// Nodes.
+    /// The number of nodes.
     pub node_count: u64,
-    /// Keys that hold a value.
+    /// The number of keys that have a value.
     pub key_count: u64,
-    /// Keys that were deleted, and whose pairs are still there.
+    /// The number of deleted keys whose pairs still exist.
     pub dead_count: u64,
-    /// What nodes, keys, values, logs and the node that is kept for merges keep from being used for anything else.
+    /// The bytes occupied by nodes, keys, values, logs and the node that is kept for merges.
     pub used_bytes: u64,
 }
 
-type Told<'a> = &'a mut dyn FnMut(Damage);
+type OnDamage<'a> = &'a mut dyn FnMut(Damage);
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Reads the whole tree, and tells what is wrong with it: keys out of order or outside their separators, chunks whose
-    /// checksum does not fit, words that name no place, or one that is free. Others may read and write meanwhile.
+    /// Reads the whole tree and reports its damage: keys out of order or outside their separators, chunks whose
+    /// checksum does not fit, words that refer to no valid place or to a free one. Other threads may read and write
+    /// at the same time.
     ///
     /// # Errors
     /// [`Error::Heap`] if the medium fails.
-    pub fn check(&self, told: Told<'_>) -> Result<Figures, Error> {
-        self.check_while(told, &mut || true)
+    pub fn check(&self, on_damage: OnDamage<'_>) -> Result<Figures, Error> {
+        self.check_while(on_damage, &mut || true)
     }
 
-    /// As [`Tree::check`], as long as `goes_on` says so, which is asked after every node.
+    /// Checks as [`Tree::check`] does while `goes_on` returns true; it is called after every node.
     ///
     /// # Errors
-    /// [`Error::Stopped`], too.
-    pub fn check_while(&self, told: Told<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
+    /// As for [`Tree::check`]; [`Error::Stopped`] once `goes_on` returns false.
+    pub fn check_while(&self, on_damage: OnDamage<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
         (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
         loop {
             let walked = self.each_node(figures.level_count as u8, |fences, node| {
-                self.check_node(fences, node, &mut figures, told);
+                self.check_node(fences, node, &mut figures, on_damage);
                 if goes_on() { Ok(()) } else { Err(Error::Stopped) }
             });
-            match tell(walked, told)? {
+            match report(walked, on_damage)? {
                 Some(true) => figures.level_count += 1,
                 _ => return Ok(figures),
             }
         }
     }
 
-    /// Counts nodes and pairs, without a look at keys and values: nothing of [`Figures::used_bytes`].
+    /// Counts nodes and pairs without reading keys and values; [`Figures::used_bytes`] stays 0.
     ///
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
@@ -85,7 +86,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(figures)
     }
 
-    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, told: Told<'_>) {
+    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, on_damage: OnDamage<'_>) {
         figures.node_count += 1;
         let mut used_bytes = 0;
         let placed = self.each_place(node, &mut |place| {
@@ -93,28 +94,34 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.check_place(place)
         });
         figures.used_bytes += used_bytes;
-        let _ = tell(placed, told);
+        let _ = report(placed, on_damage);
         let mut last = fences.lower;
         for i in 0..node.meta.count {
-            let Ok(Some(key)) = tell(node.node.key(i), told) else { continue };
+            let Ok(Some(key)) = report(node.node.key(i), on_damage) else { continue };
             let is_first = i == 0;
             let is_above = last.is_none_or(|last| if is_first { last <= key } else { last < key });
             if !is_above || fences.upper.is_some_and(|upper| key >= upper) {
-                told(Damage { offset: node.node.at.0, what: "a key is out of order" });
+                on_damage(Damage { offset: node.node.at.0, what: "a key is out of order" });
             }
             last = Some(key);
             if node.meta.level == 0 {
-                self.check_value(node, (i, key), figures, told);
+                self.check_value(node, (i, key), figures, on_damage);
             }
         }
     }
 
-    fn check_value(&self, leaf: &Reached<'_, M>, (i, key): (usize, &[u8]), figures: &mut Figures, told: Told<'_>) {
-        match tell(self.value_of(leaf, i, key::checksum(key)), told) {
+    fn check_value(
+        &self,
+        leaf: &Reached<'_, M>,
+        (i, key): (usize, &[u8]),
+        figures: &mut Figures,
+        on_damage: OnDamage<'_>,
+    ) {
+        match report(self.value_of(leaf, i, key::checksum(key)), on_damage) {
             Ok(Some(Some(value))) => {
                 figures.key_count += 1;
-                if !value.is_whole() {
-                    told(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
+                if !value.is_intact() {
+                    on_damage(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
                 }
             }
             Ok(Some(None)) => figures.dead_count += 1,
@@ -129,12 +136,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 }
 
-/// Tells damage; other errors stay errors.
-fn tell<T>(result: Result<T, Error>, told: Told<'_>) -> Result<Option<T>, Error> {
+/// Reports damage; other errors are returned.
+fn report<T>(result: Result<T, Error>, on_damage: OnDamage<'_>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Error::Damaged { offset, what }) => {
-            told(Damage { offset, what });
+            on_damage(Damage { offset, what });
             Ok(None)
         }
         Err(error) => Err(error),

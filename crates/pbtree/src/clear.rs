@@ -1,16 +1,17 @@
-//! Clearing: an empty root in place of the tree.
+//! Clearing: replaces the tree by an empty root.
 //!
 //! # Steps
-//! 1. All lanes are taken, in ascending order: no writer runs, and none begins. A new leaf without pairs is written; flush;
-//!    order. *Crash: nothing names it.*
-//! 2. The tree is locked exclusively. The root's word; flush; commit. *Crash before: all keys are there; after: none.*
-//! 3. The old nodes are let go of. Each is locked exclusively first, the parent before its children: so the readers that
-//!    were in the old tree have left it, and none comes.
+//! 1. All lanes are taken, in ascending order: no writer runs, and none begins. A new leaf without pairs is written;
+//!    flush; order. *Crash: nothing refers to it.*
+//! 2. The tree is locked exclusively. The root's word; flush; commit. *Crash before: all keys exist; after: none.*
+//! 3. The old nodes are released. Each is locked exclusively first, the parent before its children: so the readers
+//!    that were in the old tree have left it, and none comes.
 //!
 //! # Damage
-//! What damage hides of the old tree is hidden from readers, too, and is not let go of. Where the free space was known before that room stays
-//! taken until the next opening. Where damage keeps the sweep from its end, the new tree is swept in place of the old one: then all is free that it
-//! does not name. Until the old tree is gone no walk is under way, or a sweep would free nodes that are being let go of.
+//! Parts of the old tree that damage hides are also hidden from readers, and are not released. If the free space was
+//! known before, their space stays occupied until the next opening. If damage keeps the sweep from finishing, the new
+//! tree is swept instead of the old one, which frees everything that the new tree does not refer to. No walk runs
+//! until the old tree is gone; otherwise a sweep would free nodes that are still being released.
 
 use core::sync::atomic::Ordering;
 
@@ -28,13 +29,14 @@ use crate::tree::Tree;
 use crate::word;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Removes every key, whatever is damaged. Finishes the sweep first, which must not meet a tree that is being let go of.
+    /// Removes every key, whatever is damaged. Finishes the sweep first, which must not run over a tree that is being
+    /// released.
     ///
     /// # Errors
-    /// [`Error::Heap`] if there is no room for a node, or the medium fails.
+    /// [`Error::Heap`] if there is no space for a node, or the medium fails.
     pub fn clear(&self, agent: usize) -> Result<(), Error> {
-        let swept = past_damage(self.sweep())?;
-        // As for merges, before any lane.
+        let swept = skip_damaged(self.sweep())?;
+        // Before any lane is taken, as for merges.
         let alone = swept.is_none().then(|| self.walks.lock(Mode::Exclusive, Patience::Wait)).transpose()?;
         let ticket = self.replace_root(agent)?;
         drop(alone);
@@ -42,7 +44,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.sweep()
     }
 
-    /// Steps 1 to 3.
+    /// Takes steps 1 to 3.
     fn replace_root(&self, agent: usize) -> Result<Ticket, Error> {
         self.without_writers(|first| {
             let leaf = self.reserve_root(agent)?;
@@ -54,7 +56,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.medium.order();
             }
             let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
-            let old = past_damage(self.root())?;
+            let old = skip_damaged(self.root())?;
             first.intend(&self.medium, ROOT);
             self.medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
             self.medium.flush(ROOT.span(8));
@@ -63,7 +65,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             self.unsettled.note_all(ticket);
             drop((new, tree));
             if let Some(old) = old
-                && let Some(meta) = past_damage(self.checked(old).and_then(Node::meta))?
+                && let Some(meta) = skip_damaged(self.checked(old).and_then(Node::meta))?
             {
                 self.let_go_below(old, meta.level)?;
             }
@@ -80,7 +82,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     fn let_go_below(&self, place: Place, level: u8) -> Result<(), Error> {
         let reached = self.reach(place, level, Mode::Exclusive, Patience::Wait);
-        let Some(node) = past_damage(reached)? else { return Ok(()) };
+        let Some(node) = skip_damaged(reached)? else { return Ok(()) };
         self.forget_heads(&node);
         if level > 0 {
             for child in (0..=node.meta.count).filter_map(|i| node.node.child(i).ok()) {
@@ -93,8 +95,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 }
 
-/// `None` in place of what damage hides.
-fn past_damage<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+/// Turns damage into `None`.
+fn skip_damaged<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(Error::Damaged { .. }) => Ok(None),
         result => result.map(Some),

@@ -1,4 +1,4 @@
-//! The way down.
+//! The descent from the root to a leaf.
 
 use heap::{Place, PlaceKind};
 use pmem::{Dram, LINE_BYTES, Medium};
@@ -11,7 +11,7 @@ use crate::node::{Meta, Node, Target};
 use crate::retire::Retire;
 use crate::tree::Tree;
 
-/// A node that a descent came to, locked.
+/// A node that a descent reached, locked.
 pub(crate) struct Reached<'a, M: Medium> {
     pub(crate) held: Held<'a>,
     pub(crate) node: Node<'a, M>,
@@ -19,8 +19,9 @@ pub(crate) struct Reached<'a, M: Medium> {
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Goes down to `level`, coupling. The last node is locked in this mode, those above shared. `passed` is shown each
-    /// inner node while it is locked, and which of its children the way goes to.
+    /// Descends to `level` with lock coupling. The last node is locked in this mode, the nodes above it shared.
+    /// `passed` is called with each inner node while it is locked, and with the number of the child that the descent
+    /// continues to.
     #[inline]
     pub(crate) fn descend<'t>(
         &'t self,
@@ -44,7 +45,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(parent)
     }
 
-    /// Which child of an inner node the way goes to.
+    /// Returns the number of the child of an inner node that the descent continues to.
     #[inline]
     fn child_for(&self, inner: &Reached<'_, M>, target: Target<'_>) -> Result<usize, Error> {
         let (node, count) = (inner.node, inner.meta.count);
@@ -58,14 +59,15 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         node.child_for(unclear, target)
     }
 
-    /// Takes away what is known of an inner node's separators, which is about to change or to go. It is locked exclusively.
+    /// Removes the heads of an inner node's separators before the node changes or is freed. The caller has locked it
+    /// exclusively.
     pub(crate) fn forget_heads(&self, node: &Reached<'_, M>) {
         if !self.medium.breaks(canary::HEADS_KEPT) {
             self.locks.forget_heads(node.held.lock());
         }
     }
 
-    /// Locks a node of which the level is known: it never changes while the node's parent is held.
+    /// Locks a node of a known level, which never changes while the node's parent is locked.
     #[inline]
     pub(crate) fn reach(
         &self,
@@ -81,12 +83,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let held = self.locks.of(node.at)?.lock(mode, patience)?;
         let meta = node.meta()?;
         if meta.level != level {
-            return Err(Error::damaged(node.at, "a node lies at the wrong level"));
+            return Err(Error::damaged(node.at, "a node is at the wrong level"));
         }
         Ok(Reached { held, node, meta })
     }
 
-    /// The node at a place that a word names: one in 256 damaged words has a check that fits.
+    /// Returns the node at a place in a word. One in 256 damaged words has a check that fits, so the place is
+    /// checked.
     pub(crate) fn checked(&self, place: Place) -> Result<Node<'_, M>, Error> {
         match place.kind {
             PlaceKind::Slot(class) if class == self.class => {}
@@ -94,6 +97,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
         let lies_there = place.offset.0.is_multiple_of(LINE_BYTES)
             && place.offset.span(node_bytes(self.order())).lies_within(self.medium.len_bytes());
-        if lies_there { Ok(self.node(place.offset)) } else { Err(Error::damaged(place.offset, "a node lies nowhere")) }
+        if lies_there {
+            Ok(self.node(place.offset))
+        } else {
+            Err(Error::damaged(place.offset, "a node is outside the region or not aligned"))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Key chunks. Written whole into space that nobody else sees, and never changed.
+//! Key chunks. They are written completely into space that no other thread sees, and never changed.
 
 use heap::{Heap, Reservation};
 use pmem::{Checksum, Dram, Medium, Offset};
@@ -7,16 +7,16 @@ use crate::Error;
 use crate::layout::{KEY_BYTES_MAX, KEY_HEADER_BYTES};
 use crate::word;
 
-/// The checksum of a key's chunk.
+/// Computes the checksum of a key's chunk.
 #[inline(always)]
 pub(crate) fn checksum(key: &[u8]) -> u32 {
     Checksum::of([&(key.len() as u32).to_le_bytes()[..], key]).value()
 }
 
-/// The key that the word at `at` names, checked.
+/// Reads and checks the key that the word at `at` refers to.
 ///
 /// # Safety
-/// Its chunk is not freed while the slice lives: the caller holds the lock of the node that has the word.
+/// Its chunk is not freed while the slice lives: the caller holds the lock of the node that contains the word.
 #[inline(always)]
 pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
     // SAFETY: the caller's promise.
@@ -27,7 +27,8 @@ pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Resul
     }
 }
 
-/// The same of a key that lies in a slot and is whole, as nearly all do and are, and its checksum. `None` says nothing: [`read`] tells what is there.
+/// Reads an intact key in a slot, the usual case, and returns it with its checksum. `None` means that [`read`] must
+/// decide.
 ///
 /// # Safety
 /// As for [`read`].
@@ -50,7 +51,7 @@ unsafe fn read_any<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8]
     let head = unsafe { medium.bytes(place.offset.span(KEY_HEADER_BYTES)) }?;
     let head = u64::from_le_bytes(*head.first_chunk().expect("the span has that length"));
     let len_bytes = head & u64::from(u32::MAX);
-    if KEY_HEADER_BYTES + len_bytes > word::room_bytes(medium, place) {
+    if KEY_HEADER_BYTES + len_bytes > word::capacity_bytes(medium, place) {
         return Err(Error::damaged(place.offset, "a key is longer than its chunk"));
     }
     // SAFETY: as above.
@@ -79,7 +80,8 @@ pub(crate) fn write<'a, M: Medium, D: Dram>(
     Ok(chunk)
 }
 
-/// What separates `left` from `right`, which is greater: the shortest start of `right` that is greater than `left`.
+/// Returns a separator between `left` and `right`, which is greater: the shortest prefix of `right` greater than
+/// `left`.
 pub(crate) fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     &right[..(common + 1).min(right.len())]

@@ -1,4 +1,4 @@
-//! Where everything of a tree lies.
+//! The layout of a tree.
 //!
 //! ```text
 //! line 0 of the engine area
@@ -13,7 +13,7 @@
 //!         +8  leaf: value word, 0 for a key that was deleted; inner: child, whose keys are not below this key
 //!
 //! a pointer word (root, child, value)      a key word
-//!   bits 0..48   offset                      the same, but for
+//!   bits 0..48   offset                      the same, except
 //!   bits 48..56  size class; 255: extent     bits 56..64  low byte of the key's checksum
 //!   bits 56..64  check of the others
 //!
@@ -33,10 +33,10 @@ use pmem::{Offset, Span};
 
 /// The root's pointer word.
 pub const ROOT: Offset = ENGINE_AREA;
-/// How many blocks of stamps were taken.
+/// The number of blocks of stamps that were taken.
 pub const STAMP_BLOCKS: Offset = ENGINE_AREA.plus(8);
 
-/// The orders that a tree can have: with its header a node is a power of two long.
+/// The orders that a tree can have: a node with its header is then a power of two long.
 pub const ORDERS: [usize; 6] = [7, 15, 31, 63, 127, ORDER_MAX];
 /// The greatest of them.
 pub const ORDER_MAX: usize = 255;
@@ -47,40 +47,40 @@ pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// The longest value.
 pub const VALUE_BYTES_MAX: usize = 1 << 30;
 
-/// A node before its pairs.
+/// The size of a node's header, before its pairs.
 pub const NODE_HEADER_BYTES: u64 = 16;
-/// A key word and a value word, or a key word and a child.
+/// The size of a pair: a key word and a value word, or a key word and a child.
 pub const PAIR_BYTES: u64 = 16;
-/// Levels of a tree: far more than any region has room for.
+/// The most levels of a tree: far more than any region can hold.
 pub(crate) const LEVEL_MAX: u8 = 40;
 
-/// A key chunk before its key.
+/// The size of a key chunk's header, before its key.
 pub const KEY_HEADER_BYTES: u64 = 8;
-/// A value chunk before its expiry, or before its value.
+/// The size of a value chunk's header, before its expiry or its value.
 pub const VALUE_HEADER_BYTES: u64 = 24;
-/// The expiry, where there is one.
+/// The size of the expiry, if there is one.
 pub const EXPIRY_BYTES: u64 = 8;
 
-/// The size class of nodes of an order.
+/// Returns the size class of nodes of an order.
 #[must_use]
 pub fn node_class(order: usize) -> Option<Class> {
     if ORDERS.contains(&order) { Class::for_bytes(node_bytes(order)) } else { None }
 }
 
-/// The order of nodes of a class, if nodes can have it.
+/// Returns the order of nodes of a class, if nodes can have it.
 #[must_use]
 pub fn order_of(class: Class) -> Option<usize> {
     let order = (class.bytes() / PAIR_BYTES) as usize - 1;
     node_class(order).filter(|found| *found == class).map(|_| order)
 }
 
-/// The bytes of a node.
+/// Returns the bytes of a node.
 #[must_use]
 pub const fn node_bytes(order: usize) -> u64 {
     NODE_HEADER_BYTES + order as u64 * PAIR_BYTES
 }
 
-/// The pairs `from` to `past` of a node.
+/// Returns the span of pairs `from` to `past` of a node.
 pub(crate) const fn pairs(node: Offset, from: usize, past: usize) -> Span {
     node.plus(NODE_HEADER_BYTES + from as u64 * PAIR_BYTES).span((past - from) as u64 * PAIR_BYTES)
 }

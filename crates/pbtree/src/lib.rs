@@ -1,19 +1,22 @@
-//! A persistent B+tree: keys in order in persistent memory, with no index in DRAM that would have to be built, so that a store serves as soon
-//! as it is open. The structure of InK. What separators begin with is noted as descents come by (`locks/heads.rs`).
+//! A persistent B+tree: keys are in order in persistent memory, and no index has to be built in DRAM, so a store
+//! serves immediately after it is opened. This is InK's structure. The first bytes of separators are cached in DRAM
+//! when a descent first passes a node (`locks/heads.rs`).
 //!
 //! # Invariants
-//! - A node of the tree has sorted keys, and all keys of a child lie between the separators around it.
-//! - Every key word names a chunk of its own. *Separators own their bytes*: no node but one names a separator's chunk, so a
-//!   leaf's key may be freed though a separator was made of it.
-//! - A key is in one leaf once. The value word is 0 once the key was deleted; the pair stays until the leaf is packed.
-//! - What a word names is durable before the word is.
-//! - Nothing is freed before the word that named it is durably something else.
+//! - A node of the tree has sorted keys, and all keys of a child are between the separators around it.
+//! - Every key word refers to a separate chunk. *Separators own their bytes*: only one node refers to a separator's
+//!   chunk, so a leaf's key may be freed even if a separator was made from it.
+//! - A key is in one leaf once. The value word is 0 once the key was deleted; the pair stays until the leaf is
+//!   packed.
+//! - The data that a word refers to is durable before the word is.
+//! - Nothing is freed before the word that referred to it has durably changed.
 //!
 //! # Writes
-//! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until the commit has returned;
-//! then the locks go, and then the writer waits, if its medium has anything to wait for. `Persist::wait` is never called under a
-//! lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it. Once the medium has
-//! failed, a reader of a key goes by the key's own ticket (`unsettled.rs`).
+//! Every writer holds a lane (`undo_log`), and exclusively the lock of each changed node, until the commit has
+//! returned. The writer then releases the locks and waits, if the medium has anything to wait for. `Persist::wait` is
+//! never called under a lock. A thread that reads such a node early blocks on the lock; a later thread gets the
+//! ticket stored next to the lock. Once the medium has failed, a reader of a key uses the key's own ticket
+//! (`unsettled.rs`).
 //!
 //! | | steps | fences |
 //! |---|---|---|
@@ -24,16 +27,17 @@
 //! | insert at a leaf's end | chunks and the pair, flush; order; meta, flush; commit | 2 |
 //! | split, pack, merge | new node and separator, the run; order; the nodes; order; number; commit | 3 |
 //!
-//! A word that is changed without a run is told to the lane first (`undo_log::Lane::intend`). Everything that has several
-//! words is in a run: `undo_log` says what a crash leaves.
+//! A word that is changed without a run is reported to the lane first (`undo_log::Lane::intend`). Changes of several
+//! words are in a run: `undo_log` describes the state after a crash.
 //!
-//! Several keys change as one step in `batch.rs`. A split is a change of its own, made on the way down from the root by a writer that found
-//! the leaf full (`split.rs`). Neighbours that deletes have left low are merged by a caller with time (`merge.rs`).
+//! `batch.rs` changes several keys in one step. A split is a separate change, made on a second descent by a writer
+//! that found the leaf full (`split.rs`). A background caller merges neighbours in which deletes have left few pairs
+//! (`merge.rs`).
 //!
 //! # Locks
-//! In DRAM: `locks`, which has the order.
+//! Locks are in DRAM: `locks`, which defines their order.
 //!
-//! This crate uses `core` alone.
+//! This crate uses only `core`.
 #![no_std]
 
 mod batch;
@@ -71,7 +75,7 @@ pub use error::Error;
 pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
 pub use merge::Merged;
 pub use pass::{Next, Pass};
-pub use retire::{AtOnce, Retire};
+pub use retire::{FreeImmediately, Retire};
 pub use scan::{Direction, Ended, Page, Scan};
 pub use tree::{Options, Tree};
 pub use value::{NewValue, Seal, Value};

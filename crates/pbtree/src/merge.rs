@@ -1,22 +1,26 @@
-//! Merges: neighbours of one parent that deletes have left with few pairs become one node. A caller with time goes through the tree, a parent
-//! after the other, level by level from the leaves up (`Tree::merge`).
+//! Merges: two neighbours with few pairs under one parent become one node. A background caller goes through the tree,
+//! one parent after the other, level by level from the leaves up (`Tree::merge`).
 //!
 //! # Steps of a merge, the parent and both children locked exclusively
-//! 1. What both children have, but for the deleted keys of leaves, is written to a new node; flush. The run: the parent's meta word, the word
-//!    that names the left child, the parent's pairs from the separator on. Order. *Crash: nothing names the new node.*
-//! 2. The parent names the new node in place of the left child, and loses the separator and the right child; flush. Order.
+//! 1. The pairs of both children, without the deleted keys of leaves, are written to a new node; flush. The run: the
+//!    parent's meta word, the word of the left child, the parent's pairs from the separator on. Order. *Crash:
+//!    nothing refers to the new node.*
+//! 2. The parent's word of the left child becomes the new node's, and the separator and the right child are removed;
+//!    flush. Order.
 //! 3. Number; commit. *Before: undone; after: done.*
-//! 4. Both children are let go of; with leaves also the separator's chunk, and those of the deleted keys.
+//! 4. Both children are released; with leaves also the separator's chunk, and those of the deleted keys.
 //!
-//! In a full region the new node is the one that is kept for this (`spare.rs`).
+//! In a full region the new node is the spare one (`spare.rs`).
 //!
-//! The separator of two inner nodes comes down with its chunk, between the pairs of both.
+//! The separator of two inner nodes moves down with its chunk, between the pairs of both.
 //!
-//! A root without a separator goes: its child is the root, by the root's word alone, under the tree lock.
+//! A root without a separator is removed: its child becomes the root with a change of the root's word under the tree
+//! lock.
 //!
-//! # Beside walks
-//! A walk over a level goes on behind a separator, and a sweep counts on separators that only move up. So a merge waits until the free space is
-//! known, and takes place while no walk is under way (`Tree::walks`); a merge never waits for a walk.
+//! # Alongside walks
+//! A walk over a level resumes behind a separator, and a sweep relies on separators moving only up. So merges begin
+//! only once the free space is known, and run only while no walk does (`Tree::walks`); a merge never waits for a
+//! walk.
 
 use core::sync::atomic::Ordering;
 
@@ -34,34 +38,34 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::word;
 
-/// What a look for neighbours to merge came to.
+/// The result of one attempt to merge neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merged {
     /// The tree has fewer nodes now; the same part may have more to merge.
     Fewer,
-    /// Nothing is to be merged in this part.
+    /// There is nothing to merge in this part.
     Nothing {
-        /// Pairs of the part's children, without those of deleted keys.
+        /// The number of pairs of the part's children, without those of deleted keys.
         pair_count: usize,
-        /// Whether the level has another part: from the key that was shown last.
+        /// True if the level has another part: from the key that was passed last.
         has_more: bool,
     },
     /// The tree has no such level.
     Beyond,
-    /// The free space is not known yet, or a walk is under way.
+    /// The free space is not known yet, or a walk is running.
     NotNow,
 }
 
-/// Neighbours with so many pairs together, of four quarters of a node, are merged: what a merge makes has room, and what a split makes
-/// is not merged again.
+/// Neighbours are merged if their pairs together fill at most this many quarters of a node. So a merged node has free
+/// space, and the halves of a split are not merged again.
 const MERGED_QUARTERS: usize = 3;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Merges two children of one node of `level` (1 and above): of the node where the key `from` is, or of the first. `ends_at` is shown where
-    /// the part behind begins, and its last call counts.
+    /// Merges two children of one node of `level` (1 and above): of the node that covers the key `from`, or of the
+    /// first one. `ends_at` is called with the start of the next part; its last call counts.
     ///
     /// # Errors
-    /// [`Error::Heap`] if there is no room for a node, or the medium fails; [`Error::Damaged`].
+    /// [`Error::Heap`] if there is no space for a node, or the medium fails; [`Error::Damaged`].
     pub fn merge(
         &self,
         agent: usize,
@@ -84,9 +88,9 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             return Ok(Merged::Beyond);
         }
         let is_bare = parent.meta.count == 0 && !has_more && from.is_none();
-        let looked = self.look(&parent)?;
+        let checked = self.find_pair(&parent)?;
         drop(parent);
-        match looked {
+        match checked {
             _ if is_bare && self.drop_root(agent)? => Ok(Merged::Fewer),
             Ok(i) => {
                 self.merge_child(agent, target, level, i)?;
@@ -96,12 +100,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// How many keys were deleted since this was asked last, about, and what a sweep found missing in nodes with few pairs.
+    /// Returns the approximate number of keys deleted since the last call, plus the pairs that a sweep found missing
+    /// in sparse nodes, and resets it.
     pub fn take_vacated(&self) -> u64 {
         self.vacated.swap(0, Ordering::Relaxed)
     }
 
-    /// The same, which is counted on.
+    /// Returns the same number without resetting it.
     #[inline]
     pub fn vacated_count(&self) -> u64 {
         self.vacated.load(Ordering::Relaxed)
@@ -111,13 +116,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.vacated.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// What a leaf lacks of three eighths of its room, fewer than which a split leaves none with.
+    /// Returns how many pairs a leaf lacks to be three eighths full; a split never leaves a leaf with fewer.
     pub(crate) fn lack_of(&self, leaf: &Reached<'_, M>) -> u64 {
         (self.order() * 3 / 8).saturating_sub(kept_count(leaf)) as u64
     }
 
-    /// The first child that is to be merged with the next one; or how many pairs there are.
-    fn look(&self, parent: &Reached<'_, M>) -> Result<Result<usize, usize>, Error> {
+    /// Returns the first child to be merged with the next one, or the number of pairs if there is none.
+    fn find_pair(&self, parent: &Reached<'_, M>) -> Result<Result<usize, usize>, Error> {
         let (mut left, mut pair_count) = (None, 0);
         for i in 0..=parent.meta.count {
             let child = self.child(parent, i, Mode::Shared)?;
@@ -140,7 +145,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         left + separator + right <= self.order() * MERGED_QUARTERS / 4
     }
 
-    /// Merges child `i` with the next one, if they are still there and still fit.
+    /// Merges child `i` with the next one, if both still exist and still fit.
     fn merge_child(&self, agent: usize, target: Target<'_>, level: u8, i: usize) -> Result<(), Error> {
         let mut lane = self.lanes.take(agent);
         let parent = self.descend(target, (level, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
@@ -183,20 +188,20 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         node.set_meta(Meta { level, count: count - 1 });
         ranges.into_iter().for_each(|range| self.medium.flush(range));
         let ticket = lane.finish(&self.medium);
-        // Readers of the new node wait for this commit, and so for what both children had.
+        // Readers of the new node wait for this commit, and so for the changes of both children.
         new_lock.lock(Mode::Exclusive, Patience::Wait)?.committed(ticket);
         if !self.medium.breaks(canary::MERGED_FREED_EARLY) {
             self.let_go_merged(&parent, separator, &children)?;
         }
         drop(children);
         if self.spare_bytes() == 0 {
-            // Where others have taken both nodes by now, the next split keeps one, or is refused.
+            // If other threads have taken both nodes by now, the next split keeps a spare or is refused.
             let _ = self.keep_spare(agent);
         }
         Ok(())
     }
 
-    /// Writes what both children keep to a node that nothing names yet.
+    /// Writes the kept pairs of both children to a node that has no reference yet.
     fn gather(&self, new: Node<'_, M>, separator: u64, [left, right]: &[Reached<'_, M>; 2]) {
         let first = |child: &Reached<'_, M>| self.medium.load(child.node.child_at(0), Ordering::Relaxed);
         let level = left.meta.level;
@@ -211,7 +216,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.flush_new(new, count);
     }
 
-    /// Step 4. `separator` is the key word that `parent` had.
+    /// Takes step 4. `separator` is the key word that `parent` had.
     fn let_go_merged(
         &self,
         parent: &Reached<'_, M>,
@@ -232,7 +237,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Makes the only child of a root without separators the root; false if the root has some.
+    /// Makes the only child of a root without separators the root. Returns false if the root has separators.
     fn drop_root(&self, agent: usize) -> Result<bool, Error> {
         let mut lane = self.lanes.take(agent);
         let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
@@ -259,7 +264,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 }
 
-/// The pairs of a node, but for those of keys that were deleted from a leaf.
+/// Iterates over the pairs of a node, without those of keys deleted from a leaf.
 fn kept<'a, M: Medium>(node: &Reached<'a, M>) -> impl Iterator<Item = (u64, u64)> + use<'a, M> {
     let (words, is_leaf) = (node.node, node.meta.level == 0);
     (0..node.meta.count).map(move |i| words.pair(i)).filter(move |pair| !is_leaf || pair.1 != 0)

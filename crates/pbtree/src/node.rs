@@ -1,4 +1,4 @@
-//! Nodes: words, and how a key is found among them. A reader holds the node's lock, a writer holds it exclusively.
+//! Nodes: words, and searches among them. A reader holds the node's lock; a writer holds the lock exclusively.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -11,26 +11,26 @@ use crate::key;
 use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, node_bytes, pairs};
 use crate::word;
 
-/// Lines of a node that are asked for before they are read: all of one of the default order. The processor sees by itself what comes
+/// The most lines of a node that are prefetched: all of one of the default order. The processor prefetches the lines
 /// behind them.
 const NODE_LINES_AHEAD: u64 = 16;
-/// Parts of what is searched between which keys are asked for together: seven keys, of which three are compared.
+/// Parts of a searched range, between which keys are prefetched together: seven keys, of which three are compared.
 const EIGHTHS: usize = 8;
 
-/// Where a descent goes.
+/// The target of a descent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target<'a> {
-    /// Where the least key is, or would be.
+    /// The position of the least key.
     First,
-    /// Where the greatest is.
+    /// The position of the greatest key.
     Last,
-    /// Where this key is.
+    /// The position of this key.
     At(&'a [u8]),
-    /// Where the greatest key below this one is.
+    /// The position of the greatest key below this one.
     Before(&'a [u8]),
 }
 
-/// What a node says of itself.
+/// The contents of a node's meta word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Meta {
     pub(crate) level: u8,
@@ -43,7 +43,7 @@ impl Meta {
     }
 }
 
-/// A node at its place.
+/// A node at its offset.
 pub(crate) struct Node<'a, M: Medium> {
     pub(crate) medium: &'a M,
     pub(crate) at: Offset,
@@ -74,7 +74,7 @@ impl<'a, M: Medium> Node<'a, M> {
         self.medium.store(self.at, meta.word(), Release);
     }
 
-    /// Where the words of pair `i` lie.
+    /// Returns the offset of pair `i`.
     fn pair_at(self, i: usize) -> Offset {
         self.at.plus(NODE_HEADER_BYTES + i as u64 * PAIR_BYTES)
     }
@@ -98,9 +98,9 @@ impl<'a, M: Medium> Node<'a, M> {
         (self.key_word(i), self.value_word(i))
     }
 
-    /// The words of these pairs, for a reader of many.
+    /// Returns the words of these pairs, for a reader of many.
     pub(crate) fn words(self, within: Range<usize>) -> Result<&'a [[u8; PAIR_BYTES as usize]], Error> {
-        // SAFETY: who uses a node holds its lock (see the module's head), and nobody stores to it then.
+        // SAFETY: a user of a node holds its lock (see the module's head), and no thread stores to it then.
         let words = unsafe { self.medium.bytes(self.pairs(within.start, within.end)) }?;
         Ok(words.as_chunks().0)
     }
@@ -110,82 +110,83 @@ impl<'a, M: Medium> Node<'a, M> {
         self.medium.store(self.value_at(i), value, Release);
     }
 
-    /// The meta word.
+    /// Returns the span of the meta word.
     pub(crate) fn meta_span(self) -> Span {
         self.at.span(8)
     }
 
-    /// The pairs `from` to `past`.
+    /// Returns the span of pairs `from` to `past`.
     pub(crate) fn pairs(self, from: usize, past: usize) -> Span {
         pairs(self.at, from, past)
     }
 
-    /// Makes room for a pair at `i` among `count`, and fills it.
+    /// Moves the pairs from `i` on up by one, and stores a pair at `i`.
     pub(crate) fn insert_pair(self, i: usize, count: usize, pair: (u64, u64)) {
         (i..count).rev().for_each(|j| self.set_pair(j + 1, self.pair(j)));
         self.set_pair(i, pair);
     }
 
-    /// Closes up what pair `i` among `count` leaves.
+    /// Moves the pairs behind `i` down by one.
     pub(crate) fn remove_pair(self, i: usize, count: usize) {
         (i + 1..count).for_each(|j| self.set_pair(j - 1, self.pair(j)));
     }
 
-    /// Where child `i` is named: child 0 before the pairs.
+    /// Returns the offset of the word of child `i`: child 0 is before the pairs.
     pub(crate) fn child_at(self, i: usize) -> Offset {
         if i == 0 { self.at.plus(8) } else { self.value_at(i - 1) }
     }
 
-    /// Child `i`: of those before it all keys are below separator `i - 1`.
+    /// Returns child `i`: all keys of the children before it are below separator `i - 1`.
     pub(crate) fn child(self, i: usize) -> Result<Place, Error> {
         let at = self.child_at(i);
         word::place(at, self.medium.load(at, Acquire))
     }
 
-    /// The key of pair `i`, checked.
+    /// Reads and checks the key of pair `i`.
     pub(crate) fn key(self, i: usize) -> Result<&'a [u8], Error> {
-        // SAFETY: who uses a node holds its lock (see the module's head).
+        // SAFETY: a user of a node holds its lock (see the module's head).
         unsafe { key::read(self.medium, self.pair_at(i), self.key_word(i)) }
     }
 
-    /// Asks the cache for the node's lines, so many at most.
+    /// Prefetches the node's lines, up to [`NODE_LINES_AHEAD`].
     #[inline]
     pub(crate) fn prefetch(self) {
         let line_count = node_bytes(self.order).div_ceil(LINE_BYTES).min(NODE_LINES_AHEAD);
         (0..line_count).for_each(|line| self.medium.prefetch_line(self.at.plus(line * LINE_BYTES)));
     }
 
-    /// Asks the cache for the start of a pair's key.
+    /// Prefetches the start of a pair's key.
     #[inline(always)]
     pub(crate) fn prefetch_key(self, i: usize) {
         word::prefetch_start(self.medium, self.key_word(i), 1);
     }
 
-    /// Asks the cache for the first lines of a leaf's value.
+    /// Prefetches the first lines of a leaf's value.
     #[inline(always)]
     pub(crate) fn prefetch_value_start(self, i: usize, line_count: u64) {
         word::prefetch_start(self.medium, self.value_word(i), line_count);
     }
 
-    /// Asks the cache for a leaf's value, or its first lines.
+    /// Prefetches a leaf's value, or its first lines.
     #[inline]
     pub(crate) fn prefetch_value(self, i: usize, lines_max: u64) {
         word::prefetch(self.medium, self.value_word(i), lines_max);
     }
 
-    /// The last of so many eighths of these pairs.
+    /// Returns the end of this many eighths of these pairs.
     #[inline(always)]
     fn eighth(within: &Range<usize>, number: usize) -> usize {
         within.start + within.len() * number / EIGHTHS
     }
 
-    /// Asks the cache for the keys that the next three steps of a search may compare, or for all if those are no more.
+    /// Prefetches the keys that the next three steps of a search may compare, or all keys if there are no more than
+    /// that.
     #[inline]
     pub(crate) fn prefetch_eighths(self, within: &Range<usize>) {
         (1..EIGHTHS).for_each(|number| self.prefetch_key(Self::eighth(within, number)));
     }
 
-    /// Which is the first of these keys that `goes_before` says no of: it says yes for some of them, and then no.
+    /// Returns the first of these keys for which `goes_before` is false; it is true for all keys before that one.
     pub(crate) fn partition(
         self,
         mut within: Range<usize>,
@@ -197,7 +198,7 @@ impl<'a, M: Medium> Node<'a, M> {
             while high - low > 1 {
                 let number = low.midpoint(high);
                 let middle = Self::eighth(&whole, number);
-                // Of few keys two eighths may end at one.
+                // In a short range two eighths may end at the same key.
                 if middle < within.start || middle < within.end && goes_before(self.key(middle)?) {
                     (low, within.start) = (number, within.start.max(middle + 1));
                 } else {
@@ -208,7 +209,7 @@ impl<'a, M: Medium> Node<'a, M> {
         Ok(within.start)
     }
 
-    /// Which child a descent goes to: after how many of the separators, of which those outside `within` are known not to be in between.
+    /// Returns the number of the child that a descent continues to. Separators outside `within` need not be compared.
     pub(crate) fn child_for(self, within: Range<usize>, target: Target<'_>) -> Result<usize, Error> {
         match target {
             Target::First => Ok(within.start),
@@ -218,13 +219,13 @@ impl<'a, M: Medium> Node<'a, M> {
         }
     }
 
-    /// Where a key would be that is not among a leaf's pairs.
+    /// Returns the position for a key that is not among a leaf's pairs.
     pub(crate) fn gap_for(self, count: usize, key: &[u8]) -> Result<usize, Error> {
         self.partition(0..count, |found| found < key)
     }
 
-    /// Where a key is among a leaf's pairs, or where it would be. A key that damage to its word hides is an error: the search for its place comes
-    /// by its pair, and reads what that names.
+    /// Returns the position of a key among a leaf's pairs, or the position where it would be inserted. A key hidden
+    /// by damage to its word is an error: the search for its position passes its pair and reads the key.
     pub(crate) fn place_of(self, count: usize, key: (&[u8], u32)) -> Result<Result<usize, usize>, Error> {
         match self.find(count, key, |i| self.prefetch_value(i, 1))? {
             Some(i) => Ok(Ok(i)),
@@ -232,8 +233,8 @@ impl<'a, M: Medium> Node<'a, M> {
         }
     }
 
-    /// Where a key of this checksum is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256. `ask` may ask for what
-    /// is wanted of a pair whose key is about to be compared.
+    /// Finds a key with this checksum by the check bits in the key words. Of the other keys, only about one in
+    /// 256 is read. `ask` may prefetch data of a pair whose key is about to be compared.
     #[inline]
     pub(crate) fn find(
         self,
@@ -252,7 +253,7 @@ impl<'a, M: Medium> Node<'a, M> {
         Ok(None)
     }
 
-    /// How many of a leaf's keys were deleted.
+    /// Returns the number of deleted keys of a leaf.
     pub(crate) fn dead_count(self, count: usize) -> usize {
         (0..count).filter(|&i| self.value_word(i) == 0).count()
     }

@@ -1,8 +1,8 @@
-//! Packing: a full leaf gets rid of the pairs whose keys were deleted.
+//! Packing: removes the pairs of deleted keys from a full leaf.
 //!
 //! # Steps
-//! 1 the run of all pairs and of meta. Order. 2 the living pairs moved together, meta; flush. Order. 3 number; commit.
-//! *Before: undone; after: done.* 4 the dead pairs' keys are let go of.
+//! 1 the run of all pairs and of meta. Order. 2 the live pairs moved together, meta; flush. Order. 3 number; commit.
+//! *Before: undone; after: done.* 4 the deleted keys' chunks are released.
 
 use pmem::{Dram, Medium};
 use undo_log::Lane;
@@ -15,11 +15,11 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::word;
 
-/// A leaf is packed in place of being split if one pair in this many is dead.
+/// A leaf is packed instead of split if at least one pair in this many is of a deleted key.
 const DEAD_SHARE: usize = 4;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Packs a leaf if that is worth it; then it has room.
+    /// Packs a leaf if that is worthwhile; the leaf then has space.
     pub(crate) fn pack<'a>(&self, lane: &mut Lane<'_>, leaf: Reached<'a, M>) -> Result<Option<Reached<'a, M>>, Error> {
         let Meta { level, count } = leaf.meta;
         let dead_count = leaf.node.dead_count(count);

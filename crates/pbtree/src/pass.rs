@@ -1,34 +1,36 @@
-//! A pass of merges: through a tree's parents, level by level from the leaves up, a part after the other; and when another pass is worth it. The
-//! caller has the threads, the memory for a key, and the time.
+//! A pass of merges: through a tree's parents, level by level from the leaves up, one part after the other. This
+//! module also decides when another pass is worthwhile. The caller provides the threads, the memory for a key, and
+//! the schedule.
 //!
-//! A pass that merged parents is followed by another one: their children, which had no neighbours before, have some then.
+//! A pass that merged parents is followed by another one, because their children may have gained neighbours under the
+//! same parent.
 
 use crate::merge::Merged;
 
-/// A pass is worth it when one key of so many was deleted.
+/// A pass is worthwhile when one key in this many was deleted.
 const DELETED_SHARE: u64 = 8;
 
-/// A pass under way.
+/// The state of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pass {
     level: u8,
-    /// Pairs that it came by in leaves.
+    /// The number of pairs in the leaves that it has passed.
     pair_count: u64,
     has_merged_parents: bool,
 }
 
-/// Where a pass goes on.
+/// The continuation of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// In the same part.
     Here,
-    /// In the part behind: from the key that was shown last.
+    /// In the next part: from the key that was passed last.
     Behind,
     /// In the first part of its level.
     First,
     /// In the same part, after a pause.
     Later,
-    /// Nowhere: it is over.
+    /// The pass has ended.
     Over,
 }
 
@@ -39,12 +41,12 @@ impl Default for Pass {
 }
 
 impl Pass {
-    /// The level to merge at.
+    /// Returns the level to merge at.
     pub fn level(&self) -> u8 {
         self.level
     }
 
-    /// Enters what a look came to.
+    /// Records the result of an attempt, and returns where the pass continues.
     pub fn after(&mut self, merged: Merged) -> Next {
         match merged {
             Merged::Fewer => {
@@ -68,7 +70,7 @@ impl Pass {
         }
     }
 
-    /// How many keys are to be deleted until another pass is worth it, in a tree of nodes of this order.
+    /// Returns the number of keys to delete before another pass is worthwhile, in a tree of nodes of this order.
     pub fn due_count(&self, order: usize) -> u64 {
         (self.pair_count / DELETED_SHARE).max(order as u64)
     }
@@ -79,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_that_merged_parents_is_followed_by_another() {
+    fn merging_pass_is_followed_by_another() {
         let mut pass = Pass::default();
         let nothing = |has_more| Merged::Nothing { pair_count: 800, has_more };
         assert_eq!(pass.after(nothing(true)), Next::Behind);

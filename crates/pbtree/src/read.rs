@@ -1,4 +1,4 @@
-//! Looking a key up.
+//! Looks up keys.
 
 use pmem::{Dram, Medium, Ticket, Waited};
 
@@ -12,18 +12,18 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::value::Value;
 
-/// Lines of a value that are asked for while its key is compared: those of half a KiB. The processor sees by itself what comes behind
-/// them.
+/// The lines of a value that are prefetched while its key is compared: half a KiB. The processor prefetches the lines
+/// behind them.
 const VALUE_LINES_AHEAD: u64 = 8;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Shows a key's value to `show` and answers with what that says; `None` if the key is not there. `show` runs under the
-    /// leaf's lock, so it copies and does nothing else. What it saw is durable when this returns.
+    /// Calls `show` with a key's value and returns the result; `None` if the key is absent. `show` runs under the
+    /// leaf's lock, so it should only copy. The value is durable when this returns.
     ///
     /// # Errors
     /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(
+        self.find(
             key,
             Patience::Wait,
             |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
@@ -31,20 +31,20 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         )
     }
 
-    /// As [`Tree::get`]; where the key seems to be absent because its leaf is damaged, that is an error.
+    /// Gets as [`Tree::get`] does, but returns an error if damage to the leaf makes the key seem absent.
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get_surely<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
+    pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.find(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
     }
 
-    /// As [`Tree::get`], for callers that may not wait for a lock.
+    /// Gets as [`Tree::get`] does, for callers that may not wait for a lock.
     ///
     /// # Errors
-    /// [`Error::WouldWait`], too.
+    /// As for [`Tree::get`]; [`Error::WouldWait`].
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.look_up(
+        self.find(
             key,
             Patience::Try,
             |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     #[inline(always)]
-    fn look_up<T>(
+    fn find<T>(
         &self,
         key: &[u8],
         patience: Patience,
@@ -72,7 +72,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(shown)
     }
 
-    /// The value of a leaf's pair, whose key has this checksum; `None` if it was deleted.
+    /// Reads the value of a leaf's pair whose key has this checksum; `None` if the key was deleted.
     pub(crate) fn value_of<'a>(
         &self,
         leaf: &Reached<'a, M>,
@@ -83,11 +83,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         if word == 0 {
             return Ok(None);
         }
-        // SAFETY: the leaf is locked, and nobody who changes or frees a value does so without its leaf's lock.
+        // SAFETY: the leaf is locked, and a thread that changes or frees a value holds its leaf's lock exclusively.
         unsafe { Value::read(leaf.node.medium, leaf.node.value_at(i), word, self.owner(checksum)) }.map(Some)
     }
 
-    /// Lets go of a leaf, and waits until what was seen in it is durable.
+    /// Unlocks a leaf, and waits until the contents that were read are durable.
     pub(crate) fn settled(&self, leaf: Reached<'_, M>) -> Result<(), Error> {
         let (lock, ticket) = (leaf.held.lock(), leaf.held.ticket());
         drop(leaf);
@@ -97,7 +97,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Waits until this commit of the caller's is durable, or leaves that to the caller.
+    /// Waits until this commit of the caller is durable, or leaves that to the caller.
     pub(crate) fn acknowledge(&self, ticket: Ticket) -> Result<(), Error> {
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.unsettled.acknowledged(ticket);
@@ -105,13 +105,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Nobody has to wait for this commit any more.
+    /// Records that this commit is durable and that no thread needs to wait for it any more.
     pub(crate) fn settle(&self, lock: &NodeLock, ticket: Ticket) {
         self.unsettled.acknowledged(ticket);
         lock.settle(ticket);
     }
 
-    /// Of a leaf that `error` keeps from being settled, what a reader saw of a key may be durable all the same.
+    /// Decides whether a key's contents are durable even though `error` prevents the whole leaf from being durable.
     #[cold]
     #[inline(never)]
     fn settled_alone(&self, checksum: u32, error: Error) -> Result<(), Error> {

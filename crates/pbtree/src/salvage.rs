@@ -1,8 +1,8 @@
-//! All that is whole of a tree that damage has met and nobody writes to.
+//! Salvage: reads everything that is intact in a damaged tree without writers.
 //!
-//! The way goes by children, and compares no key with a separator: one that is damaged hides no child. A child of which the word or the head is
-//! damaged is left out with all that is below. Separators that are whole say which keys a child may have, so that a word which leads elsewhere shows
-//! no key out of its place, and none twice.
+//! The walk follows children and compares no key with a separator, so a damaged separator hides no child. A child
+//! whose word or header is damaged is left out with everything below it. Intact separators bound the keys of a child,
+//! so that a word which refers to another node shows no key out of its place, and none twice.
 
 use pmem::{Dram, Medium};
 
@@ -15,34 +15,35 @@ use crate::tree::Tree;
 use crate::value::Value;
 use crate::walk::Fences;
 
-/// Is shown what is whole, in the order of keys.
-type Whole<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
+/// Receives every intact key and value, in the order of keys.
+type OnIntact<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
 
-/// Is told of each place that is not, and says whether to go on.
-type Left<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
+/// Receives an error for each damaged place, and decides whether to continue.
+type OnDamaged<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Shows every key whose value is whole; `left` is told of what is damaged, which is left out. The store is only read.
+    /// Calls `each` with every key whose value is intact. Skips damaged places and reports each to `left`. The store
+    /// is only read.
     ///
     /// # Errors
     /// Those of `left`.
-    pub fn each_whole(&self, each: Whole<'_>, left: Left<'_>) -> Result<(), Error> {
+    pub fn each_intact(&self, each: OnIntact<'_>, left: OnDamaged<'_>) -> Result<(), Error> {
         let root = self.root().and_then(|place| {
             let level = self.checked(place)?.meta()?.level;
             self.reach(place, level, Mode::Shared, Patience::Wait)
         });
         match root {
-            Ok(root) => self.each_whole_below(&root, Fences { lower: None, upper: None }, each, left),
+            Ok(root) => self.each_intact_below(&root, Fences { lower: None, upper: None }, each, left),
             Err(error) => left(error),
         }
     }
 
-    fn each_whole_below(
+    fn each_intact_below(
         &self,
         node: &Reached<'_, M>,
         fences: Fences<'_>,
-        each: Whole<'_>,
-        left: Left<'_>,
+        each: OnIntact<'_>,
+        left: OnDamaged<'_>,
     ) -> Result<(), Error> {
         if node.meta.level == 0 {
             return self.each_whole_of(node, fences, each, left);
@@ -60,7 +61,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             let below = node.meta.level - 1;
             let child = node.node.child(i).and_then(|place| self.reach(place, below, Mode::Shared, Patience::Wait));
             match child {
-                Ok(child) => self.each_whole_below(&child, Fences { lower, upper }, each, left)?,
+                Ok(child) => self.each_intact_below(&child, Fences { lower, upper }, each, left)?,
                 Err(error) => left(error)?,
             }
             lower = if upper == fences.upper { lower } else { upper };
@@ -68,14 +69,14 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// A pair that is whole; `None` for a key that was deleted.
+    /// Reads an intact pair; `None` for a deleted key.
     fn whole_pair<'a>(&self, leaf: &Reached<'a, M>, i: usize) -> Result<Option<(&'a [u8], Value<'a>)>, Error> {
         if leaf.node.value_word(i) == 0 {
             return Ok(None);
         }
         let key = leaf.node.key(i)?;
         match self.value_of(leaf, i, key::checksum(key))? {
-            Some(value) if value.is_whole() => Ok(Some((key, value))),
+            Some(value) if value.is_intact() => Ok(Some((key, value))),
             Some(value) => Err(Error::damaged(value.place.offset, "a value's checksum does not fit")),
             None => Ok(None),
         }
@@ -85,8 +86,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self,
         leaf: &Reached<'_, M>,
         fences: Fences<'_>,
-        each: Whole<'_>,
-        left: Left<'_>,
+        each: OnIntact<'_>,
+        left: OnDamaged<'_>,
     ) -> Result<(), Error> {
         let mut last = None;
         for i in 0..leaf.meta.count {

@@ -1,4 +1,4 @@
-//! Changes that take one word, or no node at all: update, delete, update in place, and an insert at a leaf's end.
+//! Changes of one word or of no node at all: update, delete, update in place, and an insert at a leaf's end.
 
 use core::sync::atomic::Ordering;
 
@@ -14,14 +14,14 @@ use crate::value::{NewValue, Value};
 use crate::write::Changing;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Orders chunks that were flushed before the word that will name them.
+    /// Orders flushed chunks before the word that will refer to them.
     pub(crate) fn order_chunks(&self) {
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
         }
     }
 
-    /// Names another value, or 0, and lets the old one go. What the word names has been ordered.
+    /// Stores another value word, or 0, and releases the old value. The new value has been ordered.
     pub(crate) fn set_value(
         &self,
         (lane, checksum): Changing<'_, '_>,
@@ -51,10 +51,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         ticket
     }
 
-    /// Adds a pair behind a leaf's last. The caller knows that there is room.
+    /// Adds a pair behind a leaf's last. The caller has checked that there is space.
     ///
     /// # Steps
-    /// Chunks and pair flushed, order: *a crash leaves bytes behind the last pair.* Meta, flush, commit: *there or not.*
+    /// Chunks and pair flushed, order: *a crash leaves bytes behind the last pair.* Meta, flush, commit: *with or
+    /// without the pair.*
     pub(crate) fn append(&self, (lane, checksum): Changing<'_, '_>, leaf: Reached<'_, M>, pair: (u64, u64)) -> Ticket {
         let Meta { level, count } = leaf.meta;
         let meta = Meta { level, count: count + 1 };
@@ -71,12 +72,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         ticket
     }
 
-    /// True if `new` may be written over `old`.
+    /// Returns true if `new` may be written over `old`.
     pub(crate) fn fits_over(&self, new: &NewValue<'_>, old: &Value<'_>) -> bool {
         self.may_fit_over(new) && new.chunk_bytes() == old.chunk_bytes() && new.expiry.is_some() == old.expiry.is_some()
     }
 
-    /// True if `new` may be written over some value.
+    /// Returns true if `new` may be written over some value.
     pub(crate) fn may_fit_over(&self, new: &NewValue<'_>) -> bool {
         self.options.in_place && new.chunk_bytes() <= crate::Options::IN_PLACE_BYTES_MAX
     }
@@ -91,7 +92,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Ticket {
         let chunk = at.span(new.chunk_bytes().next_multiple_of(8));
         let ranges = if self.medium.breaks(canary::IN_PLACE_NOT_LOGGED) { &[][..] } else { &[chunk] };
-        // SAFETY: the leaf is locked exclusively, and nobody reads or writes its values without its lock.
+        // SAFETY: the leaf is locked exclusively, and no thread reads or writes its values without its lock.
         unsafe {
             lane.log(&self.medium, ranges);
             new.write_over(&self.medium, at, (stamp, self.owner(checksum)));

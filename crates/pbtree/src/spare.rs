@@ -1,10 +1,12 @@
-//! A node that is kept for merges, and for a clear. A merge makes a node before it lets go of two, and a full region has no other: deletes would leave room
-//! in nodes that no merge could make one of, and puts of other keys would find none. A clear makes a root before the old tree is let go of.
+//! The spare node, for merges and for a clear. A merge makes a node before it releases two. Without a spare, in a
+//! full region, deletes would leave space in nodes that no merge could collect, and puts of other keys would find
+//! none. A clear makes a root before the old tree is released.
 //!
 //! # Invariants
-//! - A split takes a node only while another one is kept. So the last node is a merge's, which puts one of its two back.
-//! - A kept node is in volatile memory alone. Nothing names it: a crash, or the next opening, finds it free.
-//! - The thread that has exchanged a kept node's offset for 0 has the node.
+//! - A split takes a node only while a spare is kept. So the last node is left for a merge, which puts one of its two
+//!   back.
+//! - The spare exists only in DRAM. Nothing refers to it: after a crash, or at the next opening, it is free.
+//! - A thread that exchanges the spare's offset for 0 owns the node.
 
 use core::sync::atomic::Ordering;
 
@@ -16,7 +18,7 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Room for a split's node.
+    /// Reserves a split's node.
     pub(crate) fn reserve_half(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
         if self.spare.load(Ordering::Acquire) == 0 {
             self.keep_spare(agent)?;
@@ -24,7 +26,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.reserve_node(agent)
     }
 
-    /// A merge's node: the kept one, if there is no other.
+    /// Returns a merge's node: the spare, if there is no other.
     pub(crate) fn take_node(&self, agent: usize) -> Result<Place, Error> {
         match self.reserve_node(agent) {
             Ok(reserved) => Ok(reserved.publish()),
@@ -35,7 +37,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// Room for a clear's root: that of the kept node, if there is no other. No writer runs.
+    /// Reserves a clear's root: the space of the spare, if there is no other. No writer runs.
     pub(crate) fn reserve_root(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
         self.reserve_node(agent).or_else(|full| match self.spare.swap(0, Ordering::AcqRel) {
             0 => Err(full),
@@ -50,7 +52,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Place { offset: Offset(kept), kind: PlaceKind::Slot(self.class) }
     }
 
-    /// Keeps a node, if none is kept by then.
+    /// Keeps a spare node, if none is kept by then.
     pub(crate) fn keep_spare(&self, agent: usize) -> Result<(), Error> {
         let reserved = self.reserve_node(agent)?;
         let Offset(kept) = reserved.place().offset;
@@ -60,7 +62,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Bytes of the kept node, if there is one.
+    /// Returns the bytes of the spare node, if there is one.
     pub(crate) fn spare_bytes(&self) -> u64 {
         if self.spare.load(Ordering::Relaxed) == 0 { 0 } else { self.class.bytes() }
     }

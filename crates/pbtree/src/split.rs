@@ -1,14 +1,14 @@
-//! Splits: a writer that found the leaf full goes down from the root once more, alone, and splits every full node on its way. So a
-//! parent always has room for its child's separator.
+//! Splits: a writer that found the leaf full descends from the root once more with exclusive locks, and splits every
+//! full node on its way. So a parent always has space for its child's separator.
 //!
 //! # Steps of a split, the parent and the child locked exclusively
-//! 1. The right half is written to a new node, and a leaf's separator to a chunk; flush. The run: the parent's meta word and
-//!    its pairs behind the child, the child's meta word. Order. *Crash: nothing names the new node.*
-//! 2. The parent gets the separator and the new child; the child's count falls; flush. Order.
+//! 1. The right half is written to a new node, and a leaf's separator to a chunk; flush. The run: the parent's meta
+//!    word and its pairs behind the child, the child's meta word. Order. *Crash: nothing refers to the new node.*
+//! 2. The parent gets the separator and the new child; the child's count decreases; flush. Order.
 //! 3. Number; commit. *Before: undone; after: done.*
 //!
-//! An inner node's middle separator moves up with its chunk. A full root gets a new root above, which names both halves; the
-//! root's word is in the run, and the tree lock is held exclusively until the commit.
+//! An inner node's middle separator moves up with its chunk. A full root gets a new root above it, with both halves
+//! as children; the root's word is in the run, and the tree lock is held exclusively until the commit.
 
 use core::sync::atomic::Ordering;
 
@@ -27,20 +27,20 @@ use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::word;
 
-/// A right half that nothing names yet.
+/// A right half to which nothing refers yet.
 struct Half<'t, D: Dram> {
     node: Reservation<'t, D>,
-    /// The lock of the new node, which nobody else knows.
+    /// The lock of the new node, which no other thread can reach.
     lock: &'t NodeLock,
-    /// The key word of what separates this half from the left one, and the word's chunk if it is new.
+    /// The key word of the separator between both halves, and its chunk if it is new.
     separator: (u64, Option<Reservation<'t, D>>),
-    /// The left half's.
+    /// The meta word of the left half.
     meta: Meta,
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Sees that the leaf of `key` has room, unless others fill it again at once.
-    pub(crate) fn make_room(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
+    /// Ensures that the leaf of `key` has space, unless other threads fill it again immediately.
+    pub(crate) fn make_space(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
         let tree = self.tree_lock.lock(Mode::Exclusive, Patience::Wait)?;
         let root = self.root()?;
         let level = self.checked(root)?.meta()?.level;
@@ -87,7 +87,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// Writes what separates a leaf's pair `keep` from those before it.
+    /// Writes the separator between a leaf's pair `keep` and the pairs before it.
     fn separate(
         &self,
         agent: usize,
@@ -111,7 +111,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         child: Reached<'_, M>,
     ) -> Result<(), Error> {
         if parent.meta.count == self.order() {
-            // It was split, and the search came to another full child.
+            // The parent was already split, and the search led to another full child.
             return Err(Error::out_of_order(parent.node.at));
         }
         let half = self.right_half(agent, &child)?;
@@ -134,7 +134,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         half.stands(&child.held, ticket)
     }
 
-    /// Splits the root, under the tree lock: the new root, locked.
+    /// Splits the root under the tree lock, and returns the new root, locked.
     fn split_root<'t>(
         &'t self,
         lane: &mut Lane<'_>,
@@ -167,7 +167,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 }
 
 impl<D: Dram> Half<'_, D> {
-    /// Keeps what was reserved: the split is committed. Readers of either half wait for it, and so for what the whole leaf had.
+    /// Keeps the reserved places, because the split is committed. Readers of either half wait for this commit, and so
+    /// for all changes of the leaf before the split.
     fn stands(self, left: &Held<'_>, ticket: Ticket) -> Result<(), Error> {
         left.committed(ticket);
         self.node.publish();

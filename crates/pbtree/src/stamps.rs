@@ -1,13 +1,14 @@
-//! Stamps: numbers of values that never return, so that a reader of a value can tell later whether the key still has that one.
+//! Stamps: unique numbers of values, so that a reader of a value can check later whether the key still has the same
+//! one.
 //!
-//! The region counts blocks of stamps that were taken. A lane takes a block, and numbers its values from there. The count is
-//! flushed when a block is taken and durable before a value with such a stamp is: every write orders between. A crash wastes
-//! what was left of a block.
+//! The region counts the blocks of stamps that were taken. A lane takes a block and numbers values from the block.
+//! The count is flushed when a block is taken, and is durable before a value with such a stamp is, because every
+//! write orders in between. A crash wastes the rest of a block.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::HeapError;
-use pmem::{Dram, Loan, Medium, seal, unseal};
+use pmem::{Dram, DramBox, Medium, seal, unseal};
 use undo_log::layout::LANE_COUNT_MAX;
 
 use crate::Error;
@@ -17,17 +18,17 @@ use crate::layout::STAMP_BLOCKS;
 const BLOCK_BITS: u32 = 16;
 const BLOCK: u64 = 1 << BLOCK_BITS;
 
-/// For each lane its next stamp; at a block's start it has none.
+/// The next stamp of each lane; at a block's start the lane has none.
 pub(crate) struct Stamps([AtomicU64; LANE_COUNT_MAX]);
 
 impl Stamps {
-    /// No lane has any.
-    pub(crate) fn new<D: Dram>(dram: D) -> Result<Loan<Stamps, D>, HeapError> {
+    /// Creates lanes without stamps.
+    pub(crate) fn new<D: Dram>(dram: D) -> Result<DramBox<Stamps, D>, HeapError> {
         // SAFETY: zeros are lanes without stamps.
-        unsafe { Loan::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Stamps>() })
+        unsafe { DramBox::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Stamps>() })
     }
 
-    /// A stamp for the holder of `lane`.
+    /// Returns a stamp for the holder of `lane`.
     pub(crate) fn next<M: Medium>(&self, medium: &M, lane: usize) -> Result<u64, Error> {
         let next = self.0[lane].load(Ordering::Relaxed);
         let stamp = if next.is_multiple_of(BLOCK) { take_block(medium)? * BLOCK } else { next };
@@ -36,7 +37,7 @@ impl Stamps {
     }
 }
 
-/// The number of a block that nobody else takes: 1 and on.
+/// Returns the number of a block that no other lane takes, from 1 on.
 #[cold]
 fn take_block<M: Medium>(medium: &M) -> Result<u64, Error> {
     let mut word = medium.load(STAMP_BLOCKS, Ordering::Acquire);

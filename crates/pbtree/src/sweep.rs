@@ -1,12 +1,12 @@
-//! The sweep after opening: tells the heap what the tree reaches, so that the rest is free.
+//! The sweep after opening: marks everything that the tree reaches, so that the heap can free everything else.
 //!
-//! Levels are walked from the leaves up, so that a separator which a split moves up is met in the node that was left or in the
-//! one that it came to. A writer that lets go of a place under a node's lock marks it there (`Tree::let_go`), so what is unlinked
-//! before the walk comes by is not handed out twice.
+//! Levels are walked from the leaves up, so that a separator that a split moves up is found either in the old node or
+//! in the new one. A writer that releases a place under a node's lock marks the place there (`Tree::let_go`), so a
+//! place that is unlinked before the walk passes is not handed out twice.
 
 use core::iter;
 
-use heap::{Misplaced, Place, PlaceKind};
+use heap::{InvalidPlace, Place, PlaceKind};
 use pmem::{Backoff, Dram, Medium};
 
 use crate::Error;
@@ -17,11 +17,11 @@ use crate::tree::Tree;
 use crate::word;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Walks the whole tree, and frees what it does not reach. All free space is known when it returns, also where another thread's
-    /// sweep has found it.
+    /// Walks the whole tree and frees everything that it does not reach. All free space is known when this returns,
+    /// even if another thread's sweep has found it.
     ///
     /// # Errors
-    /// [`Error::Damaged`], and nothing is freed; [`Error::Heap`] if the medium fails.
+    /// [`Error::Damaged`], with nothing freed; [`Error::Heap`] if the medium fails.
     pub fn sweep(&self) -> Result<(), Error> {
         if self.heap.is_swept() {
             return Ok(());
@@ -41,10 +41,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Shows every place that the tree takes, but for the lanes' logs.
+    /// Calls `each` with every place that the tree occupies, except the lanes' logs.
     ///
     /// # Errors
-    /// [`Error::Damaged`].
+    /// [`Error::Damaged`] if a word or a node is damaged.
     pub fn each_named(&self, each: &mut dyn FnMut(Place)) -> Result<(), Error> {
         self.each_node_upwards(|node| {
             self.each_place(node, &mut |place| {
@@ -63,11 +63,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     fn mark(&self, place: Place) -> Result<(), Error> {
-        let damaged = |wrong: Misplaced| Error::Damaged { offset: wrong.offset, what: wrong.what };
+        let damaged = |wrong: InvalidPlace| Error::Damaged { offset: wrong.offset, what: wrong.what };
         self.heap.mark_reached(place).map(drop).map_err(damaged)
     }
 
-    /// Every place that a node takes and names, but for its children.
+    /// Calls `each` with every place that a node occupies or refers to, except its children.
     pub(crate) fn each_place(
         &self,
         node: &Reached<'_, M>,
@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.places(node).try_for_each(|place| each(place?))
     }
 
-    /// The same places; an error in place of one that damage hides.
+    /// Iterates over the same places, with an error for each place that damage hides.
     pub(crate) fn places<'n>(
         &self,
         Reached { node, meta, .. }: &'n Reached<'_, M>,

@@ -1,9 +1,9 @@
-//! A tree that is open.
+//! An open tree.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Class, EngineNumber, FEATURE_TAGGED_VALUES, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
-use pmem::{Dram, Loan, Medium, Offset, seal};
+use pmem::{Dram, DramBox, Medium, Offset, seal};
 use undo_log::{Lanes, Recovered};
 
 use crate::Error;
@@ -16,17 +16,18 @@ use crate::unsettled::Unsettled;
 use crate::value::Owner;
 use crate::word;
 
-/// How a tree is made and written to.
+/// Parameters of making a tree and writing to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Pairs of a node, for a new tree: 7, 15, 31, 63, 127 or 255.
+    /// The number of pairs of a node, for a new tree: 7, 15, 31, 63, 127 or 255.
     pub order: usize,
-    /// Whether a value of the same length, up to [`Options::IN_PLACE_BYTES_MAX`], is written over the old one, as in the paper.
+    /// True if a value of the same length, up to [`Options::IN_PLACE_BYTES_MAX`], overwrites the old one, as in the
+    /// paper.
     pub in_place: bool,
 }
 
 impl Options {
-    /// The longest value that is written over another one.
+    /// The longest value that overwrites another one.
     pub const IN_PLACE_BYTES_MAX: u64 = 1024;
 }
 
@@ -36,22 +37,22 @@ impl Default for Options {
     }
 }
 
-/// A persistent B+tree in a region of its own. Threads read and write at once.
+/// A persistent B+tree in a separate region. Threads read and write concurrently.
 pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) medium: M,
     pub(crate) heap: Heap<D>,
-    pub(crate) lanes: Loan<Lanes, D>,
+    pub(crate) lanes: DramBox<Lanes, D>,
     pub(crate) dram: D,
     pub(crate) locks: LockTable<D>,
     /// The root's parent: see `locks`.
     pub(crate) tree_lock: NodeLock,
     /// Shared by a walk over a level; exclusive for a merge.
     pub(crate) walks: NodeLock,
-    /// Keys that were deleted since merges were last looked for, about.
+    /// The approximate number of keys deleted since the last attempt to merge.
     pub(crate) vacated: AtomicU64,
-    /// The offset of a node that is kept for a merge, or 0.
+    /// The offset of the spare node, or 0.
     pub(crate) spare: AtomicU64,
-    pub(crate) stamps: Loan<Stamps, D>,
+    pub(crate) stamps: DramBox<Stamps, D>,
     pub(crate) unsettled: Unsettled<D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
@@ -61,14 +62,15 @@ pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
 }
 
 impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
-    /// Makes a region with an empty tree. `parameters` have the number of lanes.
+    /// Creates a region with an empty tree. `parameters` hold the number of lanes.
     ///
     /// # Steps
-    /// The heap's format, with the lanes and an empty root flushed before the superblock is: `heap`'s steps say what a crash
-    /// leaves.
+    /// The heap's format, with the lanes and an empty root flushed before the superblock is. The heap's steps
+    /// describe the state after a crash.
     ///
     /// # Errors
-    /// [`HeapError::Parameter`] for an order that nodes cannot have, or too many lanes; and those of [`Heap::format`].
+    /// [`HeapError::Parameter`] for an order that nodes cannot have, or too many lanes; and those of
+    /// [`Heap::format`].
     pub fn format(
         medium: M,
         parameters: &Parameters,
@@ -95,7 +97,8 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default())
     }
 
-    /// Opens a tree, and takes back what a crash has left half done. It serves at once; [`Tree::sweep`] finds the free space.
+    /// Opens a tree, and undoes unfinished changes after a crash. It serves immediately; [`Tree::sweep`] finds the
+    /// free space.
     ///
     /// # Errors
     /// Those of [`Heap::open`] and [`Lanes::recover`]; [`HeapError::Damaged`].
@@ -116,7 +119,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     fn of(
         medium: M,
         heap: Heap<D>,
-        lanes: Loan<Lanes, D>,
+        lanes: DramBox<Lanes, D>,
         class: Class,
         options: Options,
         dram: D,
@@ -149,27 +152,27 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// What it lies on.
+    /// Returns the tree's medium.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// Its region's allocator.
+    /// Returns the region's allocator.
     pub fn heap(&self) -> &Heap<D> {
         &self.heap
     }
 
-    /// DRAM that its locks and the notes of its changes have borrowed.
+    /// Returns the bytes of DRAM that its locks and the records of its changes have allocated.
     pub fn dram_bytes(&self) -> u64 {
         self.locks.lent_bytes() + self.unsettled.lent_bytes()
     }
 
-    /// How it is written to, and its order.
+    /// Returns its options, including its order.
     pub fn options(&self) -> Options {
         self.options
     }
 
-    /// What opening took back.
+    /// Returns the changes that opening has undone.
     pub fn recovered(&self) -> Recovered {
         self.recovered
     }
@@ -182,23 +185,24 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.options.order
     }
 
-    /// Whose values those of a key with this checksum are.
+    /// Returns the owner of the values of a key with this checksum.
     #[inline(always)]
     pub(crate) fn owner(&self, checksum: u32) -> Owner {
         Owner::new(checksum, self.has_tags)
     }
 
-    /// Room for a new node.
+    /// Reserves a new node.
     pub(crate) fn reserve_node(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
         Ok(self.heap.reserve(&self.medium, self.class.bytes(), agent)?)
     }
 
-    /// The root's place. The caller holds the tree lock.
+    /// Returns the root's place. The caller holds the tree lock.
     pub(crate) fn root(&self) -> Result<Place, Error> {
         word::place(ROOT, self.medium.load(ROOT, Ordering::Acquire))
     }
 
-    /// Lets go of what nothing names any more, durably. The caller holds the lock of the node that named it.
+    /// Releases a place to which nothing refers any more, durably. The caller holds the lock of the node that
+    /// referred to it.
     pub(crate) fn let_go(&self, place: Place) {
         self.heap.mark_unlinked(place);
         self.retire.retire(&self.medium, &self.heap, place);

@@ -1,31 +1,34 @@
-//! Which keys' changes became durable, in a tree whose medium has failed.
+//! Tickets of recent changes by key, for a tree whose medium has failed.
 //!
-//! A leaf's lock has one ticket for all keys of the leaf. As long as the medium works a reader waits for it. A medium that has failed
-//! makes nothing durable any more, and one write under way would hide all keys of its leaf. So each change of a key is noted here with its
-//! ticket, and a reader whose leaf cannot be settled asks for the key's own.
+//! A leaf's lock has one ticket for all keys of the leaf, and while the medium works, a reader waits for it. A medium
+//! that has failed makes nothing durable any more, and one write in progress would hide all keys of its leaf. So each
+//! change of a key is recorded here with its ticket, and a reader whose leaf cannot become durable uses the key's own
+//! ticket.
 //!
-//! Tickets ascend, and what is durable up to a ticket is durable up to all earlier ones. A key's checksum gives two places. A place
-//! holds the latest ticket of all its keys. So the earlier ticket of the two may be later than the key's own, and is never before that.
+//! Tickets ascend, and everything up to a durable ticket is durable. A key's checksum selects two places, and a place
+//! holds the latest ticket of all its keys. So the earlier ticket of the two may be later than the key's own, but
+//! never earlier.
 //!
 //! # Order
-//! A change is noted under the exclusive lock of its leaf. A reader that has seen the change has had that lock since, and finds the note.
+//! A change is recorded under the exclusive lock of its leaf. A reader that has seen the change has locked the leaf
+//! since, and finds the record.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::HeapError;
-use pmem::{Dram, Loan, Medium, Ticket};
+use pmem::{Dram, DramBox, Medium, Ticket};
 
-/// More than there are changes under way at once, many times over, and in the processor's second-level cache.
+/// Many times more than the changes in progress at one time, and small enough for the processor's second-level cache.
 const PLACE_COUNT_LOG2: u32 = 13;
 
 type Places = [AtomicU64; 1 << PLACE_COUNT_LOG2];
 
-/// See the module. Nothing is noted on a medium whose commits have nothing to wait for.
+/// See the module. Nothing is recorded on a medium whose commits never wait.
 pub(crate) struct Unsettled<D: Dram> {
-    places: Option<Loan<Places, D>>,
-    /// The commit that took all keys away.
+    places: Option<DramBox<Places, D>>,
+    /// The commit of the last clear.
     cleared: AtomicU64,
-    /// Up to where changes were acknowledged.
+    /// The latest acknowledged commit.
     acknowledged: AtomicU64,
 }
 
@@ -33,16 +36,16 @@ impl<D: Dram> Unsettled<D> {
     pub(crate) fn new<M: Medium>(medium: &M, dram: D) -> Result<Unsettled<D>, HeapError> {
         let no_dram = HeapError::NoDram { wanted_bytes: size_of::<Places>() };
         // SAFETY: zeros are places of keys that were never changed.
-        let places = medium.is_journaled().then(|| unsafe { Loan::zeroed(dram) }.ok_or(no_dram)).transpose()?;
+        let places = medium.is_journaled().then(|| unsafe { DramBox::zeroed(dram) }.ok_or(no_dram)).transpose()?;
         Ok(Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) })
     }
 
-    /// DRAM that it has borrowed.
+    /// Returns the bytes of DRAM that it has allocated.
     pub(crate) fn lent_bytes(&self) -> u64 {
         self.places.as_ref().map_or(0, |_| size_of::<Places>() as u64)
     }
 
-    /// A key of this checksum is changed by this commit.
+    /// Records that this commit changes a key with this checksum.
     #[inline]
     pub(crate) fn note(&self, checksum: u32, ticket: Ticket) {
         if let Some(places) = &self.places {
@@ -50,12 +53,12 @@ impl<D: Dram> Unsettled<D> {
         }
     }
 
-    /// Every key is changed by this commit.
+    /// Records that this commit changes every key.
     pub(crate) fn note_all(&self, ticket: Ticket) {
         self.cleared.fetch_max(ticket.0, Ordering::Relaxed);
     }
 
-    /// What was committed up to here was acknowledged, or shown to a reader.
+    /// Records that commits up to this one were acknowledged or shown to a reader.
     #[inline]
     pub(crate) fn acknowledged(&self, ticket: Ticket) {
         if self.acknowledged.load(Ordering::Relaxed) < ticket.0 {
@@ -63,7 +66,7 @@ impl<D: Dram> Unsettled<D> {
         }
     }
 
-    /// The commit of the key's last change, or a later one; `None` if that was acknowledged.
+    /// Returns the commit of the key's last change, or a later one; `None` if that was acknowledged.
     pub(crate) fn of(&self, checksum: u32) -> Option<Ticket> {
         let place = |i: usize| self.places.as_ref().map_or(u64::MAX, |places| places[i].load(Ordering::Relaxed));
         let [first, second] = places_of(checksum).map(place);
@@ -72,7 +75,7 @@ impl<D: Dram> Unsettled<D> {
     }
 }
 
-/// A key's places: the lowest bits of its checksum, and the highest.
+/// Returns a key's places: the lowest bits of its checksum, and the highest.
 fn places_of(checksum: u32) -> [usize; 2] {
     let low = checksum & ((1 << PLACE_COUNT_LOG2) - 1);
     [low as usize, (checksum >> (u32::BITS - PLACE_COUNT_LOG2)) as usize]
@@ -80,14 +83,14 @@ fn places_of(checksum: u32) -> [usize; 2] {
 
 #[cfg(test)]
 mod tests {
-    use pmem_sim::{Lent, Model, Sim};
+    use pmem_sim::{Model, Sim, SimDram};
 
     use super::*;
 
     #[test]
-    fn a_key_has_its_own_ticket() {
+    fn key_has_its_own_ticket() {
         // SAFETY: zeros are places of keys that were never changed.
-        let places = Some(unsafe { Loan::zeroed(Lent) }.unwrap());
+        let places = Some(unsafe { DramBox::zeroed(SimDram) }.unwrap());
         let unsettled = Unsettled { places, cleared: AtomicU64::new(0), acknowledged: AtomicU64::new(0) };
         let [first, shares_low, other] = [0x1234_5678, 0xFFFF_F678, 0x0F0F_0F0F];
         unsettled.note(first, Ticket(5));
@@ -102,7 +105,7 @@ mod tests {
 
     #[test]
     fn memory_notes_nothing() {
-        let unsettled = Unsettled::new(&Sim::new(4096, Model::Line), Lent).unwrap();
+        let unsettled = Unsettled::new(&Sim::new(4096, Model::Line), SimDram).unwrap();
         unsettled.note(7, Ticket(1));
         assert_eq!(unsettled.lent_bytes(), 0);
     }

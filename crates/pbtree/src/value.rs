@@ -10,8 +10,8 @@ use crate::word;
 
 const FLAG_EXPIRY: u32 = 1;
 
-/// Whose a value is: its key's checksum, and with its place the tag in the value's header. A value that a stale or misplaced page of a
-/// word or of the value itself gives to a key has another one.
+/// The owner of a value: its key's checksum, from which, with the value's place, the tag in the value's header is
+/// computed. If a stale or misplaced page gives a key another key's word or value, the tag does not match.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner {
     checksum: u32,
@@ -24,49 +24,49 @@ impl Owner {
         Owner { checksum, mask: if has_tags { u32::MAX } else { 0 } }
     }
 
-    /// The tag of the owner's value at `at`, which is a multiple of 16.
+    /// Returns the tag of the owner's value at `at`, which is a multiple of 16.
     #[inline(always)]
     const fn tag(self, at: Offset) -> u32 {
         (self.checksum ^ (at.0 / 16) as u32) & self.mask
     }
 
-    /// Whether the value at `at` is the owner's.
+    /// Returns true if the value at `at` is the owner's.
     #[inline(always)]
     const fn owns(self, at: Offset, tag: u32) -> bool {
         tag & self.mask == self.tag(at)
     }
 }
 
-/// A value that is to be written.
+/// A value to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewValue<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// When it expires, in whatever the caller counts; `None` for never.
+    /// The expiry, in a unit that the caller defines; `None` for never.
     pub expiry: Option<u64>,
 }
 
-/// A value as it lies in the region.
+/// A value, borrowed from the region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Value<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// When it expires.
+    /// The expiry.
     pub expiry: Option<u64>,
-    /// What no other value of this store ever has, before or after.
+    /// A number that no other value of this store ever has.
     pub stamp: u64,
-    /// Where it lies.
+    /// The value's place.
     pub place: Place,
     tag: u32,
     checksum: u32,
 }
 
-/// A value but for its bytes: the rest of what its checksum is of.
+/// The parts of a value, other than its bytes, that its checksum covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
-    /// When it expires.
+    /// The expiry.
     pub expiry: Option<u64>,
-    /// Where it lies.
+    /// The value's offset.
     pub offset: u64,
     stamp: u64,
     tag: u32,
@@ -74,7 +74,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// True if the checksum fits these bytes.
+    /// Returns true if the checksum fits these bytes.
     #[must_use]
     #[inline(always)]
     pub fn fits(&self, bytes: &[u8]) -> bool {
@@ -82,7 +82,7 @@ impl Seal {
     }
 }
 
-/// Of a value's chunk, but for the checksum itself.
+/// Computes the checksum of a value's chunk, without the checksum itself.
 #[inline(always)]
 fn checksum(value: &NewValue<'_>, stamp: u64, tag: u32) -> u32 {
     let lengths = (u64::from(value.bytes.len() as u32) | u64::from(flags(value.expiry)) << 32).to_le_bytes();
@@ -97,7 +97,7 @@ const fn flags(expiry: Option<u64>) -> u32 {
     if expiry.is_some() { FLAG_EXPIRY } else { 0 }
 }
 
-/// A header, and with it an expiry.
+/// A header, with an expiry if there is one.
 struct Head {
     bytes: [u8; (VALUE_HEADER_BYTES + EXPIRY_BYTES) as usize],
     len: usize,
@@ -129,12 +129,12 @@ const fn head_bytes(has_expiry: bool) -> u64 {
 }
 
 impl NewValue<'_> {
-    /// What its chunk has.
+    /// Returns the size of its chunk.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         head_bytes(self.expiry.is_some()) + self.bytes.len() as u64
     }
 
-    /// Writes the value into a chunk of its own and flushes it.
+    /// Writes the value into a new chunk and flushes it.
     pub(crate) fn write<'a, M: Medium, D: Dram>(
         &self,
         medium: &M,
@@ -153,10 +153,10 @@ impl NewValue<'_> {
         Ok(chunk)
     }
 
-    /// Writes the value over another one of the same length, and flushes it.
+    /// Writes the value over another one of the same length and flushes it.
     ///
     /// # Safety
-    /// The caller holds the lock of the leaf that names it, and nobody else uses it.
+    /// The caller holds the lock of the leaf that refers to it, and no other thread uses it.
     pub(crate) unsafe fn write_over<M: Medium>(&self, medium: &M, at: Offset, (stamp, owner): (u64, Owner)) {
         let head = Head::new(self, stamp, owner.tag(at));
         // SAFETY: the caller's promise.
@@ -171,10 +171,10 @@ impl NewValue<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// The owner's value, which the pointer word at `at` names.
+    /// Reads the owner's value to which the pointer word at `at` refers.
     ///
     /// # Safety
-    /// Nobody changes or frees it while it is used: the caller holds the lock of the leaf that has the word.
+    /// No thread changes or frees it while it is used: the caller holds the lock of the leaf that contains the word.
     #[inline(always)]
     pub(crate) unsafe fn read<M: Medium>(
         medium: &'a M,
@@ -190,7 +190,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same of a value that lies in a slot and does not expire, as most do. `None` says nothing: [`Value::read`] tells what is there.
+    /// Reads a value in a slot that does not expire, the usual case. `None` means that [`Value::read`] must decide.
     ///
     /// # Safety
     /// As for [`Value::read`].
@@ -205,7 +205,7 @@ impl<'a> Value<'a> {
         let long = |at: usize| head[at..].first_chunk().map(|&bytes| u64::from_le_bytes(bytes));
         let (lengths, checks, stamp) = (long(0)?, long(8)?, long(16)?);
         let (checksum, tag) = (checks as u32, (checks >> 32) as u32);
-        // Flags stand above the length.
+        // Flags are above the length.
         let bytes = rest.get(..usize::try_from(lengths).ok()?)?;
         owner.owns(place.offset, tag).then_some(Value { bytes, expiry: None, stamp, place, tag, checksum })
     }
@@ -221,11 +221,11 @@ impl<'a> Value<'a> {
         let (len_bytes, flags, checksum, tag) = (u64::from(short(0)), short(4), short(8), short(12));
         let has_expiry = flags & FLAG_EXPIRY != 0;
         let chunk_bytes = head_bytes(has_expiry) + len_bytes;
-        if flags & !FLAG_EXPIRY != 0 || chunk_bytes > word::room_bytes(medium, place) {
+        if flags & !FLAG_EXPIRY != 0 || chunk_bytes > word::capacity_bytes(medium, place) {
             return Err(Error::damaged(place.offset, "a value's header is damaged"));
         }
         if !owner.owns(place.offset, tag) {
-            return Err(Error::damaged(place.offset, "a value is another key's, or belongs elsewhere"));
+            return Err(Error::damaged(place.offset, "a value belongs to another key or another place"));
         }
         // SAFETY: as above.
         let chunk = unsafe { medium.bytes(place.offset.span(chunk_bytes)) }?;
@@ -235,13 +235,13 @@ impl<'a> Value<'a> {
         Ok(Value { bytes, expiry: long(24).filter(|_| has_expiry), stamp, place, tag, checksum })
     }
 
-    /// True if the checksum fits.
+    /// Returns true if the checksum fits.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.seal().fits(self.bytes)
     }
 
-    /// What tells of a copy of its bytes whether they are whole.
+    /// Returns the data needed to check a copy of its bytes.
     #[inline(always)]
     #[must_use]
     pub fn seal(&self) -> Seal {
@@ -249,7 +249,7 @@ impl<'a> Value<'a> {
         Seal { expiry, stamp, tag, checksum, offset: self.place.offset.0 }
     }
 
-    /// What its chunk has.
+    /// Returns the size of its chunk.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         head_bytes(self.expiry.is_some()) + self.bytes.len() as u64
     }

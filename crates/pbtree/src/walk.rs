@@ -1,8 +1,9 @@
-//! Walks over all nodes of a level, from the first to the last, while others read and write.
+//! Walks over all nodes of a level, from the first to the last, while other threads read and write.
 //!
-//! A node is shown while it is locked, shared. Between two nodes nothing is held but a copy of the separator between them. A
-//! split moves what is behind a separator to the right, or a separator up: so a walk meets every pair that stays, of a level at
-//! a time; and going from the leaves up it meets every separator. No node is merged while a walk is under way (`merge.rs`).
+//! A node is shown while it is locked, shared. Between two nodes only a copy of the separator between them is held. A
+//! split moves pairs behind a separator to the right, or a separator up. So a walk visits every pair that stays, one
+//! level at a time, and a walk from the leaves up visits every separator. No node is merged while a walk is running
+//! (`merge.rs`).
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -19,7 +20,7 @@ use crate::node::Target;
 use crate::retire::Retire;
 use crate::tree::Tree;
 
-/// A key, copied into borrowed memory.
+/// A key, copied into allocated memory.
 struct Copied<'d, D: Dram> {
     dram: &'d D,
     memory: NonNull<u8>,
@@ -33,27 +34,27 @@ const LAYOUT: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
 
 impl<'d, D: Dram> Copied<'d, D> {
     fn nothing(dram: &'d D) -> Result<Copied<'d, D>, Error> {
-        let memory = dram.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
+        let memory = dram.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
         Ok(Copied { dram, memory, len: None })
     }
 
     fn set(&mut self, key: &[u8]) {
         assert!(key.len() <= KEY_BYTES_MAX);
-        // SAFETY: the memory was lent for the longest key, and is nobody else's.
+        // SAFETY: the memory was allocated for the longest key, and only this value uses it.
         unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
         self.len = Some(key.len());
     }
 
     fn get(&self) -> Option<&[u8]> {
-        // SAFETY: as many bytes were copied there.
+        // SAFETY: this many bytes were copied there.
         self.len.map(|len| unsafe { slice::from_raw_parts(self.memory.as_ptr(), len) })
     }
 }
 
 impl<D: Dram> Drop for Copied<'_, D> {
     fn drop(&mut self) {
-        // SAFETY: lent with this layout, and nobody uses it any more.
-        unsafe { self.dram.give_back(self.memory, LAYOUT) }
+        // SAFETY: allocated with this layout, and no longer used.
+        unsafe { self.dram.deallocate(self.memory, LAYOUT) }
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Fences<'a> {
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Shows every node of a level. False if the tree has no such level.
+    /// Calls `each` with every node of a level. Returns false if the tree has no such level.
     pub(crate) fn each_node(
         &self,
         level: u8,

@@ -8,33 +8,33 @@ use crate::Error;
 const OFFSET_BITS: u32 = 48;
 const CHECK_BITS: u32 = 56;
 const EXTENT: u8 = 255;
-/// Any value for which the check of a word of zeros is not 0.
+/// An arbitrary value for which the check of a word of zeros is not 0.
 const CHECK_SEED: u32 = 0x1A4;
 
-/// The word of a node or a value.
+/// Returns the word of a node or a value.
 pub(crate) fn pointer(place: Place) -> u64 {
     let word = unchecked(place);
     word | u64::from(check(word)) << CHECK_BITS
 }
 
-/// The word of a key with this checksum.
+/// Returns the word of a key with this checksum.
 pub(crate) fn key_word(place: Place, checksum: u32) -> u64 {
     unchecked(place) | u64::from(checksum as u8) << CHECK_BITS
 }
 
-/// What a key word knows of its key's checksum.
+/// Returns the part of its key's checksum that a key word holds.
 #[inline(always)]
 pub(crate) const fn check_of(word: u64) -> u8 {
     (word >> CHECK_BITS) as u8
 }
 
-/// True if a pointer word's check fits.
+/// Returns true if a pointer word's check fits.
 #[inline(always)]
 pub(crate) fn is_pointer(word: u64) -> bool {
     check(word) == check_of(word)
 }
 
-/// The place that a pointer word in the word at `at` names.
+/// Returns the place in a pointer word; the word is at `at`.
 pub(crate) fn place(at: Offset, word: u64) -> Result<Place, Error> {
     if !is_pointer(word) {
         return Err(Error::damaged(at, "a pointer's check does not fit"));
@@ -42,7 +42,7 @@ pub(crate) fn place(at: Offset, word: u64) -> Result<Place, Error> {
     key_place(at, word)
 }
 
-/// The place that a key word at `at` names.
+/// Returns the place in a key word; the word is at `at`.
 #[inline]
 pub(crate) fn key_place(at: Offset, word: u64) -> Result<Place, Error> {
     let offset = offset_of(word);
@@ -50,30 +50,30 @@ pub(crate) fn key_place(at: Offset, word: u64) -> Result<Place, Error> {
         EXTENT => Some(PlaceKind::Extent),
         class => Class::from_index(class).map(PlaceKind::Slot),
     };
-    kind.map(|kind| Place { offset, kind }).ok_or_else(|| Error::damaged(at, "a word names no size class"))
+    kind.map(|kind| Place { offset, kind }).ok_or_else(|| Error::damaged(at, "a word's size class is unknown"))
 }
 
-/// The place that a word names and the slot that lies there, if the word names one of this region.
+/// Returns the place in a word and the slot there, if the word refers to a slot within this region.
 ///
 /// # Safety
-/// No thread changes what the slot has in use, or frees it, while the slice lives.
+/// No thread changes the used part of the slot, or frees it, while the slice lives.
 #[inline(always)]
 pub(crate) unsafe fn slot<M: Medium>(medium: &M, word: u64) -> Option<(Place, &[u8])> {
     let offset = offset_of(word);
     let class = Class::from_index((word >> OFFSET_BITS) as u8)?;
-    // SAFETY: the caller's promise; behind what a slot has in use no thread stores.
+    // SAFETY: the caller's promise; no thread stores behind the used part of a slot.
     let room = unsafe { medium.bytes(offset.span(class.bytes())) }.ok()?;
     Some((Place { offset, kind: PlaceKind::Slot(class) }, room))
 }
 
-/// Asks the cache for the first lines of what a word names, or for more than that has. Any word will do.
+/// Prefetches the first lines of a word's chunk, possibly more than it has. Any word is allowed.
 #[inline(always)]
 pub(crate) fn prefetch_start<M: Medium>(medium: &M, word: u64, line_count: u64) {
     let at = offset_of(word);
     (0..line_count).for_each(|line| medium.prefetch_line(at.plus(line * LINE_BYTES)));
 }
 
-/// Asks the cache for the lines of what a word names, so many at most. Any word will do.
+/// Prefetches the lines of a word's chunk, up to `lines_max`. Any word is allowed.
 #[inline]
 pub(crate) fn prefetch<M: Medium>(medium: &M, word: u64, lines_max: u64) {
     let at = offset_of(word).0;
@@ -82,9 +82,9 @@ pub(crate) fn prefetch<M: Medium>(medium: &M, word: u64, lines_max: u64) {
     (0..line_count).for_each(|line| medium.prefetch_line(Offset(at + line * LINE_BYTES)));
 }
 
-/// The most that what lies at a place can have.
+/// Returns the capacity of a place.
 #[inline]
-pub(crate) fn room_bytes<M: Medium>(medium: &M, place: Place) -> u64 {
+pub(crate) fn capacity_bytes<M: Medium>(medium: &M, place: Place) -> u64 {
     match place.kind {
         PlaceKind::Slot(class) => class.bytes(),
         _ => medium.len_bytes().saturating_sub(place.offset.0),

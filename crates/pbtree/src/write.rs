@@ -15,28 +15,28 @@ use crate::tree::Tree;
 use crate::value::{NewValue, Value};
 use crate::word;
 
-/// What a key is to hold.
+/// The change of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change<'a> {
-    /// This value.
+    /// The key gets this value.
     Put(NewValue<'a>),
-    /// None.
+    /// The key is removed.
     Delete,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// Whether the key was there.
+    /// True if the key existed.
     pub was_there: bool,
-    /// Whether the write was allowed, and so took place.
+    /// True if the write was allowed, and so happened.
     pub is_done: bool,
 }
 
-/// A write on its way.
+/// The state of a write.
 struct Write<'w, 't, D: Dram> {
     key: &'w [u8],
-    /// The key's.
+    /// The key's checksum.
     checksum: u32,
     change: Change<'w>,
     agent: usize,
@@ -54,16 +54,16 @@ impl<'t, D: Dram> Write<'_, 't, D> {
 /// The lane that changes a key, and the key's checksum.
 pub(crate) type Changing<'a, 't> = (&'a mut Lane<'t>, u32);
 
-/// What an attempt came to: an answer, and what to wait for; or nothing, since the leaf is full.
+/// The result of an attempt: an answer and the ticket to wait for, or nothing because the leaf is full.
 type Attempt = Option<(Written, Ticket)>;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Changes a key if `allowed` says so, which is shown what the key holds; it may be asked more than once, and runs under
-    /// the leaf's lock. Threads that give different `agent`s do not meet in lanes and allocator. The change, or what
-    /// `allowed` saw, is durable when this returns.
+    /// Changes a key if `allowed` returns true for its present value. `allowed` may be called more than once, and
+    /// runs under the leaf's lock. Threads with different `agent`s do not contend for lanes and allocator. The
+    /// change, or the value that `allowed` saw, is durable when this returns.
     ///
     /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`]; [`Error::Heap`] if there is no room; [`Error::Damaged`].
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`]; [`Error::Heap`] if there is no space; [`Error::Damaged`].
     pub fn write(
         &self,
         agent: usize,
@@ -89,7 +89,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.wait_for(lock, written, ticket)?;
                 return Ok(written);
             }
-            self.make_room(&mut write.lane, agent, key)?;
+            self.make_space(&mut write.lane, agent, key)?;
         }
     }
 
@@ -102,7 +102,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(())
     }
 
-    /// Writes the new value into a chunk of its own, once.
+    /// Writes the new value into a new chunk, once.
     fn write_value<'t>(&'t self, write: &mut Write<'_, 't, D>, value: &NewValue<'_>) -> Result<(), Error> {
         if write.chunk.is_none() {
             let stamp = self.stamps.next(&self.medium, write.lane.index())?;
@@ -142,7 +142,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// Puts a value where the key is, or would be; or says that the leaf has no room.
+    /// Puts a value at the key's position. Returns `None` if the leaf has no space.
     fn put<'t>(
         &'t self,
         write: &mut Write<'_, 't, D>,
@@ -173,10 +173,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
-    /// Inserts the key at `i` of a leaf that has room.
+    /// Inserts the key at `i` of a leaf that has space.
     ///
     /// # Steps
-    /// The crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
+    /// As in the crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
     fn insert(&self, write: &mut Write<'_, '_, D>, leaf: Reached<'_, M>, i: usize) -> Result<Ticket, Error> {
         let key = key::write(&self.medium, &self.heap, write.agent, write.key)?;
         let key_word = word::key_word(key.publish(), write.checksum);
@@ -184,7 +184,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         Ok(self.insert_pair(write.changing(), leaf, i, (key_word, word::pointer(value_chunk.publish()))))
     }
 
-    /// Inserts a pair, whose chunks are flushed, at `i` of a leaf that has room.
+    /// Inserts a pair, whose chunks are flushed, at `i` of a leaf that has space.
     pub(crate) fn insert_pair(
         &self,
         (lane, checksum): Changing<'_, '_>,
@@ -208,7 +208,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         ticket
     }
 
-    /// A thread that sees the node from now on, or the key of this checksum, has to wait for this commit.
+    /// Records the commit that every later reader of the node, or of the key with this checksum, must wait for.
     pub(crate) fn committed(&self, held: &Held<'_>, checksum: u32, ticket: Ticket) {
         self.unsettled.note(checksum, ticket);
         held.committed(ticket);

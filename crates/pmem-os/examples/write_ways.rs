@@ -1,12 +1,14 @@
-//! What the ways to write an item take, on memory that no cache has: through the cache with the next item's lines asked for ahead, and past it,
-//! in slots of exactly the item's length and in slots of whole lines. For `docs/decisions/0067-slots-and-sums.md`.
+//! Measures ways of writing an item to memory that no cache holds: through the cache, with the next item's lines
+//! prefetched, and with non-temporal stores; in slots of exactly the item's length, and in slots of complete lines.
+//! For `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
 //!
 //! ```console
 //! $ cargo run --release -p hikv-pmem-os --example write_ways -- /dev/shm
 //! ```
 //!
-//! Each write is a put's: the item to the next slot, a fence, a word of a random line of an index, its write-back, a fence. Ways take turns; the
-//! best of several turns of each is shown, since others use the machine, too, and the median.
+//! Each write is a put's: the item to the next slot, a fence, a word of a random line of an index, its write-back,
+//! a fence. The ways take turns. The program prints the best and the median of several turns of each, because other
+//! programs use the machine as well.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -21,20 +23,20 @@ use pmem_os::{MapOptions, Mapped};
 
 /// Header, key and value of the usual benchmarks.
 const ITEM_BYTES: usize = 16 + 16 + 256;
-/// Several times the last cache of most machines.
+/// Several times the last-level cache of most machines.
 const ITEMS_BYTES: u64 = 768 << 20;
-/// The index of as many items.
+/// Length of an index for that many items.
 const INDEX_BYTES: u64 = 64 << 20;
-/// Short, so that some turns of each way are not interrupted.
+/// Short turns, so that some turns of each way are not interrupted.
 const TURN_COUNT: usize = 301;
 const WRITES_PER_TURN: u64 = 10_000;
 
-/// How an item is written to its slot.
+/// A way of writing an item to its slot.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
     slot_bytes: usize,
-    /// What is stored: the item, or the item and zeros up to the end of its slot.
+    /// Number of bytes stored: the item, or the item and zeros up to the end of its slot.
     stored_bytes: usize,
     is_past_cache: bool,
 }
@@ -53,7 +55,7 @@ const WAYS: [Way; 5] = [
 ];
 
 impl Way {
-    /// Writes one slot after the other from `from` on, and publishes each; nanoseconds for one.
+    /// Writes one slot after the other from `from` on, and publishes each; returns the nanoseconds per write.
     fn turn(&self, medium: &Mapped, from: u64) -> f64 {
         let mut item = [0x5A; 320];
         item[ITEM_BYTES..].fill(0);
@@ -66,7 +68,7 @@ impl Way {
             let entry = Offset((random >> 20) % (INDEX_BYTES / LINE_BYTES) * LINE_BYTES);
             medium.prefetch_line(entry);
             let at = slot(number);
-            // SAFETY: the slot lies in the region, which is this thread's alone, at a multiple of 16.
+            // SAFETY: the slot is in the region, which only this thread uses, at a multiple of 16.
             let target = unsafe { medium.base().as_ptr().add(at as usize) };
             if self.is_past_cache {
                 // SAFETY: as above.

@@ -1,7 +1,8 @@
-//! The file or device behind a region: the length, how long it may get, and how space is taken.
+//! The file or DAX device behind a region: length, limit, and allocation of space.
 //!
-//! Space is taken before any thread may store to it, because a store to a page that the file system cannot provide ends in a
-//! signal. Holes in a file, punched or left by a copy, are filled before their first use, for the same reason.
+//! Space is allocated before any thread may store to it, because a store to a page that the file system cannot
+//! provide ends in a signal. Holes in a file, punched or left by a copy, are filled before their first use for the
+//! same reason.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,25 +22,26 @@ use crate::device_dax::DeviceDax;
 use crate::durability::Kind;
 use crate::{MapError, has_space, huge, persistence};
 
-/// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
+/// Zeros are written in pieces of this size if the file system cannot allocate: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// The unit of [`std::os::unix::fs::MetadataExt::blocks`], whatever the file system's own.
+/// The unit of [`std::os::unix::fs::MetadataExt::blocks`], on every file system.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// An open file or device.
+/// An open file or DAX device.
 #[derive(Debug)]
 pub(crate) struct Backing {
     file: File,
     kind: Kind,
     page_bytes: u64,
-    /// The largest page that the kernel may back the file with, of which the last may reach past the file's end.
+    /// The size of the largest page that the kernel may use for the file; the last such page may reach past the
+    /// file's end.
     page_bytes_max: u64,
     device: Option<DeviceDax>,
 }
 
 impl Backing {
-    /// Creates an empty file that did not exist.
+    /// Creates an empty file, which must not exist.
     pub(crate) fn create(path: &Path) -> Result<Backing, MapError> {
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let file = opened.map_err(|source| MapError::Io { path: path.to_owned(), source, doing: "create" })?;
@@ -47,7 +49,7 @@ impl Backing {
         Backing::of_file(file, path)
     }
 
-    /// Opens a regular file that exists.
+    /// Opens an existing regular file.
     pub(crate) fn open(path: &Path, writable: bool) -> Result<Backing, MapError> {
         let file = open(path, writable)?.filter(|(_, status)| status.is_file());
         let (file, _) = file.ok_or_else(|| MapError::NotAFile { path: path.to_owned() })?;
@@ -73,30 +75,31 @@ impl Backing {
         Ok(Backing { file, kind, page_bytes, page_bytes_max, device: None })
     }
 
-    /// What a mapping refers to.
+    /// Returns the descriptor for mappings.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// What this is; a file that was mapped with MAP_SYNC is DAX whatever its attributes say.
+    /// Returns the kind of file. A file that was mapped with MAP_SYNC is DAX, even if its attributes do not show
+    /// it.
     pub(crate) fn kind(&self, map_sync: bool) -> Kind {
         if map_sync && self.device.is_none() { Kind::Dax } else { self.kind }
     }
 
-    /// What a fence makes stores survive. On a file system MAP_SYNC keeps the file's blocks, and the memory below has to keep
-    /// the stores.
+    /// Returns the failures that a fenced store survives. On a file system, MAP_SYNC keeps the file's blocks, and
+    /// the memory below has to keep the stores.
     pub(crate) fn durability(&self, map_sync: bool) -> Durability {
         let of_file = || map_sync && self.file.metadata().is_ok_and(|file| persistence::of_block_device(file.dev()));
         let survives = self.device.map_or_else(of_file, |device| device.survives_power_loss);
         if survives { Durability::Power } else { Durability::Process }
     }
 
-    /// Lengths and offsets of mappings are multiples of this.
+    /// Returns the unit of lengths and offsets of mappings.
     pub(crate) fn page_bytes(&self) -> u64 {
         self.page_bytes
     }
 
-    /// The present length.
+    /// Returns the present length.
     pub(crate) fn len_bytes(&self) -> io::Result<u64> {
         match self.device {
             Some(device) => Ok(device.len_bytes),
@@ -104,7 +107,8 @@ impl Backing {
         }
     }
 
-    /// The largest length: a device's own; a file's by the process's limit, past which the kernel sends a signal.
+    /// Returns the largest length: a DAX device's own; for a file, the process' limit, past which the kernel sends
+    /// a signal.
     pub(crate) fn limit_bytes(&self) -> u64 {
         match self.device {
             Some(device) => device.len_bytes,
@@ -112,12 +116,12 @@ impl Backing {
         }
     }
 
-    /// Changes the length without taking space.
+    /// Changes the length without allocating space.
     pub(crate) fn set_len(&self, to_bytes: u64) -> Result<(), Errno> {
         retry_on_intr(|| ftruncate(&self.file, to_bytes))
     }
 
-    /// Takes space for `range`, which holds nothing yet.
+    /// Allocates space for `range`, which has no content yet.
     pub(crate) fn allocate(&self, range: Range<u64>) -> Result<(), Errno> {
         match self.reserve(&range) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(range),
@@ -125,13 +129,13 @@ impl Backing {
         }
     }
 
-    /// The space that the file takes; none is known of a device.
+    /// Returns the space that the file uses; `None` for a DAX device.
     pub(crate) fn allocated_bytes(&self) -> Option<u64> {
         let is_file = self.device.is_none();
         is_file.then(|| self.file.metadata().ok()).flatten().map(|status| status.blocks() * STAT_BLOCK_BYTES)
     }
 
-    /// Takes space for the holes in `range`, where the file has any and its file system knows how.
+    /// Allocates space for the holes in `range`, if the file has any and its file system supports that.
     pub(crate) fn fill_holes(&self, range: Range<u64>) -> Result<(), Errno> {
         if self.device.is_some() || self.is_surely_whole() {
             return Ok(());
@@ -147,8 +151,9 @@ impl Backing {
         Ok(())
     }
 
-    /// True if there is no hole at all. In tmpfs, where seeking one takes a look at every page, blocks are pages, and those of a huge
-    /// page that reaches past the file's end are counted; other file systems count blocks of their own as well.
+    /// Returns true if there is surely no hole. On tmpfs, seeking a hole visits every page. There, blocks are
+    /// pages, including those of a huge page that reaches past the file's end. Other file systems also count blocks
+    /// for their own data.
     fn is_surely_whole(&self) -> bool {
         let is_whole = |status: std::fs::Metadata| {
             status.len().is_multiple_of(self.page_bytes_max) && status.blocks() * STAT_BLOCK_BYTES >= status.len()
@@ -156,7 +161,7 @@ impl Backing {
         self.kind == Kind::Tmpfs && self.file.metadata().is_ok_and(is_whole)
     }
 
-    /// Where the first hole behind `from` begins; the end of all files where there is none.
+    /// Returns the start of the first hole behind `from`, or `u64::MAX` if there is none.
     pub(crate) fn whole_until(&self, from: u64) -> u64 {
         if self.is_surely_whole() {
             return u64::MAX;
@@ -164,10 +169,11 @@ impl Backing {
         self.len_bytes().ok().and_then(|len_bytes| self.hole(from..len_bytes)).map_or(u64::MAX, |hole| hole.start)
     }
 
-    /// The first hole in `range`, or what may be one: space that was never written to looks the same.
+    /// Returns the first hole in `range`, or a range that may be one: space that was never written to looks the
+    /// same.
     fn hole(&self, range: Range<u64>) -> Option<Range<u64>> {
         if range.is_empty() || self.kind == Kind::Hugetlbfs {
-            // There nobody can seek holes; pages are few.
+            // On hugetlbfs, holes cannot be sought; pages are few.
             return (!range.is_empty()).then_some(range);
         }
         let start = match seek(&self.file, SeekFrom::Hole(range.start)) {
@@ -180,14 +186,14 @@ impl Backing {
         (start < past).then_some(start.max(range.start)..past)
     }
 
-    /// Gives the space of `range`, whole pages, back; false where the file system cannot.
+    /// Frees the space of `range`, complete pages; returns false if the file system cannot.
     pub(crate) fn punch(&self, range: Range<u64>) -> bool {
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let len_bytes = range.end - range.start;
         self.device.is_none() && retry_on_intr(|| fallocate(&self.file, how, range.start, len_bytes)).is_ok()
     }
 
-    /// Takes one small page in every huge page of `range`, so that collapsing finds something to collapse.
+    /// Allocates one small page in every huge page of `range`, so that collapsing finds a page to collapse.
     pub(crate) fn seed(&self, range: Range<u64>, huge_page_bytes: u64) -> Result<(), Errno> {
         huge::whole_pages(range, huge_page_bytes)
             .step_by(huge_page_bytes as usize)
@@ -218,7 +224,7 @@ impl Backing {
     }
 }
 
-/// Opens what `path` names, without waiting for the other end of a pipe; `None` where it is a directory.
+/// Opens `path`, without waiting for the other end of a pipe; returns `None` if it is a directory.
 fn open(path: &Path, writable: bool) -> Result<Option<(File, std::fs::Metadata)>, MapError> {
     let opened = OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path);
     let examined = opened.and_then(|file| file.metadata().map(|status| Some((file, status))));
@@ -228,10 +234,10 @@ fn open(path: &Path, writable: bool) -> Result<Option<(File, std::fs::Metadata)>
     }
 }
 
-/// Asks a file system that copies on write not to do so with `file`, which is new and empty: it would want new space for what is
-/// overwritten. Where the disk is full, it would refuse a write, and end a process that stores to a mapped page, although all of the
-/// file has space. It keeps no checksums then; what lies in the file has its own. Others, and a file that a snapshot shares, are as
-/// they are.
+/// Turns off copy-on-write for `file`, which is new and empty, on a file system that copies on write. Otherwise an
+/// overwrite would need new space: on a full disk, the file system would refuse a write, and end a process that
+/// stores to a mapped page, although all of the file has space. The file system then keeps no checksums for the
+/// file; its content has its own. On other file systems, and for a file that a snapshot shares, nothing changes.
 pub fn write_in_place(file: &File) {
     if let Ok(flags) = ioctl_getflags(file) {
         let _ = ioctl_setflags(file, flags | IFlags::NOCOW);
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_punched_is_given_back_and_can_be_had_again() {
+    fn punched_space_is_freed_and_reusable() {
         for place in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
             let backing = Backing::create(&place.path().join("region")).unwrap();
             backing.set_len(1 << 20).unwrap();

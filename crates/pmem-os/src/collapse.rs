@@ -1,10 +1,10 @@
-//! Small pages of a region in tmpfs, put together into huge ones when there is time: those of growths that were left out
-//! (`Attempts`), and all of a file that was written elsewhere, as a copy is.
+//! Merges small pages of a region on tmpfs into huge pages when there is time: pages of growths that were left out
+//! (`Attempts`), and all pages of a file that was written by another program, such as a copy.
 //!
-//! No byte changes, so that a crash finds nothing of it. What has holes stays as it is: their space would be taken again.
-//! A hole that is made at the same moment may be; it is given back with the next one there.
+//! No byte changes, so a crash has no effect. Pages with holes are not merged, because that would allocate space
+//! for the holes. A hole that is made at the same moment may be filled; it is freed with the next hole there.
 //!
-//! Lock order: the range that is left is locked below a growth's lock, and not while the kernel works.
+//! Lock order: the remaining range is locked below a growth's lock, and not while the kernel works.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,40 +15,41 @@ use rustix::io::Errno;
 
 use crate::Mapped;
 
-/// After pages were put together nothing is done for so many times what that took: threads that touch the page meanwhile wait, and a virtual
-/// machine's memory may take milliseconds.
+/// Pause after merging pages, as a multiple of the time that it took. Threads that access the page at the same time
+/// wait, and a virtual machine's memory may take milliseconds.
 const REST_FACTOR: u32 = 9;
 
-/// Pages that are huge already, or have a hole, take microseconds: they are gone through for so long before a rest. What drives the background
-/// looks about for longer between two calls.
+/// Time spent before a pause on pages that are already huge, or have a hole; they take microseconds each. The
+/// background pauses for longer between two calls.
 const PIECE: Duration = Duration::from_micros(200);
 
-/// What may have small pages still.
+/// The range of the region that may still have small pages.
 #[derive(Debug, Default)]
 pub(crate) struct SmallPages {
     left: Mutex<Range<u64>>,
-    /// Holes made so far.
+    /// Number of holes made so far.
     hole_count: AtomicU64,
-    /// When there were so many, none lay between the page that was looked at and here. Locked alone, also while the kernel looks.
+    /// A hole count and an offset: at that count, there was no hole from the page that was checked up to the
+    /// offset. Its lock is held alone, also while the kernel searches.
     whole: Mutex<(u64, u64)>,
-    /// Locked alone, too.
+    /// Its lock is also held alone.
     rests_until: Mutex<Option<Instant>>,
 }
 
 impl SmallPages {
-    /// `piece`, which lies behind all that was there, has small pages, too.
+    /// Adds `piece`, which is behind the present range, to the range with small pages.
     pub(crate) fn extend(&self, piece: Range<u64>) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let start = if left.is_empty() { piece.start } else { left.start };
         *left = start..piece.end;
     }
 
-    /// There is a hole that was not there before.
+    /// Counts a new hole.
     pub(crate) fn note_hole(&self) {
         self.hole_count.fetch_add(1, Ordering::Release);
     }
 
-    /// The next huge page that fits, in a region of so many bytes; `None` when there is none.
+    /// Returns the next complete huge page in a region of `region_bytes`; `None` if there is none.
     fn take(&self, page_bytes: u64, region_bytes: u64) -> Option<Range<u64>> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let start = left.start - left.start % page_bytes;
@@ -57,13 +58,13 @@ impl SmallPages {
         Some(page)
     }
 
-    /// How long nothing is to be done from now on, if at all.
+    /// Returns the time to pause from now on, if any.
     fn rest(&self) -> Option<Duration> {
         let until = (*self.rests_until.lock().unwrap_or_else(PoisonError::into_inner))?;
         Some(until.saturating_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
     }
 
-    /// What was done took so long: how long nothing is to be done now.
+    /// Starts a pause after work that took `time`; returns its length.
     fn rest_after(&self, time: Duration) -> Duration {
         let rest = time * REST_FACTOR;
         *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now().checked_add(rest);
@@ -90,7 +91,7 @@ impl Mapped {
     }
 
     fn collapse(&self, page: Range<u64>) {
-        // The kernel has none at hand, and looking for one among pages in use takes long.
+        // The kernel has no huge page at hand, and making one from pages in use takes long.
         if self.is_without_holes(&page) && self.addresses.collapse(page) == Err(Errno::NOMEM) {
             self.small_pages.give_up();
         }
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(taken(100 * PAGE), []);
         small_pages.extend(0..5 * PAGE + 4096);
         assert_eq!(taken(5 * PAGE + 4096), [0, 1, 2, 3, 4]);
-        // A growth that ends the page that was begun; another that is not published yet.
+        // A growth that completes the page that was begun; another one that is not published yet.
         small_pages.extend(5 * PAGE + 4096..7 * PAGE);
         assert_eq!(taken(5 * PAGE + 4096), []);
         assert_eq!(taken(7 * PAGE), [5, 6]);

@@ -1,4 +1,4 @@
-//! Device-DAX: what sysfs tells of a `/dev/dax*` character device.
+//! Device-DAX: the properties of a `/dev/dax*` character device in sysfs.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,22 @@ use crate::persistence;
 /// A device-DAX character device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DeviceDax {
-    /// Its size.
+    /// The device's size.
     pub(crate) len_bytes: u64,
-    /// What mappings of it are aligned to.
+    /// The alignment of mappings.
     pub(crate) align_bytes: u64,
-    /// Whether its region reports that fences make stores survive a loss of power.
+    /// True if its region reports that fenced stores survive a power loss.
     pub(crate) survives_power_loss: bool,
 }
 
 impl DeviceDax {
-    /// The device with this number, or `None` where sysfs knows no such DAX device.
+    /// Returns the device with this number, or `None` if sysfs lists no such DAX device.
     pub(crate) fn of_device_number(number: u64) -> Option<DeviceDax> {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         DeviceDax::in_sysfs(&fs::canonicalize(format!("/sys/dev/char/{major}:{minor}")).ok()?)
     }
 
-    /// The device whose directory in sysfs is `directory`, without symbolic links.
+    /// Returns the device whose directory in sysfs is `directory`, a path without symbolic links.
     fn in_sysfs(directory: &Path) -> Option<DeviceDax> {
         let len_bytes = number_in(&directory.join("size"))?;
         let align_bytes = number_in(&directory.join("align")).unwrap_or(ALIGN_BYTES).max(1);
@@ -35,7 +35,7 @@ impl DeviceDax {
     }
 }
 
-/// The kernel's default alignment of a device, for kernels that do not tell.
+/// The kernel's default alignment of a device, for kernels that do not report it.
 const ALIGN_BYTES: u64 = 2 << 20;
 
 fn number_in(file: &Path) -> Option<u64> {
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// The directories that the kernel shows for a namespace in device-DAX mode.
+    /// Creates the directories that the kernel shows for a namespace in device-DAX mode.
     fn sysfs(domain: Option<&str>, size: &str) -> (tempfile::TempDir, PathBuf) {
         let root = tempfile::tempdir().unwrap();
         let region = root.path().join("ndbus0/region0");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_device_without_a_size_is_not_dax() {
+    fn sizeless_character_device_is_not_dax() {
         let null = fs::metadata("/dev/null").unwrap();
         assert_eq!(DeviceDax::of_device_number(std::os::unix::fs::MetadataExt::rdev(&null)), None);
     }

@@ -1,4 +1,4 @@
-//! What is mapped, and what a commit to it survives.
+//! The kind of a mapped file, and the failures that a commit to it survives.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,7 +7,7 @@ use pmem::Durability;
 use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, fstatfs, statx};
 use rustix::io::Errno;
 
-/// What a region is mapped from.
+/// The kind of file or device that a region is mapped from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Tmpfs,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of the regular file behind `file`.
+    /// Returns the kind of the regular file behind `file`.
     pub(crate) fn of_file(file: impl AsFd) -> Result<Kind, Errno> {
         if has_dax_attribute(&file) {
             return Ok(Kind::Dax);
@@ -38,12 +38,13 @@ impl Kind {
         })
     }
 
-    /// Whether a journal gives more: there is a disk behind it, which stores do not reach by themselves.
+    /// Returns true if a journal improves durability: there is a disk behind the file, which stores do not reach
+    /// without it.
     pub(crate) const fn has_disk(self) -> bool {
         !matches!(self, Kind::Tmpfs | Kind::Hugetlbfs | Kind::DeviceDax)
     }
 
-    /// The name in stats and banners.
+    /// Returns the name in statistics and banners.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Kind::Tmpfs => "tmpfs",
@@ -58,39 +59,39 @@ impl Kind {
         }
     }
 
-    /// Why a region of this kind, mapped with MAP_SYNC or not, has this durability, as a clause without a full stop.
+    /// Returns the reason why a region of this kind, mapped with MAP_SYNC or not, has this durability, as a clause
+    /// without a full stop.
     pub(crate) const fn explain(self, durability: Durability, map_sync: bool) -> &'static str {
         match (self, durability) {
             (Kind::Tmpfs, _) => "tmpfs: memory that outlives the process but not the machine",
             (Kind::Hugetlbfs, _) => "hugetlbfs: memory that outlives the process but not the machine",
             (Kind::DeviceDax, Durability::Power) => {
-                "device-DAX inside a persistence domain: what was flushed and fenced survives a power failure"
+                "device-DAX inside a persistence domain: a flushed and fenced store survives a power failure"
             }
             (Kind::DeviceDax, _) => {
-                "device-DAX whose region reports no persistence domain: nothing is promised after a power failure"
+                "device-DAX whose region reports no persistence domain: stores may be lost in a power failure"
             }
             (_, Durability::Power) => {
-                "DAX with MAP_SYNC granted, inside a persistence domain: what was flushed and fenced survives a power failure"
+                "DAX with MAP_SYNC granted, inside a persistence domain: a flushed and fenced store survives a power failure"
             }
             (Kind::Dax, _) if map_sync => {
-                "DAX with MAP_SYNC granted, on memory that reports no persistence domain: nothing is promised after a power \
-                 failure"
+                "DAX with MAP_SYNC granted, on memory that reports no persistence domain: stores may be lost in a power failure"
             }
             (Kind::Dax, _) => {
-                "DAX without MAP_SYNC: a fence does not reach the device, so nothing is promised after a power failure"
+                "DAX without MAP_SYNC: a fence does not reach the device, so stores may be lost in a power failure"
             }
             (_, _) => {
-                "a file in the page cache: the kernel may write pages back in any order, so nothing is promised after \
-                 a power failure"
+                "a file in the page cache: the kernel may write pages back in any order, so a power failure may lose or mix \
+                 up stores"
             }
         }
     }
 }
 
-/// The name of what `file` lies on, as in stats: `ext4`, `tmpfs`, …
+/// Returns the kind of storage behind `file`, as in statistics: `ext4`, `tmpfs`, …
 ///
 /// # Errors
-/// If the file system does not say.
+/// If the file system does not report it.
 pub fn medium_name(file: impl AsFd) -> io::Result<&'static str> {
     Ok(Kind::of_file(file)?.name())
 }

@@ -1,7 +1,7 @@
-//! The parts of a file that have space, as the file system lists them (`FS_IOC_FIEMAP`, `linux/fiemap.h`).
+//! The parts of a file that have space, as listed by the file system (`FS_IOC_FIEMAP`, `linux/fiemap.h`).
 //!
-//! A file system may refuse `fallocate` where it is full, though the range has space already: XFS reserves blocks before it
-//! looks. Seeking holes does not tell, since space that was never written to counts as a hole there.
+//! A full file system may refuse `fallocate` even if the range already has space: XFS reserves blocks before it
+//! checks. Seeking holes does not help, because space that was never written to counts as a hole there.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -10,11 +10,11 @@ use rustix::ioctl::{Opcode, Updater, ioctl};
 
 /// `_IOWR('f', 11, struct fiemap)`: the size is that of the request without its extents.
 const FIEMAP: Opcode = 0xC020_660B;
-/// The last extent of the file.
+/// A flag: the last extent of the file.
 const LAST: u32 = 0x1;
-/// Its place is not decided yet, or is shared with another file: a write there may need further space.
+/// Flags: the extent's place is not decided yet, or is shared with another file. A write there may need more space.
 const UNDECIDED_OR_SHARED: u32 = 0x2 | 0x4 | 0x2000;
-/// Extents of one answer. Files that were made with `fallocate` have few.
+/// Number of extents per call. Files that were made with `fallocate` have few.
 const EXTENT_COUNT: usize = 32;
 
 #[derive(Clone, Copy, Default)]
@@ -41,7 +41,7 @@ struct Request {
 
 const _: () = assert!(size_of::<Extent>() == 56 && size_of::<Request>() == 32 + 56 * EXTENT_COUNT);
 
-/// True if all of `range` surely has space of the file's own. False where the file system does not say.
+/// Returns true if all of `range` surely has space of the file's own; false if the file system does not report it.
 pub fn has_space(file: impl AsFd, range: Range<u64>) -> bool {
     let mut at = range.start;
     while at < range.end {
@@ -72,7 +72,7 @@ fn list(file: &impl AsFd, range: Range<u64>) -> Option<Request> {
         zero: 0,
         extents: [Extent::default(); EXTENT_COUNT],
     };
-    // SAFETY: the call reads and fills a request of this form, with as many extents as the request says at most.
+    // SAFETY: the call reads and fills a request of this form, with at most as many extents as the request states.
     unsafe { ioctl(file.as_fd(), Updater::<FIEMAP, Request>::new(&mut request)) }.ok()?;
     Some(request)
 }
@@ -91,7 +91,7 @@ mod tests {
         fallocate(&file, FallocateFlags::empty(), 0, 1 << 20).unwrap();
         file.sync_all().unwrap();
         if list(&file, 0..1 << 20).is_none() {
-            // The file system lists no extents: then nothing has space for sure.
+            // If the file system lists no extents, no range surely has space.
             return assert!(!has_space(&file, 0..1 << 20));
         }
         assert!(has_space(&file, 0..1 << 20) && has_space(&file, 4096..8192) && has_space(&file, 5..5));

@@ -1,11 +1,11 @@
-//! A line on standard error for a process that a mapped file kills.
+//! Writes a line on standard error for a process that a mapped file kills.
 //!
-//! The kernel answers a load or a store with SIGBUS where a mapped page has no bytes behind it: another process truncated the
-//! file, or the disk could not be read. The process cannot go on, since the store's own words may lie there. The handler names
-//! the file, and the process dies of the signal.
+//! The kernel answers a load or a store with SIGBUS if a mapped page has no bytes behind it: another process
+//! truncated the file, or the disk could not be read. The process cannot continue, because the store's own words
+//! may be there. The handler writes the file's name, and the process dies of the signal.
 //!
-//! The handler reads a table of mappings that were registered before, and calls nothing but `write` and `sigaction`, which are
-//! async-signal-safe.
+//! The handler reads a table of mappings that were registered before, and calls only `write` and `sigaction`, which
+//! are async-signal-safe.
 
 use std::ffi::CString;
 use std::io;
@@ -15,15 +15,15 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Mappings that are known by name; others are reported without one.
+/// Number of mappings with a name; further mappings are reported without one.
 const SLOT_COUNT: usize = 64;
 
 /// A registered mapping.
 struct Slot {
-    /// 0 where the slot is free.
+    /// 0 if the slot is free.
     start: AtomicU64,
     end: AtomicU64,
-    /// Never freed once set, so that a handler may read it at any time; the next mapping of the slot has another.
+    /// Never freed once set, so that a handler may read it at any time; the slot's next mapping gets another name.
     name: AtomicPtr<libc::c_char>,
 }
 
@@ -31,7 +31,7 @@ static SLOTS: [Slot; SLOT_COUNT] =
     [const { Slot { start: AtomicU64::new(0), end: AtomicU64::new(0), name: AtomicPtr::new(ptr::null_mut()) } };
         SLOT_COUNT];
 
-/// What a slot holds while it is being filled: no address.
+/// The start in a slot that is being filled: not a valid address.
 const TAKEN: u64 = 1;
 
 /// A mapping's entry in the table.
@@ -60,8 +60,8 @@ impl Drop for Named {
     }
 }
 
-/// From now on a SIGBUS at a mapped file writes a line that names the file, and then kills the process as before. For programs:
-/// a library leaves signals to its program.
+/// Installs a handler for SIGBUS at a mapped file. It writes a line with the file's name, and then the process dies
+/// as before. For programs: a library leaves signals to its program.
 ///
 /// # Errors
 /// The operating system's.
@@ -70,9 +70,9 @@ pub fn report_bus_errors() -> io::Result<()> {
     // SAFETY: a description of zeros is valid, and means the default.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as usize;
-    // The handler runs on the stack that the language sets up for overflows, where there is one.
+    // The handler runs on the stack that the language sets up for overflows, if there is one.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler is of the kind that the flags announce, and lives as long as the program.
+    // SAFETY: the handler has the type that the flags announce, and lives as long as the program.
     match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -82,7 +82,7 @@ pub fn report_bus_errors() -> io::Result<()> {
 extern "C" fn report(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a description of the signal.
     if unsafe { (*info).si_code } <= 0 {
-        // Another process sent it: no instruction is repeated, and no file is to blame.
+        // Another process sent the signal: no instruction is repeated, and no file caused it.
         // SAFETY: the default is a valid action, and the signal comes when this returns.
         unsafe { (libc::signal(libc::SIGBUS, libc::SIG_DFL), libc::raise(libc::SIGBUS)) };
         return;
@@ -98,8 +98,8 @@ extern "C" fn report(_signal: libc::c_int, info: *mut libc::siginfo_t, _context:
         }
         None => say(b"a mapped file"),
     }
-    say(b": the bytes that the store needs are not there (SIGBUS): the file was truncated, or its disk cannot be read\n");
-    // The instruction is repeated when this returns, and kills the process, with a core where those are wanted.
+    say(b": cannot read the store's bytes (SIGBUS): the file was truncated, or its disk failed; check both\n");
+    // The instruction is repeated when this returns, and kills the process, with a core dump if those are enabled.
     // SAFETY: the default is a valid action.
     unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
 }
@@ -110,6 +110,6 @@ fn contains(slot: &Slot, address: u64) -> bool {
 }
 
 fn say(text: &[u8]) {
-    // SAFETY: the bytes live through the call. An error has nobody to be reported to.
+    // SAFETY: the bytes live through the call. An error cannot be reported anywhere.
     let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }

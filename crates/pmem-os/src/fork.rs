@@ -1,8 +1,8 @@
-//! Tells the process that opened a store from its forked children.
+//! Distinguishes the process that opened a store from its forked children.
 //!
-//! The region is not inherited (`MADV_DONTFORK`), so that a child cannot become a second writer. This guard lets the
-//! child find that out before touching an address that is no longer there: the guard's page is wiped in every child,
-//! in whatever way it was forked, so one plain load answers.
+//! The region is not inherited (`MADV_DONTFORK`), so that a child cannot become a second writer. With this guard, a
+//! child detects that before it accesses an address that is not mapped any more: the kernel wipes the guard's page
+//! in every child, for every kind of fork, so one plain load is enough.
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// What the page of a child holds.
+/// The flag in a child's page.
 const FORKED: u32 = 0;
 const LIVE: u32 = 1;
-/// Live, and the next writer is to look at the store's files.
-const UNLOOKED: u32 = 2;
+/// Live, and the next writer has to check the store's files.
+const UNCHECKED: u32 = 2;
 
-/// A reason why the process that has a store open takes no more writes to it, in the order of their gravity.
+/// A reason why the process that has a store open accepts no more writes, in ascending order of severity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closed {
     /// The store's files were removed.
@@ -26,10 +26,10 @@ pub enum Closed {
     HalfWay = 4,
 }
 
-/// A flag that is up in the process that made it and down in every forked child. Clones share it.
+/// A flag that is set in the process that made it and cleared in every forked child. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ForkGuard {
-    /// In the page, so that a look costs one load.
+    /// In the page, so that a check costs one load.
     live: NonNull<AtomicU32>,
     _page: Arc<Page>,
 }
@@ -38,7 +38,7 @@ pub struct ForkGuard {
 #[derive(Debug)]
 struct Page(NonNull<AtomicU32>);
 
-// SAFETY: the flag is accessed atomically alone after it was set up.
+// SAFETY: the flag is only accessed atomically after it was set up.
 unsafe impl Send for ForkGuard {}
 // SAFETY: as above.
 unsafe impl Sync for ForkGuard {}
@@ -48,60 +48,60 @@ unsafe impl Send for Page {}
 unsafe impl Sync for Page {}
 
 impl ForkGuard {
-    /// A guard owned by this process.
+    /// Creates a guard owned by this process.
     ///
     /// # Errors
-    /// If the kernel has no page to give, or cannot wipe pages on fork (before Linux 4.14).
+    /// If the kernel has no free page, or cannot wipe pages on fork (before Linux 4.14).
     pub fn new() -> std::io::Result<ForkGuard> {
         Ok(ForkGuard::map()?)
     }
 
     pub(crate) fn map() -> Result<ForkGuard, Errno> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), page_bytes(), access, MapFlags::PRIVATE)? };
         let live = NonNull::new(page.cast()).ok_or(Errno::FAULT)?;
         let guard = ForkGuard { live, _page: Arc::new(Page(live)) };
-        // SAFETY: the page is ours; the advice acts on it alone.
+        // SAFETY: the page belongs to this guard; the advice affects only it.
         unsafe { madvise(page, page_bytes(), Advice::LinuxWipeOnFork)? };
         guard.flag().store(LIVE, Ordering::Relaxed);
         Ok(guard)
     }
 
-    /// True in the process that made the guard, false in its forked children.
+    /// Returns true in the process that made the guard, false in its forked children.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
         self.flag().load(Ordering::Relaxed) != FORKED
     }
 
-    /// True in the process that made the guard, until that closes it to writes, and while no look is expected
-    /// ([`ForkGuard::expect_look`]). One load, as for [`ForkGuard::in_owner`].
+    /// Returns true in the process that made the guard, unless it is closed to writes, or a check of the files is
+    /// expected ([`ForkGuard::expect_look`]). One load, like [`ForkGuard::in_owner`].
     #[inline(always)]
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
     }
 
-    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_look`]; false if a look is expected already, or the guard
-    /// is closed to writes.
-    pub fn expect_look(&self) -> bool {
-        self.flag().compare_exchange(LIVE, UNLOOKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_look`]. Returns false if a
+    /// check is already expected, or the guard is closed to writes.
+    pub fn expect_check(&self) -> bool {
+        self.flag().compare_exchange(LIVE, UNCHECKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// True for the one thread that is to look after [`ForkGuard::expect_look`].
-    pub fn begin_look(&self) -> bool {
-        self.flag().compare_exchange(UNLOOKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    /// Returns true for the one thread that has to do the check after [`ForkGuard::expect_look`].
+    pub fn begin_check(&self) -> bool {
+        self.flag().compare_exchange(UNCHECKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// From now on the owner's [`ForkGuard::takes_writes`] is false for all clones. The graver reason of two is kept; in a forked child this
-    /// does nothing.
+    /// Makes the owner's [`ForkGuard::takes_writes`] false for all clones, permanently. Of two reasons, the more
+    /// severe is kept. Does nothing in a forked child.
     pub fn close_to_writes(&self, why: Closed) {
         let graver = |now| (now != FORKED && now < why as u32).then_some(why as u32);
         let _ = self.flag().fetch_update(Ordering::AcqRel, Ordering::Acquire, graver);
     }
 
-    /// The reason why the owner takes no more writes; none in a forked child, and while it takes them.
+    /// Returns the reason why the owner accepts no more writes; `None` while it does, and in a forked child.
     #[must_use]
     pub fn closed_to_writes(&self) -> Option<Closed> {
         let now = self.flag().load(Ordering::Acquire);
@@ -117,7 +117,7 @@ impl ForkGuard {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the page is ours, in a child as well, and no reference to it outlives the guards.
+        // SAFETY: the page belongs to this process, in a child as well, and no reference to it outlives the guards.
         let unmapped = unsafe { munmap(self.0.as_ptr().cast(), page_bytes()) };
         debug_assert_eq!(unmapped, Ok(()));
     }

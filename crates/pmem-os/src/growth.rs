@@ -1,14 +1,14 @@
-//! Growth: a region gets longer without moving, and its new space is really there.
+//! Growth: a region gets longer without moving, and its new space is allocated.
 //!
 //! New space is not used until the region's length covers it, so every step can be undone:
 //! 1. the file gets its new length;
 //! 2. the new piece is mapped behind the old ones;
-//! 3. huge pages are put together, where they can be had soon ([`Attempts`]);
-//! 4. space is taken for all of it, or the file system is full;
-//! 5. where stores survive a loss of power, the file's length is made durable;
+//! 3. huge pages are made, if they are quickly available ([`Attempts`]);
+//! 4. space is allocated for all of the piece, or the file system is full;
+//! 5. if stores survive a power loss, the file's length is made durable;
 //! 6. the region's length is published.
 //!
-//! A crash before 6 leaves a longer file with holes at its end, which are filled before any use (`holes`).
+//! A crash before step 6 leaves a longer file with holes at its end, which are filled before any use (`holes`).
 
 use std::ops::Range;
 use std::sync::PoisonError;
@@ -75,8 +75,8 @@ impl Mapped {
         }
     }
 
-    /// Asks for huge pages, now and (by the kernel's own daemon) later. Refusal costs speed only, and lack of space
-    /// comes to light in step 4. False where this growth is left out.
+    /// Requests huge pages, now and (by the kernel's own daemon) later. A refusal costs only speed, and lack of
+    /// space is detected in step 4. Returns false if this growth is left out.
     fn put_together(&self, piece: Range<u64>, page_bytes: u64, attempts: &mut Attempts) -> bool {
         let _ = self.addresses.advise(piece.clone(), Advice::LinuxHugepage);
         if !attempts.is_due() {
@@ -84,24 +84,24 @@ impl Mapped {
         }
         if self.backing.seed(piece.clone(), page_bytes).is_ok() {
             let start = Instant::now();
-            // Small pages serve as well.
+            // Small pages work as well.
             let _ = self.addresses.collapse(huge::whole_pages(piece.clone(), page_bytes));
             attempts.took(start.elapsed(), huge::page_count(piece, page_bytes));
         }
         true
     }
 
-    /// Takes `piece`, of which nobody knows yet, away again. Where even that fails the file stays longer, as after a
-    /// crash; the error that led here is the one to tell.
+    /// Removes `piece`, which no other thread uses yet. If that also fails, the file stays longer, as after a
+    /// crash; the caller reports the original error.
     fn undo(&self, piece: Range<u64>) {
         let from_bytes = piece.start;
-        // SAFETY: the region's length does not cover the piece, so nobody uses it.
+        // SAFETY: the region's length does not cover the piece, so no code uses it.
         let _ = unsafe { self.addresses.unmap(piece) };
         let _ = self.backing.set_len(from_bytes);
     }
 
-    /// See [`pmem::Residency::populate`]: asks for the pages that `span` touches inside the region. The kernel answers
-    /// with an error, never a signal, where there are none.
+    /// See [`pmem::Residency::populate`]: populates the pages that `span` touches inside the region. If there are
+    /// none left, the kernel returns an error, never a signal.
     pub(crate) fn populate_pages(&self, span: Span) {
         let region_bytes = self.len_bytes.load(Ordering::Acquire);
         let pages = pages_touched(span, region_bytes, self.backing.page_bytes());
@@ -111,14 +111,14 @@ impl Mapped {
     }
 }
 
-/// The pages that lie in `span` and in the region whole; empty if there are none.
+/// Returns the pages that are completely in `span` and in the region; empty if there are none.
 pub(crate) fn pages_within(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
     let end = span.end().unwrap_or(u64::MAX).min(region_bytes);
     let (start, end) = (span.start.0.checked_next_multiple_of(page_bytes).unwrap_or(end), end - end % page_bytes);
     if start < end { start..end } else { 0..0 }
 }
 
-/// The pages that hold bytes of `span` and of the region; empty if there are none.
+/// Returns the pages that hold bytes of `span` and of the region; empty if there are none.
 pub(crate) fn pages_touched(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
     let end = span.end().unwrap_or(u64::MAX).min(region_bytes);
     if span.start.0 >= end {

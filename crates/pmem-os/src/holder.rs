@@ -1,8 +1,8 @@
-//! Names who holds a lock. A guess for the reader of an error message: nothing is decided by it.
+//! Names the holder of a lock. A guess for the reader of an error message; no decision depends on it.
 //!
-//! A writer leaves its process number and command line in the lock file. They are believed only while a process of that
-//! number has that command line, since a number is reused and the file may be shared between machines or containers.
-//! Otherwise, and for readers, who leave nothing, the kernel's list of open files (`/proc/*/fdinfo`) is searched.
+//! A writer leaves its process id and command line in the lock file. They are trusted only while a process with
+//! that id has that command line, because ids are reused and the file may be shared between machines or containers.
+//! Otherwise, and for readers, which leave nothing, the kernel's list of open files (`/proc/*/fdinfo`) is searched.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -10,23 +10,23 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process;
 
-/// How a lock is held.
+/// The mode of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Holding {
-    /// Alone.
+    /// Exclusive.
     Writing,
-    /// Together with other readers.
+    /// Shared with other readers.
     Reading,
 }
 
-/// Longer command lines are cut: the name has to fit an error message.
+/// Longer command lines are cut, so that the name fits into an error message.
 const COMMAND_CHARS_MAX: usize = 120;
 
-/// Enough for a process number and a command line of characters of up to four bytes.
+/// Enough for a process id and a command line of characters of up to four bytes.
 const RECORD_BYTES_MAX: usize = 32 + 4 * COMMAND_CHARS_MAX;
 
-/// Writes this process' number and command line into the lock file that it has locked. Without the text (on a full file system,
-/// say) the lock holds as well.
+/// Writes this process' id and command line into the lock file that it has locked. Without the text (for example on
+/// a full file system) the lock also holds.
 pub(crate) fn record(file: &File) {
     erase(file);
     let pid = process::id();
@@ -35,21 +35,21 @@ pub(crate) fn record(file: &File) {
     }
 }
 
-/// Takes the text away again. Text that stays is not believed for long, so failure is harmless.
+/// Removes the text. Text that stays is not trusted for long, so failure is harmless.
 pub(crate) fn erase(file: &File) {
     if is_for_text(file) {
         let _ = file.set_len(0);
     }
 }
 
-/// Nothing is lost if its bytes are replaced: it has no other name, and is no longer than a text of ours. Whatever was put
-/// in the place of a lock file is somebody's.
+/// Returns true if the file's bytes may be replaced: it has no other name, and is not longer than a text of this
+/// module. Any other file at a lock file's path belongs to a user.
 fn is_for_text(file: &File) -> bool {
     let is_ours = |status: Metadata| status.is_file() && status.nlink() == 1 && status.len() <= RECORD_BYTES_MAX as u64;
     file.metadata().is_ok_and(is_ours)
 }
 
-/// The holder of the lock on `file`, to follow 'in use by'.
+/// Describes the holder of the lock on `file`; the text follows 'in use by'.
 pub(crate) fn describe(file: &File, holding: Holding, has_text: bool) -> String {
     let recorded = || if has_text { recorded(file) } else { None };
     match holding {
@@ -61,7 +61,7 @@ pub(crate) fn describe(file: &File, holding: Holding, has_text: bool) -> String 
     }
 }
 
-/// The process that the lock file tells of, if there is one like it.
+/// Returns the process that the lock file names, if it still exists.
 fn recorded(file: &File) -> Option<String> {
     let mut bytes = [0; RECORD_BYTES_MAX];
     let len = file.read_at(&mut bytes, 0).ok()?;
@@ -71,7 +71,7 @@ fn recorded(file: &File) -> Option<String> {
     (command_of(pid)? == command).then(|| name(pid))
 }
 
-/// The processes that have the file open and hold the lock through it, as far as this one may look.
+/// Returns the processes that have the file open and hold the lock through it, as far as this process may see them.
 fn searched(file: &File, holding: Holding) -> Option<String> {
     let status = file.metadata().ok()?;
     let processes = fs::read_dir("/proc").ok()?.flatten();
@@ -98,7 +98,8 @@ fn holds(pid: u32, locked: &Metadata, holding: Holding) -> io::Result<bool> {
     Ok(false)
 }
 
-/// True if an open file's description tells of such a lock: `lock:  1: OFDLCK ADVISORY  WRITE -1 08:02:131 0 EOF`.
+/// Returns true if an open file's description lists such a lock: `lock:  1: OFDLCK ADVISORY  WRITE -1 08:02:131 0
+/// EOF`.
 fn has_lock(fdinfo: &str, holding: Holding) -> bool {
     let kind = match holding {
         Holding::Writing => "WRITE",
@@ -110,7 +111,7 @@ fn has_lock(fdinfo: &str, holding: Holding) -> bool {
         .any(|mut words| words.any(|word| word == "OFDLCK") && words.any(|word| word == kind))
 }
 
-/// `process 1234 (hikv serve ./data)`.
+/// Formats `process 1234 (hikv serve ./data)`.
 fn name(pid: u32) -> String {
     if pid == process::id() {
         return "this process itself".to_owned();
@@ -121,7 +122,7 @@ fn name(pid: u32) -> String {
     }
 }
 
-/// The command line of a living process: the program without its directory, and its arguments.
+/// Returns the command line of a living process: the program without its directory, and its arguments.
 fn command_of(pid: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -132,7 +133,7 @@ fn command_of(pid: u32) -> Option<String> {
     (!command.is_empty()).then_some(command)
 }
 
-/// One short line: spaces between the words, `?` for control characters, cut with an ellipsis.
+/// Formats one short line: spaces between the words, `?` for control characters, cut with an ellipsis.
 fn shown(words: &str) -> String {
     let line = words.trim_end_matches('\0').replace('\0', " ").replace(char::is_control, "?");
     match line.char_indices().nth(COMMAND_CHARS_MAX) {

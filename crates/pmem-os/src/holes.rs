@@ -1,12 +1,12 @@
-//! Holes: space of a mapped region that is given back, and taken again.
+//! Holes: space of a mapped region that is freed, and allocated again.
 //!
-//! A store to a page without space takes it silently, and where the file system is full ends in a signal. So a caller that has
-//! given pages back takes their space again, here, before the first store; a full file system is an error then. The mapping stays
-//! as it is: a hole reads as zeros.
+//! A store to a page without space allocates it silently, and ends in a signal if the file system is full. So a
+//! caller that has freed pages allocates their space again, here, before the first store; a full file system is an
+//! error then. The mapping does not change: a hole reads as zeros.
 //!
-//! The kernel may do either late. After a crash a hole may be filled or a filled one be a hole again, but for pages that were
-//! stored to: on DAX the fault that made such a page writable waited for the file system (MAP_SYNC); elsewhere nothing is
-//! promised after the machine's crash.
+//! The kernel may do either late. After a crash a hole may be filled, or a filled one be a hole again, except pages
+//! that were stored to: on DAX, the fault that made such a page writable waited for the file system (MAP_SYNC). On
+//! other storage, nothing is promised after a crash of the machine.
 
 use std::sync::atomic::Ordering;
 

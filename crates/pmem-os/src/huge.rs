@@ -1,32 +1,32 @@
-//! Huge pages: how a region in tmpfs gets them, and how many are really there.
+//! Huge pages: making them for a region on tmpfs, and counting those that exist.
 //!
-//! An advice may succeed and map none, and where it does anything depends on the mount. Collapsing is surer: a range
-//! that holds one page is made a huge page at once, whatever the mount says, unless `shmem_enabled` is `deny`. Nothing
-//! is lost by it, for the whole range is allocated anyway. What came of it is read back from the kernel.
+//! An advice may succeed and map none; its effect depends on the mount. Collapsing is more reliable: a range that
+//! has one page is made a huge page immediately, on every mount, unless `shmem_enabled` is `deny`. It costs no
+//! space, because the entire range is allocated anyway. The result is read back from the kernel.
 
 use std::ops::Range;
 use std::time::Duration;
 use std::{fs, io};
 
-/// The size of the huge pages that the kernel puts together itself, or `None` where it never does.
+/// Returns the size of the huge pages that the kernel makes from small ones, or `None` if it never does.
 pub(crate) fn page_bytes() -> Option<u64> {
     let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").ok()?;
     text.trim().parse().ok().filter(|&bytes: &u64| bytes.is_power_of_two())
 }
 
-/// The largest range of whole pages of `page_bytes` inside `range`; may be empty.
+/// Returns the largest range of complete pages of `page_bytes` inside `range`; may be empty.
 pub(crate) fn whole_pages(range: Range<u64>, page_bytes: u64) -> Range<u64> {
     let start = range.start.next_multiple_of(page_bytes);
     start..(range.end - range.end % page_bytes).max(start)
 }
 
-/// How many of those there are; 1 where there is none.
+/// Returns the number of complete pages inside `range`, at least 1.
 pub(crate) fn page_count(range: Range<u64>, page_bytes: u64) -> u32 {
     let pages = whole_pages(range, page_bytes);
     ((pages.end - pages.start) / page_bytes).max(1) as u32
 }
 
-/// How many bytes of `addresses` this process has mapped by huge pages.
+/// Returns the number of bytes of `addresses` that this process has mapped by huge pages.
 pub(crate) fn mapped_bytes(addresses: Range<u64>) -> io::Result<u64> {
     Ok(mapped_bytes_in(&fs::read_to_string("/proc/self/smaps")?, addresses))
 }
@@ -44,13 +44,13 @@ fn mapped_bytes_in(smaps: &str, addresses: Range<u64>) -> u64 {
     total_bytes
 }
 
-/// The addresses on the first line of an area: `7f0000000000-7f0000200000 rw-s ...`.
+/// Parses the addresses on the first line of an area: `7f0000000000-7f0000200000 rw-s ...`.
 fn area_of(line: &str) -> Option<Range<u64>> {
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
     Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
 }
 
-/// The size on a line that counts huge pages: `ShmemPmdMapped:     2048 kB`.
+/// Parses the size on a line that counts huge pages: `ShmemPmdMapped:     2048 kB`.
 fn huge_bytes_of(line: &str) -> Option<u64> {
     let (key, value) = line.split_once(':')?;
     if !matches!(key, "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" | "Shared_Hugetlb" | "Private_Hugetlb") {
@@ -60,41 +60,43 @@ fn huge_bytes_of(line: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// For putting one huge page together where the kernel has one at hand. Where memory is in pieces, the kernel moves other pages out of the
-/// way first: tens of milliseconds were seen, in which writers wait for the growth.
+/// The time for making one huge page if the kernel has one at hand. If memory is fragmented, the kernel first moves
+/// other pages away: tens of milliseconds were measured, during which writers wait for the growth.
 const AT_HAND_MAX: Duration = Duration::from_millis(2);
-/// As many times what its small pages took is no sign of that: memory that a virtual machine touches for the first time is slow in any size.
+/// Up to this multiple of the time of small pages does not indicate that: memory that a virtual machine uses for
+/// the first time is slow with pages of any size.
 const SMALL_PAGES_FACTOR: u32 = 4;
-/// However slow small pages were: one of them may have been seen while others had the processor.
+/// The limit, for any time of small pages: that time may have been measured while other threads had the processor.
 const SLOW_MAX: Duration = Duration::from_millis(16);
-/// Growths that get small pages between two attempts, at most.
+/// The most growths with small pages between two attempts.
 const LEFT_OUT_COUNT_MAX: u32 = 64;
 
-/// Which growths ask for huge pages: all, while those are at hand; after one that took long the next does not, then the next two, and so on.
+/// Decides which growths request huge pages: all, while those are at hand. After a slow one the next growth does
+/// not, then the next two, and so on.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     left_out: u32,
     left_out_next: u32,
-    /// What a growth without took for as many bytes as one huge page has.
+    /// The time of a growth without huge pages, for as many bytes as one huge page has.
     small_pages: Duration,
 }
 
 impl Attempts {
-    /// Whether this growth asks.
+    /// Returns true if this growth requests huge pages.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.left_out == 0;
         self.left_out = self.left_out.saturating_sub(1);
         is_due
     }
 
-    /// So long did it take to put so many together.
+    /// Notes the time that it took to make `page_count` huge pages.
     pub(crate) fn took(&mut self, time: Duration, page_count: u32) {
         let quick_max = (self.small_pages * SMALL_PAGES_FACTOR).clamp(AT_HAND_MAX, SLOW_MAX);
         self.left_out = if time > quick_max * page_count { self.left_out_next.max(1) } else { 0 };
         self.left_out_next = (2 * self.left_out).min(LEFT_OUT_COUNT_MAX);
     }
 
-    /// So long did a growth take that asked for none, of as many bytes as so many have.
+    /// Notes the time of a growth without huge pages, for as many bytes as `page_count` of them have.
     pub(crate) fn took_without(&mut self, time: Duration, page_count: u32) {
         self.small_pages = time / page_count;
     }
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_tried_less_often_until_it_does_not() {
+    fn slow_collapse_is_tried_less_often() {
         let (mut attempts, slow, quick) = (Attempts::default(), AT_HAND_MAX * 3, AT_HAND_MAX * 2);
         let mut left_out = |time: Duration| {
             attempts.took(time, 2);
@@ -115,9 +117,10 @@ mod tests {
         assert_eq!([quick, quick, slow, slow].map(&mut left_out), [0, 0, 1, 2]);
     }
 
-    /// In a virtual machine whose memory is touched for the first time, huge pages take no longer than the small ones of as many bytes.
+    /// In a virtual machine whose memory is used for the first time, huge pages take no longer than small pages of
+    /// as many bytes.
     #[test]
-    fn what_takes_as_long_in_small_pages_is_not_left_out() {
+    fn equally_slow_small_pages_are_not_skipped() {
         let mut attempts = Attempts::default();
         let mut left_out = |time: Duration, without: Duration| {
             attempts.took(time * 2, 2);

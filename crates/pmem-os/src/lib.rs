@@ -1,9 +1,10 @@
-//! Persistent memory as Linux offers it: regions mapped from files and DAX devices, and what goes with them.
+//! Persistent memory on Linux: regions mapped from files and DAX devices, with locks, fork guards and probes.
 //!
-//! [`Mapped`] is the direct medium: stores reach the mapped memory at once, and a fence is all that a commit needs. What
-//! such a commit survives depends on what is mapped; it is detected ([`pmem::Persist::durability`]) and told
-//! ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps a second process away, [`ForkGuard`] tells a forked child
-//! from the process that opened the store, and [`probe()`] measures the machine.
+//! [`Mapped`] is the direct medium: stores reach the mapped memory immediately, and a commit needs only a fence.
+//! The failures that such a commit survives depend on the mapped file or device. They are detected
+//! ([`pmem::Persist::durability`]) and reported ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps other
+//! processes out, [`ForkGuard`] distinguishes a forked child from the process that opened the store, and
+//! [`probe()`] measures the machine.
 
 mod backing;
 mod collapse;

@@ -1,20 +1,20 @@
-//! Keeps a second writer away from a store.
+//! Locks that keep a second writer away from a store.
 //!
-//! The lock is an open-file-description lock: the kernel drops it when the process dies, in whatever way, and two
-//! openings within one process exclude each other as well. This lock is the truth; the line of text that a writer
-//! leaves in the lock file only helps to name the holder ([`crate::holder`]).
+//! The lock is an open-file-description lock: the kernel releases it when the process dies, in any way, and two
+//! openings within one process also exclude each other. Only this lock counts; the line of text that a writer
+//! leaves in the lock file merely helps to name the holder ([`crate::holder`]).
 //!
-//! A lock file can be removed, and another one made, while a process holds the first. So what must not have two writers is locked
-//! itself, through the handle in use ([`StoreLock::of_open`]): the lock of a region goes with the bytes, whatever names lead to
-//! them. The lock file is there for what has no file yet, and for its text.
+//! A lock file can be removed, and another one created, while a process holds the first. So a file that must not
+//! have two writers is itself locked, through the handle in use ([`StoreLock::of_open`]): the lock of a region
+//! belongs to its bytes, under any name. The lock file is for stores that have no file yet, and for its text.
 //!
-//! # A device by two nodes
-//! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node of the same device
-//! is another inode, of which the kernel knows no lock of the first. No lock on anything that both nodes share would do. One in
-//! `/sys/dev` or on an abstract socket can be taken by any local user, who could then keep the store shut; a socket's name,
-//! moreover, is another one in another network namespace, and containers have their own nodes there. Which name in `/dev` is the
-//! device's right one cannot be told in a container. So it is up to an operator who gives a device two nodes to keep two writers
-//! apart (`docs/deploying.md`).
+//! # A DAX device with two nodes
+//! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node of
+//! the same device is another inode, which the first one's locks do not cover. No lock on an object that both nodes
+//! share would work. Any local user can take a lock in `/sys/dev` or on an abstract socket, and could then keep the
+//! store shut; also, a socket's name is different in another network namespace, and containers have their own nodes
+//! there. In a container, the device's proper name in `/dev` cannot be determined. So an operator who gives a DAX
+//! device two nodes has to keep two writers apart (`docs/deploying.md`).
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -26,44 +26,44 @@ use std::{fmt, io};
 use crate::ForkGuard;
 use crate::holder::{self, Holding};
 
-/// A lock on a store, until it is dropped or the process dies. Forked children share it but do not keep it: dropping it
-/// in the process that took the lock releases it.
+/// A lock on a store, until it is dropped or the process dies. Forked children share it but do not keep it:
+/// dropping it in the process that took the lock releases it.
 #[derive(Debug)]
 pub struct StoreLock {
     file: File,
     holding: Holding,
-    /// It is a lock file, in which a writer leaves its name.
+    /// True for a lock file, in which a writer leaves its name.
     has_text: bool,
     guard: ForkGuard,
 }
 
-/// Why a store could not be locked.
+/// The errors of locking a store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another opening holds it.
+    /// Another opening holds the lock.
     Held {
         /// The holder, such as `process 1234 (hikv serve ./data)`: a guess that follows 'in use by'.
         holder: String,
     },
-    /// The operating system refused.
+    /// An operation of the operating system failed.
     Io {
-        /// The lock file, or what was to be locked.
+        /// The lock file, or the file to be locked.
         path: PathBuf,
-        /// What it answered.
+        /// The operating system's error.
         source: io::Error,
-        /// What was being done, to follow 'cannot'.
+        /// The operation, as a verb that follows 'cannot'.
         doing: &'static str,
     },
 }
 
 impl StoreLock {
-    /// Locks the lock file `path` for a writer. One that does not exist is created, for its owner alone; the text in it is
-    /// replaced. What a symbolic link leads to is not touched.
+    /// Locks the lock file `path` for a writer. Creates a missing file, with access only for its owner; replaces
+    /// the text. Does not follow a symbolic link.
     ///
     /// # Errors
-    /// [`LockError::Held`] if a writer or a reader has it, [`LockError::Io`] if the operating system refuses, or something
-    /// else than a file has the name.
+    /// [`LockError::Held`] if a writer or a reader has it, [`LockError::Io`] if the operating system refuses, or
+    /// the path is not a file.
     pub fn exclusive(path: &Path) -> Result<StoreLock, LockError> {
         let file = open(path, OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600));
         let lock = StoreLock::take(file?, Holding::Writing, true, path)?;
@@ -79,8 +79,8 @@ impl StoreLock {
         StoreLock::take(open(path, OpenOptions::new().read(true))?, Holding::Reading, true, path)
     }
 
-    /// Locks the open file or device `file`, called `path`: for a writer, who has it open for writing, or for one of many
-    /// readers. Its bytes stay as they are.
+    /// Locks the open file or DAX device `file`, called `path`: for a writer, which has it open for writing, or for
+    /// one of many readers. Its bytes do not change.
     ///
     /// # Errors
     /// As for [`StoreLock::exclusive`].
@@ -90,7 +90,7 @@ impl StoreLock {
         StoreLock::take(file.into(), holding, false, path)
     }
 
-    /// Removes the file `path`, if there is one that nobody has locked. Of a link the link is removed.
+    /// Removes the file `path`, if it exists and is not locked. If it is a link, the link is removed.
     ///
     /// # Errors
     /// As for [`StoreLock::exclusive`].
@@ -103,7 +103,7 @@ impl StoreLock {
         fs::remove_file(path).map_err(io_error(path, "remove"))
     }
 
-    /// True if `path` leads to what is locked.
+    /// Returns true if `path` leads to the locked file.
     ///
     /// # Errors
     /// If one of the two cannot be examined.
@@ -112,13 +112,13 @@ impl StoreLock {
         Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
     }
 
-    /// True if what is locked holds a store's bytes, and is no lock file.
+    /// Returns true if the locked file holds a store's bytes, and is not a lock file.
     #[must_use]
     pub fn holds_bytes(&self) -> bool {
         !self.has_text
     }
 
-    /// True if what is locked holds a store's bytes and has no name any more. A lock file may go.
+    /// Returns true if the locked file holds a store's bytes and has no name any more. A lock file may be removed.
     #[must_use]
     pub fn is_unlinked(&self) -> bool {
         self.holds_bytes() && self.file.metadata().is_ok_and(|status| status.is_file() && status.nlink() == 0)
@@ -137,7 +137,7 @@ impl StoreLock {
     }
 }
 
-/// What a link leads to is not opened, and nobody waits for the other end of a pipe.
+/// Sets flags: do not follow a link, and do not wait for the other end of a pipe.
 fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
@@ -146,19 +146,19 @@ fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ELOOP)
 }
 
-/// Opens a lock file: a regular one.
+/// Opens a lock file, which must be a regular file.
 fn open(path: &Path, options: &mut OpenOptions) -> Result<File, LockError> {
     let file = without_following(options).open(path).map_err(|error| match error {
-        error if is_link(&error) => io_error(path, "open")(io::Error::other("it is a symbolic link, not a lock file")),
+        error if is_link(&error) => io_error(path, "open")(io::Error::other("a symbolic link, not a lock file")),
         error => io_error(path, "open")(error),
     })?;
     let examined = file.metadata().map_err(io_error(path, "examine"))?;
-    if examined.is_file() { Ok(file) } else { Err(io_error(path, "use")(io::Error::other("it is not a lock file"))) }
+    if examined.is_file() { Ok(file) } else { Err(io_error(path, "use")(io::Error::other("not a lock file"))) }
 }
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        // A child shares the lock: what it did to it would be done to the owner's.
+        // A child shares the lock: releasing it would release the owner's.
         if !self.guard.in_owner() {
             return;
         }
@@ -183,7 +183,7 @@ fn set_lock(file: &File, lock_type: libc::c_int) -> io::Result<()> {
     fcntl(file, libc::F_OFD_SETLK, &mut whole_file(lock_type))
 }
 
-/// How the lock that stands in the way is held.
+/// Returns the mode of the lock that another opening holds.
 fn rival(file: &File, wanted: Holding) -> io::Result<Holding> {
     let mut lock = whole_file(wanted.lock_type());
     fcntl(file, libc::F_OFD_GETLK, &mut lock)?;
@@ -191,7 +191,7 @@ fn rival(file: &File, wanted: Holding) -> io::Result<Holding> {
 }
 
 fn fcntl(file: &File, command: libc::c_int, lock: &mut libc::flock) -> io::Result<()> {
-    // SAFETY: both commands take a lock description, which lives through the call.
+    // SAFETY: both commands use a lock description, which lives through the call.
     match unsafe { libc::fcntl(file.as_raw_fd(), command, std::ptr::from_mut(lock)) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -1,7 +1,7 @@
-//! The direct medium: a file or device mapped into the address space, where stores take effect at once.
+//! The direct medium: a file or DAX device mapped into the address space, where stores take effect immediately.
 //!
-//! No other process may shorten the file meanwhile; [`crate::StoreLock`] keeps well-behaved processes away. How a region grows is
-//! told in `growth`, what it does as a medium in `medium`.
+//! No other process may shorten the file during that time; [`crate::StoreLock`] keeps well-behaved processes away.
+//! Module `growth` describes growth, and `medium` implements the medium.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,25 +20,28 @@ use crate::huge::Attempts;
 use crate::mapping::{self, AddressRange};
 use crate::{LockError, MapError, StoreLock, huge, write_path};
 
-/// Addresses that a region keeps if no more are asked for: most stores stay shorter, and a process has some thousand times as many.
+/// The default number of addresses reserved from the start: most stores stay shorter, and a process has about
+/// 4,000x as many.
 pub const KEPT_BYTES: u64 = 32 << 30;
 
-/// How a file or device is mapped.
+/// The options of mapping a file or DAX device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapOptions {
-    /// The largest that the region can get. It is less where the process's address space is limited, and more where the file is longer.
+    /// The largest size of the region. Smaller if the process' address space is limited, larger if the file is
+    /// longer.
     pub reserve_bytes: u64,
-    /// Of the addresses that takes so many are kept from the start. Behind them the region gets longer while the process uses those
-    /// addresses for nothing else; else growth ends with [`pmem::MediumError::Limit`].
+    /// Number of addresses, of these, that are reserved from the start. Behind them, the region can grow while the
+    /// process uses those addresses for nothing else; otherwise growth ends with [`pmem::MediumError::Limit`].
     pub kept_bytes: u64,
     /// False opens the file for reading and maps it without write access.
     pub writable: bool,
-    /// Puts new space in tmpfs together into huge pages.
+    /// Makes new space on tmpfs huge pages.
     pub huge_pages: bool,
 }
 
 impl Default for MapOptions {
-    /// 1 TiB, of which [`KEPT_BYTES`] are kept; writable, with huge pages.
+    /// Returns these options: 1 TiB, of which [`KEPT_BYTES`] are reserved from the start; writable, with huge
+    /// pages.
     fn default() -> MapOptions {
         MapOptions { reserve_bytes: 1 << 40, kept_bytes: KEPT_BYTES, writable: true, huge_pages: true }
     }
@@ -49,21 +52,21 @@ impl Default for MapOptions {
 pub struct Mapped {
     pub(crate) addresses: AddressRange,
     pub(crate) len_bytes: AtomicU64,
-    /// Equal to `len_bytes`, or 0 where nothing may be stored, so that one comparison refuses both.
+    /// Equal to `len_bytes`, or 0 if nothing may be stored, so that one comparison covers both.
     pub(crate) writable_bytes: AtomicU64,
     pub(crate) writable: bool,
-    /// What the region was allowed to get when it was mapped.
+    /// The permitted size of the region when it was mapped.
     pub(crate) allowed_bytes: u64,
     pub(crate) backing: Backing,
-    /// Items are written past the cache.
+    /// Items are written with non-temporal stores.
     pub(crate) past_cache: bool,
     pub(crate) durability: Durability,
     pub(crate) kind: Kind,
     pub(crate) access: ProtFlags,
     pub(crate) sharing: MapFlags,
-    /// The size of the huge pages to put together in new space, if any.
+    /// The size of the huge pages to make in new space, if any.
     pub(crate) huge_page_bytes: Option<u64>,
-    /// Held while the length changes; of other locks that of `small_pages` alone is taken under it.
+    /// Held while the length changes. Under it, only the locks of `small_pages` are taken.
     pub(crate) growing: Mutex<Attempts>,
     pub(crate) small_pages: SmallPages,
     _named: Named,
@@ -74,18 +77,19 @@ impl Mapped {
     /// valid when the file is renamed.
     ///
     /// # Errors
-    /// [`MapError::Full`] or [`MapError::Limit`] if there is no such space, [`MapError::Io`] if the file exists or the
-    /// operating system refuses. The file is then gone again.
+    /// [`MapError::Full`] or [`MapError::Limit`] if there is not enough space, [`MapError::Io`] if the file exists
+    /// or the operating system refuses. The file is removed again then.
     pub fn create(path: &Path, bytes: u64, options: MapOptions) -> Result<Mapped, MapError> {
         let options = MapOptions { writable: true, ..options };
         let backing = Backing::create(path)?;
         Mapped::map_new(backing, bytes, path, options).inspect_err(|_| {
-            // What could not be made must not stay; that it cannot be removed either adds nothing to the error.
+            // The unfinished file must not stay; a failure to remove it adds nothing to the error.
             let _ = fs::remove_file(path);
         })
     }
 
-    /// Maps the file `path`. A tail shorter than a page is left out. Holes stay: [`pmem::Space::allocate`] comes before stores.
+    /// Maps the file `path`. A tail shorter than a page is left out. Holes stay: call [`pmem::Space::allocate`]
+    /// before stores.
     ///
     /// # Errors
     /// [`MapError::NotAFile`], [`MapError::TooSmall`] if it has less than a page, [`MapError::Io`] if the operating
@@ -102,8 +106,8 @@ impl Mapped {
         Mapped::map_whole(Backing::open_device(path, options.writable)?, path, options)
     }
 
-    /// Locks the file or device itself, called `path`: for a writer, or for one of many readers where it was opened for
-    /// reading.
+    /// Locks the file or DAX device itself, called `path`: for a writer, or for one of many readers if it was
+    /// opened for reading.
     ///
     /// # Errors
     /// See [`LockError`].
@@ -111,33 +115,33 @@ impl Mapped {
         StoreLock::of_open(self.backing.fd(), path, self.writable)
     }
 
-    /// Makes every byte, and the file's length, durable by the file system's means.
+    /// Makes every byte, and the file's length, durable through the file system.
     ///
     /// # Errors
-    /// What the operating system answers; the file's state is unknown then.
+    /// The operating system's; the file's state is unknown then.
     pub fn sync_file(&self) -> io::Result<()> {
         Ok(self.backing.sync()?)
     }
 
-    /// Why [`pmem::Persist::durability`] is what it is: a clause without a full stop.
+    /// Returns the reason for [`pmem::Persist::durability`], as a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
         self.kind.explain(self.durability, self.sharing.contains(MapFlags::SYNC))
     }
 
-    /// Whether a journal would give more than [`pmem::Persist::durability`] says.
+    /// Returns true if a journal would be more durable than [`pmem::Persist::durability`].
     #[must_use]
     pub fn lacks_a_journal(&self) -> bool {
         self.durability != Durability::Power && self.kind.has_disk()
     }
 
-    /// How items are written, for stats: `non-temporal`, or through the cache by the instruction's name.
+    /// Returns the way of writing items, for statistics: `non-temporal`, or the write-back instruction's name.
     #[must_use]
     pub fn write_path(&self) -> &'static str {
         if self.past_cache { "non-temporal" } else { pmem::arch::flush_instruction() }
     }
 
-    /// How much of the region is mapped by huge pages at this moment. Reads `/proc/self/smaps`, which takes time.
+    /// Returns the number of bytes mapped by huge pages at this moment. Slow: reads `/proc/self/smaps`.
     ///
     /// # Errors
     /// If that file cannot be read.
@@ -145,14 +149,14 @@ impl Mapped {
         huge::mapped_bytes(self.addresses.addresses(0..self.addresses.len_bytes()))
     }
 
-    /// False in a forked child, which must not touch the region: it is not there. One load.
+    /// Returns false in a forked child, which must not access the region: it is not mapped there. Costs one load.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
         self.addresses.in_owner()
     }
 
-    /// The largest that the region can get.
+    /// Returns the largest possible size of the region.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         self.allowed_bytes.min(self.addresses.limit_bytes()).min(self.backing.limit_bytes())
@@ -213,8 +217,8 @@ impl Mapped {
     }
 }
 
-/// Maps the first piece, and finds out by it how this file is to be mapped: with MAP_SYNC where that is granted, so that
-/// a page that was stored to is never lost with the file system's metadata.
+/// Maps the first piece, which also determines how this file is mapped: with MAP_SYNC if that is granted, so that a
+/// page that was stored to is never lost with the file system's metadata.
 fn map_first(
     addresses: &AddressRange,
     backing: &Backing,
@@ -238,7 +242,8 @@ mod tests {
 
     use super::*;
 
-    /// Another thread, whose mappings the kernel puts right below ours, never gets one of our addresses.
+    /// Another thread, whose mappings the kernel puts right below the region's, must never get one of the region's
+    /// addresses.
     #[test]
     fn finding_out_how_to_map_leaves_no_gap() {
         const LEN_BYTES: u64 = 4 << 20;
@@ -258,12 +263,12 @@ mod tests {
             });
             while !done.load(Ordering::Acquire) {
                 let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-                // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+                // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory.
                 let theirs =
                     unsafe { mmap_anonymous(ptr::null_mut(), THEIR_BYTES, ProtFlags::empty(), flags) }.unwrap();
                 let start = theirs as u64;
                 assert!(start + THEIR_BYTES as u64 <= ours.start || ours.end <= start, "{start:#x} lies in {ours:x?}");
-                // SAFETY: nobody uses the mapping.
+                // SAFETY: no code uses the mapping.
                 unsafe { munmap(theirs, THEIR_BYTES) }.unwrap();
             }
         });

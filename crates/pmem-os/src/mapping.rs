@@ -1,14 +1,15 @@
-//! A range of addresses, into which a region is mapped piece by piece: so a region never moves.
+//! A range of addresses into which a region is mapped piece by piece, so that a region never moves.
 //!
-//! # What is kept
-//! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that kept as much for each store could hold some 130 stores. So
-//! a range is found that has room for the largest length, its beginning is kept, and the rest is given back. A region that gets longer than what is
-//! kept takes the addresses behind that, as long as they are free ([`AddressRange::reach`]). The kernel looks for
-//! addresses from the top of each gap, so in a process with few stores they stay free: each store lies at the bottom of a gap of its own.
-//! The more stores there are, the shorter are the gaps (`docs/decisions/0107-addresses-kept-for-a-store.md`).
+//! # Reserved addresses
+//! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that reserved as much for each
+//! store could have only some 130 stores. So the process finds a range with space for the largest length, reserves
+//! its beginning, and frees the other addresses. A region that outgrows the reserved part takes the next addresses
+//! if those are still free ([`AddressRange::reach`]). The kernel allocates addresses from the top of each gap. So
+//! in a process with few stores the addresses behind a store stay free: each store is at the bottom of a separate
+//! gap. The more stores there are, the shorter are the gaps (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
-//! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. No part of it is
-//! inherited by forked children, who therefore never unmap any either: their own mappings may lie there.
+//! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. Forked children
+//! inherit no part of the range. So a child never unmaps any part either: the child's own mappings may be there.
 
 use std::ffi::c_void;
 use std::io;
@@ -28,32 +29,32 @@ const ALIGN_BYTES: u64 = 1 << 30;
 /// Lengths of ranges are multiples of this: the huge pages of tmpfs.
 const STEP_BYTES: u64 = 2 << 20;
 
-/// A range that gets longer takes so much at once, where that is free: each step is a call of the kernel.
+/// Step in which a range gets longer, if the addresses are free: each step is a system call.
 const REACH_BYTES: u64 = 1 << 30;
 
-/// Makes huge pages of a range at once (Linux 6.1); the value is the same on every processor.
+/// Advice that makes huge pages of a range immediately (Linux 6.1); the value is the same on every processor.
 const MADV_COLLAPSE: libc::c_int = 25;
 
-/// Reserved addresses; see the module. Offsets are relative to its start.
+/// Reserved addresses; see the module's head. Offsets are relative to their start.
 #[derive(Debug)]
 pub(crate) struct AddressRange {
     base: NonNull<u8>,
-    /// What is kept now. Changes are the caller's to keep apart.
+    /// The number of reserved addresses. The caller serialises changes.
     len_bytes: AtomicU64,
-    /// What was free when the range was found.
+    /// The number of addresses that were free when the range was found.
     limit_bytes: u64,
     guard: ForkGuard,
 }
 
-// SAFETY: the range is only an address and a length; what lies there is shared under the rules of `pmem::Medium`.
+// SAFETY: the range is only an address and a length; its content is shared under the rules of `pmem::Medium`.
 unsafe impl Send for AddressRange {}
 // SAFETY: as above.
 unsafe impl Sync for AddressRange {}
 
 impl AddressRange {
-    /// Finds room for `wanted_bytes`, or for as much of it as the process's address space allows, but at least for `least_bytes`; of that
-    /// `kept_bytes` are kept, and no less than `least_bytes`. Where there is not as much as was wanted at most half of it is kept: the
-    /// process needs addresses for other things.
+    /// Finds space for `wanted_bytes`, or for as much of it as the process' address space allows, but at least for
+    /// `least_bytes`. Reserves `kept_bytes` of that, and at least `least_bytes`. If less than `wanted_bytes` is
+    /// available, at most half of it is reserved: the process needs addresses for other things.
     pub(crate) fn reserve(wanted_bytes: u64, kept_bytes: u64, least_bytes: u64) -> Result<AddressRange, Errno> {
         let guard = ForkGuard::map()?;
         let least_bytes = whole_steps(least_bytes)?;
@@ -73,19 +74,19 @@ impl AddressRange {
         }
     }
 
-    /// Gives back what lies behind the first `kept_bytes` of a new range.
+    /// Frees the addresses behind the first `kept_bytes` of a new range.
     fn keep(&self, kept_bytes: u64) -> Result<(), Errno> {
         let (at, len) = self.part(&(kept_bytes..self.limit_bytes));
         if len > 0 {
-            // SAFETY: the part was reserved just now, and nobody uses it.
+            // SAFETY: the part was reserved just now, and no code uses it.
             unsafe { munmap(at, len) }?;
         }
         self.len_bytes.store(kept_bytes, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sees that the range has `to_bytes`, of which the process may use the addresses behind the kept ones for something else: false then. One
-    /// thread at a time.
+    /// Extends the range to `to_bytes` if necessary; returns false if the process uses the addresses behind it for
+    /// something else. One thread at a time.
     pub(crate) fn reach(&self, to_bytes: u64) -> bool {
         let longer = [to_bytes.next_multiple_of(REACH_BYTES), to_bytes.next_multiple_of(STEP_BYTES)];
         self.len_bytes() >= to_bytes
@@ -95,11 +96,11 @@ impl AddressRange {
     fn lengthen(&self, to_bytes: u64) -> Result<(), Errno> {
         let from_bytes = self.len_bytes();
         let (at, len) = (self.base.as_ptr().wrapping_add(from_bytes as usize).cast(), (to_bytes - from_bytes) as usize);
-        // SAFETY: with this flag nothing that lies there is replaced.
+        // SAFETY: with this flag no existing mapping is replaced.
         let got = unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) }?;
         if got != at {
-            // A kernel before 4.17 takes the flag for none, and the address for a wish.
-            // SAFETY: it was mapped just now, and nobody uses it.
+            // A kernel before 4.17 ignores the flag, and treats the address as a hint.
+            // SAFETY: it was mapped just now, and no code uses it.
             unsafe { munmap(got, len) }?;
             return Err(Errno::EXIST);
         }
@@ -107,36 +108,36 @@ impl AddressRange {
         self.advise(from_bytes..to_bytes, Advice::LinuxDontFork)
     }
 
-    /// The first address.
+    /// Returns the first address.
     #[inline(always)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// How much is kept.
+    /// Returns the number of reserved addresses.
     pub(crate) fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Relaxed)
     }
 
-    /// How much was free when it was found: it gets no longer.
+    /// Returns the number of addresses that were free when the range was found: the largest possible length.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// False in a forked child, where the range is not there.
+    /// Returns false in a forked child, where the range is not mapped.
     #[inline(always)]
     pub(crate) fn in_owner(&self) -> bool {
         self.guard.in_owner()
     }
 
-    /// The addresses of `range`.
+    /// Returns the addresses of `range`.
     pub(crate) fn addresses(&self, range: Range<u64>) -> Range<u64> {
         let base = self.base.as_ptr() as u64;
         base + range.start..base + range.end
     }
 
-    /// Maps the part `range` of a file to the same part of the addresses. What the file may refuse is found out before, by
-    /// [`try_to_map`]: a mapping that fails leaves a gap for a moment.
+    /// Maps the part `range` of a file to the same part of the addresses. Call [`try_to_map`] first, to learn
+    /// whether the file supports the mapping: a failed mapping leaves a gap for a moment.
     pub(crate) fn map(
         &self,
         file: BorrowedFd<'_>,
@@ -145,68 +146,69 @@ impl AddressRange {
         sharing: MapFlags,
     ) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
-        // SAFETY: the part lies in our reserved addresses, and nobody uses it yet.
+        // SAFETY: the part is in the reserved addresses, and no code uses it yet.
         let mapped = unsafe { mmap(at, len, access, sharing | MapFlags::FIXED, file, range.start) };
         mapped.inspect_err(|_| self.close_gap(&range))?;
         self.advise(range, Advice::LinuxDontFork)
     }
 
-    /// Maps zeroed memory of this process alone to the part `range` of the addresses.
+    /// Maps private zeroed memory to the part `range` of the addresses.
     pub(crate) fn map_anonymous(&self, range: Range<u64>) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the part lies in our reserved addresses, and nobody uses it yet.
+        // SAFETY: the part is in the reserved addresses, and no code uses it yet.
         let mapped = unsafe { mmap_anonymous(at, len, access, MapFlags::PRIVATE | MapFlags::FIXED) };
         mapped.inspect_err(|_| self.close_gap(&range))?;
         self.advise(range, Advice::LinuxDontFork)
     }
 
-    /// Gives the part `range` back to the reservation.
+    /// Returns the part `range` to the reservation.
     ///
     /// # Safety
-    /// Nobody uses that part.
+    /// No code uses that part.
     pub(crate) unsafe fn unmap(&self, range: Range<u64>) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
-        // SAFETY: the part is ours, and unused as the caller promises.
+        // SAFETY: the part belongs to this range, and is unused as the caller promises.
         unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED)? };
         self.advise(range, Advice::LinuxDontFork)
     }
 
-    /// Gives the kernel an advice about `range` that changes no byte of it.
+    /// Passes an advice about `range` to the kernel that changes no byte of it.
     pub(crate) fn advise(&self, range: Range<u64>, advice: Advice) -> Result<(), Errno> {
         debug_assert!(matches!(
             advice,
             Advice::LinuxDontFork | Advice::LinuxHugepage | Advice::LinuxNoHugepage | Advice::LinuxPopulateWrite
         ));
         let (at, len) = self.part(&range);
-        // SAFETY: the part is ours, and these kinds of advice change no byte.
+        // SAFETY: the part belongs to this range, and these kinds of advice change no byte.
         unsafe { madvise(at, len, advice) }
     }
 
-    /// Gives the memory of `range`, which is anonymous, back: it reads as zeros from then on.
+    /// Frees the memory of `range`, which is anonymous: it reads as zeros from then on.
     ///
     /// # Safety
-    /// Nobody uses that part.
+    /// No code uses that part.
     pub(crate) unsafe fn discard(&self, range: Range<u64>) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
-        // SAFETY: the part is ours, and unused as the caller promises.
+        // SAFETY: the part belongs to this range, and is unused as the caller promises.
         unsafe { madvise(at, len, Advice::LinuxDontNeed) }
     }
 
-    /// Puts the small pages of `range` together into huge ones, as far as the kernel can: the last refusal, if there was one.
+    /// Merges the small pages of `range` into huge ones, as far as the kernel can. Returns the last error, if there
+    /// was one.
     pub(crate) fn collapse(&self, range: Range<u64>) -> Result<(), Errno> {
         let (at, len) = self.part(&range);
-        // SAFETY: the part is ours; collapsing changes no byte.
+        // SAFETY: the part belongs to this range; collapsing changes no byte.
         match unsafe { libc::madvise(at, len, MADV_COLLAPSE) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)),
         }
     }
 
-    /// A mapping that failed late may have left a gap: takes it back, unless the reservation is still there.
+    /// Reserves `range` again if a mapping that failed late has left a gap.
     fn close_gap(&self, range: &Range<u64>) {
         let (at, len) = self.part(range);
-        // SAFETY: the addresses are ours, and with this flag nothing that lies there is replaced.
+        // SAFETY: the addresses belong to this range, and with this flag no existing mapping is replaced.
         let closed = unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) };
         debug_assert!(matches!(closed, Ok(_) | Err(Errno::EXIST)));
     }
@@ -222,33 +224,34 @@ impl Drop for AddressRange {
         if !self.in_owner() {
             return;
         }
-        // SAFETY: the whole range is ours, and whoever used it has borrowed `self`.
+        // SAFETY: the entire range belongs to this value, and all its users have borrowed `self`.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len_bytes() as usize) };
         debug_assert_eq!(unmapped, Ok(()));
     }
 }
 
-/// Maps the first `len_bytes` of `file` somewhere, and unmaps them. Not among the reserved addresses: the kernel takes
-/// away what lies at a fixed address before it asks the file, and what another thread maps may then fall into the gap.
+/// Maps the first `len_bytes` of `file` somewhere, and unmaps them. Not among the reserved addresses: the kernel
+/// removes the mapping at a fixed address before it calls the file system, and another thread's mapping may then be
+/// put into the gap.
 pub(crate) fn try_to_map(
     file: BorrowedFd<'_>,
     len_bytes: u64,
     access: ProtFlags,
     sharing: MapFlags,
 ) -> Result<(), Errno> {
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody, and nobody uses it.
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory, and no code uses it.
     unsafe { munmap(mmap(ptr::null_mut(), len_bytes as usize, access, sharing, file, 0)?, len_bytes as usize) }
 }
 
-/// An aligned range of addresses without access or memory.
+/// Reserves an aligned range of addresses without access or memory.
 fn reserve_aligned(len_bytes: u64) -> Result<NonNull<u8>, Errno> {
     let padded_bytes = len_bytes.checked_add(ALIGN_BYTES).ok_or(Errno::NOMEM)?;
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory.
     let start = unsafe { mmap_anonymous(ptr::null_mut(), padded_bytes as usize, ProtFlags::empty(), reserving())? };
     let head_bytes = start.align_offset(ALIGN_BYTES as usize);
     let base = start.wrapping_byte_add(head_bytes);
     let tail_bytes = ALIGN_BYTES as usize - head_bytes;
-    // SAFETY: what lies before and after the aligned range was mapped just now, and is used by nobody.
+    // SAFETY: the parts before and after the aligned range were mapped just now, and no code uses them.
     unsafe {
         if head_bytes > 0 {
             munmap(start, head_bytes)?;
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reservation_is_aligned_and_as_long_as_asked_for() {
+    fn reservation_is_aligned_and_sized() {
         let range = AddressRange::reserve(5 << 30, u64::MAX, 1).unwrap();
         assert_eq!((range.len_bytes(), range.limit_bytes()), (5 << 30, 5 << 30));
         assert_eq!(range.base().as_ptr() as u64 % ALIGN_BYTES, 0);
@@ -287,19 +290,19 @@ mod tests {
     }
 
     #[test]
-    fn a_range_reaches_as_far_as_addresses_are_free() {
+    fn range_reaches_as_far_as_addresses() {
         let range = AddressRange::reserve(8 << 30, 2 << 20, 1).unwrap();
         assert_eq!((range.len_bytes(), range.limit_bytes()), (2 << 20, 8 << 30));
         assert!(range.reach(3 << 20));
         assert_eq!(range.len_bytes(), REACH_BYTES);
         let at = range.base().as_ptr().wrapping_add(2 << 30).cast();
-        // SAFETY: with this flag nothing that lies there is replaced.
+        // SAFETY: with this flag no existing mapping is replaced.
         let theirs =
             unsafe { mmap_anonymous(at, 1 << 20, ProtFlags::empty(), reserving() | MapFlags::FIXED_NOREPLACE) };
         assert!(theirs.is_ok());
         assert!(!range.reach((2 << 30) + 1) && range.reach((2 << 30) - 1) && range.reach(2 << 30));
         assert_eq!(range.len_bytes(), 2 << 30);
-        // SAFETY: nobody uses the mapping.
+        // SAFETY: no code uses the mapping.
         unsafe { munmap(at, 1 << 20) }.unwrap();
         assert!(range.reach(8 << 30) && !range.reach((8 << 30) + 1));
     }

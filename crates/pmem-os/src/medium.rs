@@ -1,4 +1,4 @@
-//! What a mapped region does as a medium: the instructions of [`pmem::arch`], behind one comparison with its length.
+//! The mapped region as a medium: the instructions of [`pmem::arch`], after one comparison with its length.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,27 +12,27 @@ use pmem::{
 use crate::Mapped;
 
 impl Mapped {
-    /// The address of `at`, where `len_bytes` may be stored.
+    /// Returns the address of `at`, where `len_bytes` may be stored.
     ///
     /// # Panics
-    /// If they lie outside the region, or the region was opened for reading.
+    /// If the bytes are outside the region, or the region was opened for reading.
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
         let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
         if !at.span(len_bytes).lies_within(writable_bytes) {
             refuse(at, len_bytes, writable_bytes, self.writable);
         }
-        // SAFETY: the bytes lie in the region (just checked), all of which is one mapping.
+        // SAFETY: the bytes are in the region (just checked), all of which is one mapping.
         unsafe { self.addresses.base().as_ptr().add(at.0 as usize) }
     }
 
-    /// The atomic word at `at`, which may be stored to.
+    /// Returns the atomic word at `at`, which may be stored to.
     #[inline(always)]
     fn target_word(&self, at: Offset) -> &AtomicU64 {
         let word = self.target(at, 8).cast::<u64>();
         at.expect_aligned(8);
-        // SAFETY: the word is aligned (the region is, and so is the offset) and lies in the region, which stays put while `self` is borrowed;
-        // words that several threads reach are only ever accessed atomically.
+        // SAFETY: the word is aligned (the region is, and so is the offset) and in the region, which stays in place
+        // while `self` is borrowed; words that several threads access are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(word) }
     }
 }
@@ -50,8 +50,9 @@ fn unpublishable(at: Offset, line: Offset) -> ! {
     panic!("offset {:#x} is no word of the line at {:#x}", at.0, line.0)
 }
 
-// SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB; space is taken before the length
-// covers it, or, where the file has holes, by `back` before stores; the mapping stays put until the medium is dropped, and the length never shrinks.
+// SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB; space is allocated
+// before the length covers it, or, if the file has holes, by `allocate` before stores; the mapping stays in place
+// until the medium is dropped, and the length never shrinks.
 unsafe impl Bytes for Mapped {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
@@ -81,7 +82,7 @@ unsafe impl Bytes for Mapped {
     #[inline(always)]
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
         unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
@@ -90,8 +91,8 @@ unsafe impl Bytes for Mapped {
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let target = self.target(at, len_bytes.next_multiple_of(16));
         at.expect_aligned(16);
-        // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; the
-        // caller alone uses it.
+        // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; only
+        // the caller uses it.
         unsafe {
             if self.past_cache {
                 arch::stream(target, parts);
@@ -103,16 +104,16 @@ unsafe impl Bytes for Mapped {
 
     unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         self.check(at.span(bytes.len() as u64))?;
-        // SAFETY: the caller's promise, and the bytes lie in the region (just checked).
-        unsafe { self.show(at, bytes) }
+        // SAFETY: the caller's promise, and the bytes are in the region (just checked).
+        unsafe { self.map_overlay(at, bytes) }
     }
 
-    /// Behind one comparison.
+    /// Makes one comparison with the length.
     #[inline(always)]
     fn match4_behind(&self, at: Offset, word: u64) -> (u32, u64) {
         self.assert_within(at, 64);
         at.expect_aligned(32);
-        // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
+        // SAFETY: the words are in the region (just checked), are aligned, and are only ever accessed atomically.
         unsafe {
             let words = self.base().as_ptr().add(at.0 as usize).cast::<u64>();
             match arch::match4(words, word) {
@@ -125,27 +126,27 @@ unsafe impl Bytes for Mapped {
         }
     }
 
-    /// Behind one comparison.
+    /// Makes one comparison with the length.
     #[inline(always)]
     fn load_some<const COUNT: usize>(&self, at: Offset, numbers: [u8; COUNT]) -> [u64; COUNT] {
         self.assert_within(at, 256);
         at.expect_aligned(8);
         let (start, mut words) = (self.base().as_ptr().wrapping_add(at.0 as usize), [0; COUNT]);
         for (word, i) in words.iter_mut().zip(numbers) {
-            // SAFETY: as for `load4`, and a number is one of the 32 that lie there.
+            // SAFETY: as for `load4`, and a number is one of the 32 words there.
             *word = unsafe { AtomicU64::from_ptr(start.add(8 * usize::from(i & 31)).cast()) }.load(Ordering::Acquire);
         }
         words
     }
 
-    /// Behind one comparison.
+    /// Makes one comparison with the length.
     #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
         self.assert_within(at, 32);
         at.expect_aligned(32);
-        // The base is loaded once: each load of a word would have it loaded anew.
+        // The base is loaded once: otherwise each load of a word would load it again.
         let start = self.base().as_ptr().wrapping_add(at.0 as usize);
-        // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
+        // SAFETY: the words are in the region (just checked), are aligned, and are only ever accessed atomically.
         std::array::from_fn(|i| unsafe { AtomicU64::from_ptr(start.add(8 * i).cast()).load(Ordering::Acquire) })
     }
 }
@@ -174,7 +175,7 @@ impl Persist for Mapped {
         arch::fence();
     }
 
-    /// Behind one comparison.
+    /// Makes one comparison with the length.
     #[inline(always)]
     fn publish(&self, words: &[(Offset, u64)], _key: u64) -> Taken {
         let line = words[words.len() - 1].0.line();
@@ -184,8 +185,8 @@ impl Persist for Mapped {
             if within > LINE_BYTES - 8 || within & 7 != 0 {
                 unpublishable(at, line);
             }
-            // SAFETY: an aligned word of the line, which may be stored to; words that several threads reach are only ever accessed
-            // atomically.
+            // SAFETY: an aligned word of the line, which may be stored to; words that several threads access are
+            // only ever accessed atomically.
             unsafe { AtomicU64::from_ptr(target.add(within as usize).cast()) }.store(word, Ordering::Release);
         }
         // SAFETY: a byte of the region.
@@ -193,7 +194,7 @@ impl Persist for Mapped {
         Taken::Yes
     }
 
-    /// Durable when it returns: on memory a fence is all there is.
+    /// Commits by a fence, which is all that memory needs: durable when it returns.
     #[inline(always)]
     fn commit(&self, _level: Level) -> Ticket {
         arch::fence();

@@ -1,11 +1,11 @@
-//! Names of files and directories that stay: each change is durable when it returns, or has not happened.
+//! Durable changes of names of files and directories: each change is durable when it returns, or has not happened.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the name is changed | the old names or the new ones |
 //! | 2 the directories that hold it are synced | the new ones |
 //!
-//! Where 2 fails a rename is taken back, as far as that can be done, so that an error leaves what was there.
+//! If step 2 fails, a rename is undone if possible, so that an error leaves the old state.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// Makes the names in the directory `path` durable: what was created there, or renamed.
+/// Makes the names in the directory `path` durable, both new and renamed ones.
 ///
 /// # Errors
 /// If the directory cannot be opened or synced.
@@ -22,20 +22,20 @@ pub fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// The directory that holds the name `path`.
+/// Returns the directory that holds the name `path`.
 #[must_use]
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Gives what is called `from` the name `to`, which nothing has.
+/// Renames `from` to `to`, which must not exist.
 ///
 /// # Errors
-/// Of the kind `AlreadyExists` if something has it; the operating system's. Then `from` has its name still, unless the
-/// directory could not be synced and the way back failed, too.
+/// Of the kind `AlreadyExists` if `to` exists; the operating system's. Then `from` still has its name, unless the
+/// directory could not be synced and undoing the rename also failed.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system can: there it is asked for first, and is not one step.
+        // Some file systems do not support this: then existence is checked first, and the rename is not one step.
         Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_ok() => return Err(Errno::EXIST.into()),
         Err(Errno::INVAL | Errno::NOSYS) => fs::rename(from, to)?,
         renamed => renamed?,
@@ -49,13 +49,13 @@ fn sync_parents(one: &Path, other: &Path) -> io::Result<()> {
     if one == other { Ok(()) } else { sync_dir(one) }
 }
 
-/// Makes the directory `path`, and those above it that are missing.
+/// Creates the directory `path`, and the missing ones above it.
 ///
-/// A parent that one may write to but not read cannot be synced; its file system is trusted with the name then, as it is with
-/// those further up.
+/// A parent directory that can be written but not read cannot be synced; then the file system is trusted to keep
+/// the name, as it is for directories further up.
 ///
 /// # Errors
-/// The operating system's; some of them may be there.
+/// The operating system's; some of the directories may exist then.
 pub fn create_dirs(path: &Path) -> io::Result<()> {
     match DirBuilder::new().create(path) {
         Err(error)
@@ -70,12 +70,12 @@ pub fn create_dirs(path: &Path) -> io::Result<()> {
         Err(_) if path.is_dir() => {}
         made => made?,
     }
-    // Also of one that was there: who made it may have died before.
+    // Also for an existing directory: its creator may have died before syncing.
     sync_parent(&fs::canonicalize(path)?)
 }
 
-/// Makes the name `path` durable. A directory that may be written but not read cannot be synced; its file system is trusted
-/// then.
+/// Makes the name `path` durable. A directory that can be written but not read cannot be synced; then its file
+/// system is trusted.
 ///
 /// # Errors
 /// If the directory cannot be opened or synced.

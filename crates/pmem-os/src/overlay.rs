@@ -1,8 +1,8 @@
-//! Bytes that one process sees in a region that it has open for reading.
+//! Overlays: bytes that only one process sees in a region that it has open for reading.
 //!
-//! The pages that hold them are replaced by copies in anonymous memory, at the same addresses. A private mapping of the file would do on
-//! most file systems, but device-DAX allows none, and on hugetlbfs each page that is written to takes a huge page of the
-//! administrator's, or ends in a signal.
+//! The pages that hold the bytes are replaced by copies in anonymous memory, at the same addresses. A private
+//! mapping of the file would work on most file systems, but device-DAX allows none, and on hugetlbfs each page that
+//! is written to needs one of the administrator's huge pages, or the write ends in a signal.
 
 use pmem::{Bytes, MediumError, Offset};
 use rustix::io::Errno;
@@ -10,22 +10,23 @@ use rustix::io::Errno;
 use crate::Mapped;
 
 impl Mapped {
-    /// Shows `bytes` at `at`, in copies of the pages that are there.
+    /// Shows `bytes` at `at`, in copies of the present pages.
     ///
     /// # Safety
-    /// The bytes lie in the region, which is open for reading, and no thread but the caller uses it.
-    pub(crate) unsafe fn show(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
+    /// The bytes are in the region, which is open for reading, and only the caller's thread uses it.
+    pub(crate) unsafe fn map_overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         if self.writable {
             return Err(MediumError::ReadOnly);
         }
         let page_bytes = self.backing.page_bytes();
         let start = at.0 - at.0 % page_bytes;
         let end = (at.0 + bytes.len() as u64).next_multiple_of(page_bytes).min(self.len_bytes());
-        // SAFETY: the pages lie in the region, and no thread stores to a region that is open for reading.
+        // SAFETY: the pages are in the region, and no thread stores to a region that is open for reading.
         let mut copy = unsafe { self.bytes(Offset(start).span(end - start)) }?.to_vec();
         copy[(at.0 - start) as usize..][..bytes.len()].copy_from_slice(bytes);
         self.addresses.map_anonymous(start..end).map_err(refused)?;
-        // SAFETY: the pages are anonymous memory now, as long as the copy, and nothing refers to them (the caller's promise).
+        // SAFETY: the pages are now anonymous memory, as long as the copy, and nothing refers to them (the caller's
+        // promise).
         unsafe { self.base().as_ptr().add(start as usize).copy_from_nonoverlapping(copy.as_ptr(), copy.len()) };
         Ok(())
     }
@@ -55,17 +56,17 @@ mod tests {
         let options = MapOptions { reserve_bytes: 1 << 30, kept_bytes: 1 << 30, writable: false, huge_pages: false };
         let region = Mapped::open(&path, options).unwrap();
         let mut wanted = before.clone();
-        // Within a page, across two, and again where one was replaced before.
+        // Within a page, across two, and in a page that was replaced before.
         for (at, value) in [(40, 1), (2 * PAGE_BYTES - 8, 2), (PAGE_BYTES + 16, 3)] {
             let new = [value; 24];
-            // SAFETY: this thread alone uses the region.
+            // SAFETY: only this thread uses the region.
             unsafe { region.overlay(Offset(at as u64), &new) }.unwrap();
             wanted[at..at + new.len()].copy_from_slice(&new);
         }
         // SAFETY: as above.
         assert!(unsafe { region.bytes(Offset(0).span(wanted.len() as u64)) }.unwrap() == wanted);
         assert!(fs::read(&path).unwrap() == before);
-        // Other pages are the file's still.
+        // Other pages still show the file.
         fs::File::options().write(true).open(&path).unwrap().write_all_at(&[7; 8], 3 * PAGE_BYTES as u64).unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { region.bytes(Offset(3 * PAGE_BYTES as u64).span(8)) }.unwrap(), [7; 8]);
@@ -74,11 +75,11 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_has_no_overlay() {
+    fn writer_has_no_overlay() {
         let directory = tempfile::tempdir().unwrap();
         let options = MapOptions { reserve_bytes: 1 << 30, ..MapOptions::default() };
         let region = Mapped::create(&directory.path().join("region"), 4096, options).unwrap();
-        // SAFETY: this thread alone uses the region.
+        // SAFETY: only this thread uses the region.
         assert_eq!(unsafe { region.overlay(Offset(0), &[0; 8]) }, Err(MediumError::ReadOnly));
     }
 }

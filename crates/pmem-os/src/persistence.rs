@@ -1,9 +1,10 @@
-//! What sysfs tells of the memory behind a DAX device, or behind the block device of a DAX file system: whether what was
-//! flushed and fenced survives a loss of power there.
+//! Reads from sysfs whether flushed and fenced stores survive a power loss in the memory of a DAX device, or of the
+//! block device of a DAX file system.
 //!
-//! The directory of a device lies in that of its region, and that in the directory of a bus, which names the provider. With
-//! the domain `cpu_cache` a store is safe once it is visible, with `memory_controller` once flushed; without either nothing
-//! is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is none, whatever is said of it.
+//! A device's directory is in that of its region, which is in the directory of a bus, which names the provider.
+//! With the domain `cpu_cache` a visible store is safe, with `memory_controller` a flushed one; without either
+//! nothing is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is volatile, even if a domain is
+//! reported.
 
 use std::fs;
 use std::path::Path;
@@ -11,23 +12,24 @@ use std::path::Path;
 /// Providers of volatile memory.
 const VOLATILE_PROVIDERS: [&str; 1] = ["e820"];
 
-/// How many block devices may be stacked: more than any machine has, and an end where directories are made up.
+/// The deepest stack of block devices: more than any machine has, and an end for cyclic directories.
 const STACKED_COUNT_MAX: u32 = 8;
 
-/// Whether the device whose directory in sysfs is `directory`, without symbolic links, is inside a persistence domain.
+/// Returns true if the device whose directory in sysfs is `directory` (without symbolic links) is in a persistence
+/// domain.
 pub(crate) fn of_directory(directory: &Path) -> bool {
     let above = |name: &str| directory.ancestors().find_map(|parent| text_in(&parent.join(name)));
     let is_volatile = above("provider").is_some_and(|provider| VOLATILE_PROVIDERS.contains(&&*provider));
     !is_volatile && matches!(above("persistence_domain").as_deref(), Some("cpu_cache" | "memory_controller"))
 }
 
-/// The same of the block device with this number. File systems that have none of their own tell of none.
+/// Like [`of_directory`], for the block device with this number. False for a file system without a block device.
 pub(crate) fn of_block_device(number: u64) -> bool {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).is_ok_and(|directory| of_block(&directory, 0))
 }
 
-/// A device that is put together of others is as good as the worst of them.
+/// Returns true if the device, and every device that it is built of, is in a persistence domain.
 fn of_block(directory: &Path, depth: u32) -> bool {
     let below: Vec<_> = fs::read_dir(directory.join("slaves")).into_iter().flatten().flatten().collect();
     if below.is_empty() || depth > STACKED_COUNT_MAX {
@@ -36,7 +38,7 @@ fn of_block(directory: &Path, depth: u32) -> bool {
     below.iter().all(|slave| fs::canonicalize(slave.path()).is_ok_and(|below| of_block(&below, depth + 1)))
 }
 
-/// What a file of sysfs says, if it is there.
+/// Returns the content of a file in sysfs, if it exists.
 pub(crate) fn text_in(file: &Path) -> Option<String> {
     Some(fs::read_to_string(file).ok()?.trim().to_owned())
 }
@@ -48,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// The directories that the kernel shows for the block device of a namespace, `name`.
+    /// Creates the directories that the kernel shows for the block device `name` of a namespace.
     fn block(root: &Path, name: &str, provider: &str, domain: Option<&str>) -> PathBuf {
         let bus = root.join(name).join("ndbus0");
         let device = bus.join("region0/namespace0.0/block").join(name);
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stacked_device_is_as_good_as_the_worst_below() {
+    fn stacked_block_device_is_as_good_as_worst() {
         let root = tempfile::tempdir().unwrap();
         let good = block(root.path(), "pmem0", "ACPI.NFIT", Some("memory_controller"));
         let bad = block(root.path(), "pmem1", "e820", None);
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_device_is_in_no_domain() {
+    fn non_block_device_has_no_domain() {
         assert!(!of_block_device(0));
         assert!(!of_block_device(rustix::fs::makedev(4095, 1)));
     }

@@ -1,4 +1,4 @@
-//! Measures the machine and the medium that a benchmark ran on, without which its figures say little.
+//! Measures the machine and the medium of a benchmark, as context for its figures.
 
 use std::fs;
 use std::hint::black_box;
@@ -11,39 +11,40 @@ use pmem::{Bytes, LINE_BYTES, Medium, Offset, Span, arch};
 
 use crate::{MapError, MapOptions, Mapped};
 
-/// Several times the last cache of most machines, so that a read comes from memory.
+/// Several times the last-level cache of most machines, so that a read comes from memory.
 const SCRATCH_BYTES: u64 = 256 << 20;
 
 /// Less than this would measure the cache.
 const SCRATCH_BYTES_MIN: u64 = 4 << 20;
 
-/// Reads timed: enough to outlast interrupts, few enough to take a tenth of a second on slow memory.
+/// Number of timed reads: enough to outlast interrupts, few enough to take 0.1 s on slow memory.
 const READ_COUNT: u64 = 500_000;
 
-/// Persists timed, for the same reasons.
+/// Number of timed persists, for the same reasons.
 const PERSIST_COUNT: u64 = 100_000;
 
-/// Bytes of an item in the usual benchmarks, which is a unit of Optane as well.
+/// Length of an item in the usual benchmarks, which is also Optane's unit.
 const ITEM_BYTES: u64 = 256;
 
-/// What a machine and a medium can do.
+/// The measurements of a machine and a medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MachineProbe {
-    /// Time of a read of a random line whose address the read before gave.
+    /// Time of a read of a random line whose address came from the read before.
     pub dependent_read_ns: f64,
-    /// Time to make 256 bytes durable by writing past the cache, then a fence.
+    /// Time to make 256 bytes durable by non-temporal stores, then a fence.
     pub persist_256_ns: f64,
     /// Time to make 256 bytes durable by writing, flushing every line, then a fence.
     pub persist_by_flush_256_ns: f64,
     /// The processor's write-back instruction.
     pub flush_instruction: &'static str,
-    /// How much of the scratch region was mapped by huge pages.
+    /// Number of bytes of the scratch region that were mapped by huge pages.
     pub huge_page_bytes: u64,
     /// The size of the scratch region.
     pub scratch_bytes: u64,
 }
 
-/// Measures in a scratch file of 256 MiB, or what there is room for, in the directory `dir`; no file stays.
+/// Measures in a scratch file in the directory `dir`, of 256 MiB or less if there is not enough space. Removes the
+/// file.
 ///
 /// # Errors
 /// If no scratch file of 4 MiB can be mapped there.
@@ -60,7 +61,7 @@ pub fn probe(dir: &Path) -> io::Result<MachineProbe> {
     })
 }
 
-/// A region without a name.
+/// Creates a region whose file has no name.
 fn scratch(dir: &Path) -> io::Result<Mapped> {
     let path = dir.join(format!(".probe-{}", std::process::id()));
     let mut bytes = SCRATCH_BYTES;
@@ -73,10 +74,10 @@ fn scratch(dir: &Path) -> io::Result<Mapped> {
     }
 }
 
-/// Nanoseconds of a random dependent read within `scratch`, whose lines are overwritten.
+/// Returns the nanoseconds of a random dependent read within `scratch`, whose lines are overwritten.
 ///
 /// # Panics
-/// If the span holds no two whole lines, or does not lie in the region.
+/// If the span does not have two complete lines, or is not in the region.
 pub fn dependent_read_ns(medium: &impl Medium, scratch: Span) -> f64 {
     let first = chain_lines(medium, scratch);
     let mut at = first;
@@ -89,8 +90,8 @@ pub fn dependent_read_ns(medium: &impl Medium, scratch: Span) -> f64 {
     ns_each(elapsed, READ_COUNT)
 }
 
-/// Links the lines of `scratch` into one ring in random order (Sattolo's algorithm): each begins with the offset of the
-/// next. Answers with one of them.
+/// Links the lines of `scratch` into one ring in random order (Sattolo's algorithm): each begins with the offset of
+/// the next. Returns one of them.
 fn chain_lines(medium: &impl Medium, scratch: Span) -> Offset {
     let first = scratch.start.plus(LINE_BYTES - 1).line();
     let end = scratch.end().expect("the span lies in the region");
@@ -110,25 +111,25 @@ fn chain_lines(medium: &impl Medium, scratch: Span) -> Offset {
     first
 }
 
-/// Nanoseconds to stream 256 bytes to random places within `scratch` and order them.
+/// Returns the nanoseconds to stream 256 bytes to random places within `scratch` and order them.
 ///
 /// # Panics
-/// If the span holds no 256 aligned bytes, or does not lie in the region.
+/// If the span does not have 256 aligned bytes, or is not in the region.
 pub fn persist_by_stream_ns(medium: &impl Medium, scratch: Span) -> f64 {
     persist_ns(scratch, |at, item| {
-        // SAFETY: the scratch span is the measurement's own, and nothing refers into it.
+        // SAFETY: the scratch span belongs to the measurement, and nothing refers into it.
         unsafe { medium.stream(at, &[item]) };
         medium.order();
     })
 }
 
-/// Nanoseconds to write 256 bytes to random places within `scratch`, flush and order them.
+/// Returns the nanoseconds to write 256 bytes to random places within `scratch`, flush and order them.
 ///
 /// # Panics
-/// As [`persist_by_stream_ns`].
+/// Like [`persist_by_stream_ns`].
 pub fn persist_by_flush_ns(medium: &impl Medium, scratch: Span) -> f64 {
     persist_ns(scratch, |at, item| {
-        // SAFETY: the scratch span is the measurement's own, and nothing refers into it.
+        // SAFETY: the scratch span belongs to the measurement, and nothing refers into it.
         unsafe { medium.write(at, item) };
         medium.flush(at.span(ITEM_BYTES));
         medium.order();
@@ -157,7 +158,7 @@ fn ns_each(elapsed: Duration, count: u64) -> f64 {
 struct Random(u64);
 
 impl Random {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

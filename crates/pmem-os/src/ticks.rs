@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pmem::arch;
 
-/// So many ticks; the counter's rate is measured when it is first asked for.
+/// Returns the duration in ticks. The counter's rate is measured on the first call.
 #[must_use]
 pub fn ticks(duration: Duration) -> u64 {
     static PER_SECOND: OnceLock<f64> = OnceLock::new();

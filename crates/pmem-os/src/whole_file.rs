@@ -1,15 +1,16 @@
-//! Files that are written whole: at every moment the name leads to all of the old content or to all of the new one.
+//! Atomic replacement of files: at every moment, the name leads to all of the old content or all of the new.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 `.NAME.new` is made in the same directory, locked by its writer, with the owner of the old file; the content goes there | the old file; the next writer of NAME removes `.NAME.new` |
+//! | 1 `.NAME.new` is created next to NAME, and the content written to it | the old file, and `.NAME.new` |
 //! | 2 the new file gets the mode of the old one | the same |
 //! | 3 the new file is synced | the same |
 //! | 4 the new file is renamed to NAME | the old content or the new one |
 //! | 5 the directory is synced | the new content |
 //!
-//! A writer that stops before step 4, for whatever reason, removes `.NAME.new`: an error or a signal leaves the old file and
-//! nothing else.
+//! The writer locks `.NAME.new` and gives it the owner of the old file. After a crash, the next writer of NAME
+//! removes `.NAME.new`. A writer that stops before step 4, for any reason, also removes that file: an error or a
+//! signal leaves only the old file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{LockError, StoreLock, names};
 
-/// A file under way. Dropping it before [`WholeFile::finish`] leaves what was there.
+/// A file that is being written. Dropping it before [`WholeFile::finish`] leaves the old file.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -31,29 +32,29 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Step 1, without the content. Where `path` is a link, the file that the link leads to is replaced.
+    /// Step 1, without the content. If `path` is a link, the file that it leads to is replaced.
     ///
     /// # Errors
-    /// The operating system's, also if the directory takes no new file, or the owner of the old file cannot be kept; if another process is
-    /// writing the same file.
+    /// The operating system's, also if the directory accepts no new file or the owner of the old file cannot be
+    /// kept. Of the kind `ResourceBusy` if another process is writing the same file.
     pub fn begin(path: &Path) -> io::Result<WholeFile> {
         let (path, old) = target(path)?;
         let name = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
         let fresh = path.with_file_name(format!(".{}.new", name.to_string_lossy()));
         StoreLock::remove_unused(&fresh).map_err(of_lock)?;
-        // Until step 2 nobody else reads what replaces a file of limited access.
+        // Until step 2, only the owner may read the replacement of a file with limited access.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh).map_err(|error| {
-            io::Error::new(error.kind(), format!("a new file cannot be made in its directory: {error}"))
+            io::Error::new(error.kind(), format!("cannot create a new file in its directory: {error}"))
         })?;
         let lock = StoreLock::of_open(&file, &fresh, true).map_err(of_lock)?;
         let whole = WholeFile { file, fresh, path, old, lock, is_finished: false };
-        // Now, and not after hours of writing.
+        // Check now, not after hours of writing.
         whole.keep_owner()?;
         Ok(whole)
     }
 
-    /// Writes the content `bytes` in place of the file `path`, which must be there.
+    /// Replaces the content of the file `path`, which must exist, by `bytes`.
     ///
     /// # Errors
     /// As for [`WholeFile::begin`] and [`WholeFile::finish`]; of the kind `NotFound` if there is no such file.
@@ -67,14 +68,15 @@ impl WholeFile {
     /// Steps 2 to 5.
     ///
     /// # Errors
-    /// If one of the steps fails. The old content is there still, but after an error of step 5, which leaves the new one.
+    /// If one of the steps fails. The old content is still there then, except after an error of step 5, which
+    /// leaves the new one.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(old) = &self.old {
             self.file.set_permissions(old.permissions())?;
         }
         self.file.sync_all()?;
         if !self.lock.is_of(&self.fresh)? {
-            return Err(io::Error::other("another process took its name while it was written"));
+            return Err(io::Error::other("another process replaced the new file while it was written"));
         }
         fs::rename(&self.fresh, &self.path)?;
         self.is_finished = true;
@@ -88,7 +90,7 @@ impl WholeFile {
             return Ok(());
         }
         fchown(&self.file, Some(old.uid()), Some(old.gid()))
-            .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot keep its owner: {error}")))
     }
 }
 
@@ -105,13 +107,13 @@ impl Write for WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if !self.is_finished && self.lock.is_of(&self.fresh).unwrap_or(false) {
-            // The next writer removes what cannot be removed now.
+            // The next writer removes a file that cannot be removed now.
             let _ = fs::remove_file(&self.fresh);
         }
     }
 }
 
-/// The name to be replaced, behind all links, and the file that has it.
+/// Returns the path to be replaced, behind all links, and its file, if there is one.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok((path.to_owned(), None)),
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!(names_in(dir.path()), ["file"]);
     }
 
-    /// An owner that cannot be kept is an error before anything is written.
+    /// If the owner cannot be kept, that is an error before anything is written.
     #[test]
     fn owners_are_kept_from_the_start() {
         let dir = tempfile::tempdir().unwrap();

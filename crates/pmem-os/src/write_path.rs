@@ -1,9 +1,10 @@
-//! Past the cache or through it: which is the faster way to write an item here?
+//! The faster way to write an item on this machine: with non-temporal stores, or through the cache.
 //!
-//! Stores past the cache save reading the lines first, and real persistent memory likes their whole blocks; but where the
-//! memory is DRAM some processors make the fence after them wait far longer than after a write-back (twice as long on one
-//! generation measured, a tenth less on another). So persistent memory gets them always, and for DRAM both ways are
-//! timed, once a process, on lines that no cache has, as a store's are (`docs/decisions/0009-the-write-path-is-timed.md`).
+//! Non-temporal stores need not read the lines first, and real persistent memory prefers complete blocks. But if
+//! the memory is DRAM, some processors make the fence after them wait far longer than after a write-back (2x as
+//! long on one generation measured, 10 % less on another). So persistent memory always gets non-temporal stores.
+//! For DRAM both ways are timed, once per process, on lines that no cache holds, like a store's
+//! (`docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`).
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -18,13 +19,13 @@ struct Line([u8; LINE_BYTES]);
 
 /// An item of the usual size.
 const ITEM: [u8; 272] = [0x5A; 272];
-/// From one item to the next: lines are not shared.
+/// Distance between two items: they share no lines.
 const STRIDE_LINES: usize = 5;
 const ITEM_COUNT: usize = 128;
-/// The best of several batches counts, since others use the machine as well.
+/// The best of several batches counts, because other programs also use the machine.
 const BATCH_COUNT: usize = 8;
 
-/// Whether items of a region with this durability are written past the cache.
+/// Returns true if items of a region with this durability are written with non-temporal stores.
 pub(crate) fn is_past_cache(durability: Durability) -> bool {
     static FASTER: OnceLock<bool> = OnceLock::new();
     durability == Durability::Power || *FASTER.get_or_init(is_faster)
@@ -35,7 +36,7 @@ fn is_faster() -> bool {
     let (mut past, mut through) = (Duration::MAX, Duration::MAX);
     for _ in 0..BATCH_COUNT {
         past = past.min(time(&mut scratch, |item, _| {
-            // SAFETY: the item's lines are ours, and aligned.
+            // SAFETY: the item's lines belong to this function, and are aligned.
             unsafe { arch::stream(item, &[&ITEM]) }
         }));
         through = through.min(time(&mut scratch, |item, next| {
@@ -47,11 +48,11 @@ fn is_faster() -> bool {
     past < through
 }
 
-/// How long it takes to `write` an item to each stride, where no cache has its lines. As a store does it: `write` is told which
-/// lines come next.
+/// Returns the time to `write` an item to each stride, while no cache holds its lines. As in a store, `write` gets
+/// the lines that come next.
 fn time(scratch: &mut [Line], write: impl Fn(*mut u8, &[Line])) -> Duration {
     for line in &*scratch {
-        // SAFETY: the line is ours.
+        // SAFETY: the line belongs to the caller's slice.
         unsafe { arch::evict(line.0.as_ptr()) };
     }
     arch::fence();
@@ -71,15 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_written_to_each_stride_and_the_next_one_is_told() {
+    fn items_are_written_to_each_stride() {
         let mut scratch = vec![Line([0; LINE_BYTES]); 3 * STRIDE_LINES];
-        let told = std::cell::RefCell::new(Vec::new());
+        let reported = std::cell::RefCell::new(Vec::new());
         time(&mut scratch, |item, next| {
-            told.borrow_mut().push(next.len());
-            // SAFETY: the item's lines are ours.
+            reported.borrow_mut().push(next.len());
+            // SAFETY: the item's lines belong to this test.
             unsafe { arch::write_through(item, &[&ITEM]) };
         });
-        assert_eq!(*told.borrow(), [STRIDE_LINES, STRIDE_LINES, 0]);
+        assert_eq!(*reported.borrow(), [STRIDE_LINES, STRIDE_LINES, 0]);
         let bytes: Vec<u8> = scratch.iter().flat_map(|line| line.0).collect();
         let stride = || ITEM.into_iter().chain([0; STRIDE_LINES * LINE_BYTES - ITEM.len()]);
         assert!(bytes.into_iter().eq((0..3).flat_map(|_| stride())));

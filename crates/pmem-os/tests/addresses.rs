@@ -1,4 +1,4 @@
-//! Many regions in one process. Most addresses of a process are taken meanwhile, so no other test runs in this one.
+//! Many regions in one process. The regions use most of the addresses, so no other test runs in this process.
 
 use std::{fs, ptr};
 
@@ -7,18 +7,18 @@ use pmem_os::{KEPT_BYTES, MapOptions, Mapped};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than a process could hold that kept a TiB for each.
+/// More regions than fit into a process that reserves 1 TiB for each.
 const REGION_COUNT: usize = 2_000;
 const LEN_BYTES: u64 = 1 << 16;
 
-/// A descriptor for each region, and some.
+/// Allows one descriptor for each region, and some more.
 fn allow_open_files(count: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum }).expect("the hard limit is above that");
 }
 
 #[test]
-fn a_process_holds_thousands_of_regions() {
+fn process_holds_thousands_of_regions() {
     allow_open_files(REGION_COUNT as u64 + 64);
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let make = |number: usize| {
@@ -27,10 +27,10 @@ fn a_process_holds_thousands_of_regions() {
     };
     let regions: Vec<_> = (0..REGION_COUNT).map(make).collect();
     assert!(regions.iter().all(|region| region.limit_bytes() >= KEPT_BYTES));
-    // The first ones have what lies behind them still, and the process has addresses for other things.
+    // The first regions still have the addresses behind them, and the process has addresses for other things.
     assert!(regions[..8].iter().all(|region| region.limit_bytes() == 1 << 40));
     let other_bytes = 16 << 30;
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other.
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no other memory.
     let other = unsafe { mmap_anonymous(ptr::null_mut(), other_bytes, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap();
     // SAFETY: nothing uses it.
     unsafe { munmap(other, other_bytes) }.unwrap();
@@ -43,7 +43,7 @@ fn a_process_holds_thousands_of_regions() {
 }
 
 #[test]
-fn a_region_grows_past_the_addresses_that_it_keeps() {
+fn region_grows_past_reserved_addresses() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("region");
     let options = MapOptions { reserve_bytes: 16 << 20, kept_bytes: 2 << 20, ..MapOptions::default() };

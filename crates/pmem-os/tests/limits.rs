@@ -1,5 +1,5 @@
-//! A limit on the length of files, past which the kernel sends a signal. A limit holds for the whole process, so this
-//! test has one of its own.
+//! A limit on the length of files, past which the kernel sends a signal. A limit holds for the entire process, so
+//! this test runs in a separate one.
 
 use pmem::{MediumError, Space};
 use pmem_os::{MapError, MapOptions, Mapped};

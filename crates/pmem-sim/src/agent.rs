@@ -1,6 +1,6 @@
 //! The agent that flushes and fences: a fence completes only the write-backs of its own thread.
 //!
-//! A visitor that an observer interposes runs on the observed thread but stands for another one, so the depth of
+//! A visitor that an observer runs in between is on the observed thread but represents another one, so the depth of
 //! observers is part of the identity.
 
 use std::cell::Cell;
@@ -18,13 +18,13 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// The agent that runs now.
+    /// Returns the agent that runs now.
     pub(crate) fn current() -> Agent {
         Agent { thread: thread::current().id(), observer_depth: OBSERVER_DEPTH.get() }
     }
 }
 
-/// While it lives, this thread runs inside an observer.
+/// A guard: while it lives, this thread runs inside an observer.
 pub(crate) struct Interposed(());
 
 impl Interposed {

@@ -1,14 +1,14 @@
-//! Which of the possible crash images are looked at, where there are more than the budget allows.
+//! The choice of crash images to check when there are more than the budget allows.
 
 use std::collections::HashSet;
 
 use fastrand::Rng;
 
-/// For each part the outcome it is given.
+/// The outcome of each part.
 pub(crate) type Choice = Vec<usize>;
 
-/// Distinct choices of one outcome a part, at most `budget` of them: all there are, if they are so few; otherwise the
-/// least, the most, every part (the first ones first) against the others, and a random mix.
+/// Returns at most `budget` distinct choices of one outcome per part. Returns all of them if there are so few.
+/// Otherwise: the least, the most, every part (the first ones first) against the other parts, and a random mix.
 pub(crate) fn choices(outcome_counts: &[usize], budget: usize, seed: u64) -> Vec<Choice> {
     let total = outcome_counts.iter().try_fold(1usize, |product, &count| product.checked_mul(count));
     match total {
@@ -17,7 +17,7 @@ pub(crate) fn choices(outcome_counts: &[usize], budget: usize, seed: u64) -> Vec
     }
 }
 
-/// `number` in the mixed radix of `outcome_counts`.
+/// Returns `number` in the mixed radix of `outcome_counts`.
 fn digits(mut number: usize, outcome_counts: &[usize]) -> Choice {
     let digit = |&count: &usize| {
         let digit = number % count;
@@ -28,14 +28,14 @@ fn digits(mut number: usize, outcome_counts: &[usize]) -> Choice {
 }
 
 fn sample(outcome_counts: &[usize], budget: usize, rng: &mut Rng) -> Vec<Choice> {
-    // A quarter of the budget is kept for mixes, where there are mixes.
+    // A quarter of the budget is kept for mixes, if there are several parts.
     let pointed_budget = if outcome_counts.len() > 1 { budget - budget / 4 } else { budget };
     let mut known = HashSet::new();
     let mut sampled: Vec<Choice> = pointed(outcome_counts, rng.fork())
         .filter(|choice| known.insert(choice.clone()))
         .take(pointed_budget)
         .collect();
-    // Mixes repeat where few are left; as many tries again as the budget are enough.
+    // Mixes repeat when few are left; twice the budget in attempts is enough.
     for _ in 0..2 * budget {
         if sampled.len() == budget {
             break;
@@ -48,7 +48,7 @@ fn sample(outcome_counts: &[usize], budget: usize, rng: &mut Rng) -> Vec<Choice>
     sampled
 }
 
-/// The least, the most, and for each part: it alone, all but it, and one outcome in between against either.
+/// The least, the most, and for each part: only it, all except it, and one outcome in between against either.
 fn pointed(outcome_counts: &[usize], mut rng: Rng) -> impl Iterator<Item = Choice> {
     let least: Choice = vec![0; outcome_counts.len()];
     let most: Choice = outcome_counts.iter().map(|count| count - 1).collect();
@@ -66,7 +66,7 @@ fn pointed(outcome_counts: &[usize], mut rng: Rng) -> impl Iterator<Item = Choic
     ends.into_iter().chain(single)
 }
 
-/// Each part independently: none in two cases of five, all in two, anything in one.
+/// Chooses each part independently: none in two cases of five, all in two, anything in one.
 fn mix(outcome_counts: &[usize], rng: &mut Rng) -> Choice {
     let outcome = |&count: &usize| match rng.u8(..5) {
         0 | 1 => 0,
@@ -81,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_product_is_exhausted() {
+    fn small_product_is_exhausted() {
         let all = choices(&[2, 3, 4], 24, 1);
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), 24);
         assert_eq!(choices(&[], 1, 1), [Vec::<usize>::new()], "nothing pending: one image");
     }
 
     #[test]
-    fn a_large_product_is_sampled_within_the_budget() {
+    fn large_product_is_sampled_within_budget() {
         let outcome_counts = [5; 40];
         for budget in [2, 3, 50, 400] {
             let sampled = choices(&outcome_counts, budget, 7);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_seen_alone_and_missing_if_the_budget_allows() {
+    fn missing_part_is_noticed_within_budget() {
         let sampled = choices(&[3; 10], 100, 7);
         for part in 0..10 {
             let against = |base: usize, outcome: usize| -> Choice {

@@ -1,4 +1,4 @@
-//! What the explorer needs of a simulation, whether of memory or of a disk.
+//! The interface of a simulation, of memory or of a disk, for the explorer.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use pmem::Canary;
 use crate::sim::StepKind;
 use crate::{Image, Model, Sim};
 
-/// Is called after each step, on the thread that made it.
+/// A callback that runs after each step, on the thread that made it.
 pub type ObserverOf<W> = Box<dyn FnMut(&W, StepKind) + Send>;
 
-/// What a crash left.
+/// The state that a crash left.
 pub trait CrashImage: Clone + fmt::Display + Send + Sync + 'static {
-    /// A hash of all that the image holds: equal for equal images, and practically never for others.
+    /// Returns a hash of everything in the image: equal for equal images, and practically never for others.
     fn hash(&self) -> u64;
 }
 
-/// Something that a store lies on, and that can be crashed. Clones are handles to the same one.
+/// A simulated storage of a store, which can be crashed. Clones are handles to the same one.
 pub trait Crashable: Clone + Send + Sync + 'static {
-    /// What a crash leaves.
+    /// The state that a crash leaves.
     type Image: CrashImage;
 
-    /// An empty one, with room for a region of `region_bytes` where that is its own to decide.
+    /// Creates an empty storage, with space for a region of `region_bytes` if the size is its own decision.
     fn new(region_bytes: u64, model: Model) -> Self;
 
-    /// What the next opening finds after a crash.
+    /// Creates the storage that the next opening finds after a crash.
     fn from_image(image: &Self::Image, model: Model) -> Self;
 
-    /// The same one, on which protocols leave out or break the step that `canary` names.
+    /// Returns the same storage, on which protocols leave out or break the step that `canary` names.
     #[must_use]
     fn with_canary(self, canary: Canary) -> Self;
 
-    /// From now on a store opens it for reading: what changes it fails the test.
+    /// Marks it as open for reading: from now on, any change fails the test.
     fn freeze(&self);
 
     /// Calls `observer` after every step from now on; see [`Sim::observe`].
@@ -43,16 +43,17 @@ pub trait Crashable: Clone + Send + Sync + 'static {
     /// Ends observation.
     fn unobserve(&self);
 
-    /// How many steps were made so far.
+    /// Returns the number of steps so far.
     fn step_count(&self) -> u64;
 
-    /// After `growth_count` more growths every further one is refused as full.
+    /// Refuses every growth as full, after `growth_count` more growths.
     fn fail_grow_after(&self, growth_count: u64);
 
-    /// Crash images possible at this moment; see [`Sim::images`].
+    /// Returns the crash images possible at this moment; see [`Sim::images`].
     fn images(&self, budget: usize, seed: u64) -> Vec<Self::Image>;
 
-    /// What the next process finds if this one is killed now, unless that is durable: see [`Sim::killed`].
+    /// Returns the state that the next process finds if this one is killed now, or `None` if all of it is durable:
+    /// see [`Sim::killed`].
     fn killed(&self) -> Option<Self::Image>;
 }
 

@@ -1,4 +1,4 @@
-//! A crash image: what a loss of power left, or a kill.
+//! A crash image: the state after a power loss or a kill.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,8 @@ use crate::line_model::LineModel;
 use crate::model::Part;
 use crate::pages::{Line, Pages, line_hash};
 
-/// The bytes of a region after a crash. Cheap: it shares the durable pages with its medium and owns the differences.
+/// The bytes of a region after a crash. Cheap: it shares the durable pages with its medium and owns the
+/// differences.
 #[derive(Clone)]
 pub struct Image {
     durable: Arc<Pages>,
@@ -19,7 +20,7 @@ pub struct Image {
     choice: Vec<(Part, usize)>,
     len_bytes: u64,
     hash: u64,
-    /// Of a kill: what is there, and may yet be lost.
+    /// After a kill: the contents that are present and may still be lost.
     left: Option<Arc<LineModel>>,
 }
 
@@ -35,30 +36,31 @@ impl Image {
         Image { durable: Arc::clone(durable), holes: Arc::clone(holes), survivors, choice, len_bytes, hash, left: None }
     }
 
-    /// The same bytes, of which those are not durable that `left` has.
+    /// Returns the same bytes, of which the lines pending in `left` are not durable.
     pub(crate) fn with_left(self, left: LineModel) -> Image {
         Image { hash: self.hash ^ left.hash().rotate_left(1), left: Some(Arc::new(left)), ..self }
     }
 
-    /// What is durable, and what is not yet, of a kill.
+    /// Returns the durable and the pending contents after a kill.
     pub(crate) fn left(&self) -> Option<(Arc<Pages>, LineModel)> {
         let left = self.left.as_ref()?;
         Some((Arc::clone(&self.durable), LineModel::clone(left)))
     }
 
-    /// A hash of all the image's bytes and its length: equal for equal images, and practically never for others.
+    /// Returns a hash of the image's bytes and its length: equal for equal images, and practically never for
+    /// others.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// The region's size at the crash.
+    /// Returns the region's size at the crash.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }
 
-    /// The 64 bytes of the line that holds `at`, as words in memory order.
+    /// Returns the 64 bytes of the line that holds `at`, as words in memory order.
     #[must_use]
     pub fn line(&self, at: Offset) -> [u64; 8] {
         let line = at.line();
@@ -66,7 +68,8 @@ impl Image {
         survivor.map_or_else(|| self.durable.line(line), |(_, content)| *content)
     }
 
-    /// The pages without space: those that had none at the crash, so that none is used before space is taken again.
+    /// Returns the pages without space: those that had none at the crash, so that none is used before space is
+    /// allocated again.
     pub(crate) fn holes(&self) -> Arc<BTreeSet<u64>> {
         Arc::clone(&self.holes)
     }
@@ -80,10 +83,11 @@ impl Image {
     }
 }
 
-/// Which pending parts survived: for each its place, and the outcome it got of how many. Long lists are cut.
+/// The pending parts that survived, each with its address, its outcome and the number of outcomes. Long lists are
+/// cut.
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// As many as fit a line or two of a terminal.
+        /// As many as fit on one or two lines of a terminal.
         const SHOWN_PARTS_MAX: usize = 12;
         if self.left.is_some() {
             return f.write_str("the process was killed");

@@ -1,4 +1,4 @@
-//! Memory behind a cache: each line shows, after a crash, any content from the last surely durable one on.
+//! Memory behind a cache: after a crash, each line shows any content from the last surely durable one on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::model::{CrashModel, Part};
 use crate::pages::{Line, PAGE_BYTES, Page, Pages};
 
-/// The pending lines, and whose write-backs are under way.
+/// The pending lines, and the write-backs that are under way, by agent.
 #[derive(Clone, Default)]
 pub(crate) struct LineModel {
     pending: BTreeMap<Offset, History>,
@@ -17,18 +17,18 @@ pub(crate) struct LineModel {
     store_count: u64,
 }
 
-/// The contents of one line in the order in which it had them.
+/// The contents of one line, in the order in which it had them.
 #[derive(Clone)]
 struct History {
-    /// The first is surely durable, the last is what programs load.
+    /// The first is surely durable; programs load the last.
     contents: Vec<Line>,
-    /// How many contents were dropped before the first.
+    /// Number of contents that were dropped before the first.
     dropped_count: u64,
-    /// When it was last stored to, by the model's count of stores.
+    /// The latest store to the line, by the model's count of stores.
     newest: u64,
 }
 
-/// A line whose write-back has started: the content that a fence makes the least to survive.
+/// A line whose write-back has started, with the content that a fence makes the least to survive.
 #[derive(Clone)]
 struct Flushed {
     line: Offset,
@@ -36,7 +36,8 @@ struct Flushed {
 }
 
 impl History {
-    /// Takes a copy of one or more units and says how many contents it adds: a prefix of the units, a suffix, all.
+    /// Adds a copy of one or more units; returns the number of contents that it adds: prefixes of the units,
+    /// suffixes, and all.
     fn copy(&mut self, content: Line) -> u64 {
         let before = *self.contents.last().expect("a history holds the durable content");
         let changed: Vec<usize> = (0..content.len()).filter(|&unit| before[unit] != content[unit]).collect();
@@ -57,7 +58,7 @@ impl History {
         self.dropped_count + self.contents.len() as u64 - 1
     }
 
-    /// Forgets what came before content `number`. True if nothing is pending any more.
+    /// Drops the contents before content `number`. Returns true if nothing is pending any more.
     fn settle(&mut self, number: u64) -> bool {
         let settled_count = number.saturating_sub(self.dropped_count);
         self.contents.drain(..settled_count as usize);
@@ -67,7 +68,8 @@ impl History {
 }
 
 impl LineModel {
-    /// A hash of all that the pending lines were, and so of all that a loss of power may leave of them.
+    /// Returns a hash of all contents of the pending lines, and so of everything that a power loss may leave of
+    /// them.
     pub(crate) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.pending.iter().for_each(|(at, history)| (at.0, &history.contents).hash(&mut hasher));
@@ -76,7 +78,7 @@ impl LineModel {
 
     fn fence(&mut self, agent: Agent, durable: &mut Pages) {
         for flushed in self.in_flight.remove(&agent).unwrap_or_default() {
-            // Somebody else's fence may have settled the line, and it may have a new history: numbers start at the
+            // Another agent's fence may have settled the line, and it may have a new history: numbers start at the
             // count of stores, so an old number never reaches into a younger history.
             let Some(history) = self.pending.get_mut(&flushed.line) else { continue };
             let is_settled = history.settle(flushed.content_number);
@@ -109,7 +111,8 @@ impl CrashModel for LineModel {
         }
     }
 
-    /// At once: no fence holds a file system back, and what a line had before the call any image of then shows.
+    /// Discards immediately: no fence holds a file system back, and images from before the call show the line's
+    /// earlier contents.
     fn discarded(&mut self, page: Offset, garbage: &Page, durable: &mut Pages) {
         for (line, content) in lines(page.span(PAGE_BYTES)).zip(garbage) {
             self.pending.remove(&line);
@@ -128,7 +131,7 @@ impl CrashModel for LineModel {
 
     fn waited(&mut self, _ticket: Ticket, _durable: &mut Pages) {}
 
-    /// The cache keeps what it has; nobody is left to complete a write-back by a fence.
+    /// The cache keeps its content; no thread is left to complete a write-back by a fence.
     fn killed(&self) -> Option<LineModel> {
         let left = || LineModel { in_flight: HashMap::new(), ..self.clone() };
         (!self.pending.is_empty()).then(left)

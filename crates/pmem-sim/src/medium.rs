@@ -1,4 +1,5 @@
-//! The simulated region as a medium: each call changes memory and the pending state under one lock, then is a step.
+//! The simulated region as a medium: each call changes memory and the pending state under one lock, and then counts
+//! as a step.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::model::Model;
 use crate::pages::{Line, PAGE_BYTES, Page, Pages, patched};
 use crate::sim::{Sim, State, StepKind};
 
-// SAFETY: the memory is reserved for `REGION_BYTES_MAX` bytes, aligned to pages, readable and writable, and lives as long
-// as any handle; `len_bytes` grows only, up to that limit; every store below goes to it at once.
+// SAFETY: the memory is reserved for `REGION_BYTES_MAX` bytes, aligned to pages, readable and writable, and lives
+// as long as any handle; `len_bytes` only grows, up to that limit; every store below goes to it immediately.
 unsafe impl Bytes for Sim {
     fn base(&self) -> NonNull<u8> {
         self.0.base()
@@ -51,13 +52,13 @@ unsafe impl Bytes for Sim {
         self.step(StepKind::Write);
     }
 
-    /// In the memory that programs see, and in nothing that survives.
+    /// Changes the memory that programs see, and nothing that survives a crash.
     unsafe fn overlay(&self, at: Offset, bytes: &[u8]) -> Result<(), MediumError> {
         if self.is_writable() {
             return Err(MediumError::ReadOnly);
         }
         self.check(at.span(bytes.len() as u64))?;
-        // SAFETY: the bytes lie in the region (just checked), and the caller alone uses it.
+        // SAFETY: the bytes are in the region (just checked), and only the caller uses it.
         unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
@@ -174,7 +175,7 @@ impl Medium for Sim {
     }
 }
 
-/// Images that share the durable pages keep theirs: what changes is copied.
+/// Images that share the durable pages keep theirs: a changed page is copied.
 fn durable_mut(durable: &mut Arc<Pages>) -> &mut Pages {
     Arc::make_mut(durable)
 }
@@ -212,7 +213,7 @@ impl Sim {
         }
     }
 
-    /// Stores the words of `content` that are new. A store of what is there already changes no crash image.
+    /// Stores the words of `content` that differ. A store of the same value changes no crash image.
     fn put_line(&self, state: &mut State, line: Offset, content: Line) {
         let State { durable, pending, .. } = state;
         pending.stored(line, content, durable);
@@ -224,7 +225,7 @@ impl Sim {
         }
     }
 
-    /// An empty span touches no line, and puts nothing into a log, as on the media that this one stands for.
+    /// An empty span touches no line, and appends nothing to a log, as on the media that this one stands for.
     fn start_flush(&self, span: Span) {
         self.assert_within(span.start, span.len_bytes);
         if span.len_bytes > 0 {
@@ -239,7 +240,7 @@ impl Sim {
         self.0.state.lock().pending.flushed(Agent::current(), &pieces);
     }
 
-    /// A copy of the bytes of a span that has some, taken word by word, since other threads may store beside it.
+    /// Copies the bytes of a non-empty span, word by word, because other threads may store to adjacent words.
     fn bytes_now(&self, span: Span) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(span.len_bytes.next_multiple_of(LINE_BYTES) as usize + LINE_BYTES as usize);
         lines(span).for_each(|line| bytes.extend_from_slice(self.line_now(line).map(u64::to_ne_bytes).as_flattened()));
@@ -299,19 +300,19 @@ impl Sim {
 }
 
 impl State {
-    /// The pages without space that `span` touches.
+    /// Returns the pages without space that `span` touches.
     fn holes_in(&self, span: Span) -> impl Iterator<Item = u64> {
         let first = span.start.0 - span.start.0 % PAGE_BYTES;
         self.holes.range(first..span.start.0 + span.len_bytes).copied()
     }
 
-    /// Where a file system is full, a store to a page without space ends in a signal.
+    /// Panics on a store to a page without space. On a full file system, such a store ends in a signal.
     fn assert_backed(&self, span: Span) {
         let hole = self.holes_in(span).next();
         assert!(hole.is_none(), "a store to the page at {:#x}, whose space was given back", hole.unwrap_or_default());
     }
 }
 
-/// What pages that were given back hold. A file system shows zeros, or what was there; nobody may rely on either.
+/// The content of freed pages. A file system shows zeros, or the old content; programs must not rely on either.
 const GARBAGE_WORD: u64 = 0x6A5B_A6E0_6A5B_A6E1;
 const GARBAGE: Page = [[GARBAGE_WORD; 8]; (PAGE_BYTES / LINE_BYTES) as usize];

@@ -1,5 +1,5 @@
-//! The memory that programs load from and store to: anonymous, and reserved once, so that growth never moves it. What a
-//! small region leaves serves the next one.
+//! The memory that programs load from and store to: anonymous, and reserved once, so that growth never moves it. A
+//! small region's memory is reused for the next one.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -7,14 +7,14 @@ use std::ptr::{self, NonNull};
 use parking_lot::Mutex;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// The largest region. Address space alone: pages cost nothing until they are touched.
+/// The largest region. Only address space is reserved: pages cost nothing until they are touched.
 pub const REGION_BYTES_MAX: u64 = 256 << 20;
 
 const RESERVED_BYTES: usize = REGION_BYTES_MAX as usize;
 
-/// A memory of so many used bytes is zeroed for the next region, which is quicker than the kernel's handing out its pages anew.
+/// Up to this many used bytes, memory is zeroed and reused, which is faster than getting new pages from the kernel.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
-/// As many as threads explore at once, each with a region and what its crashes left.
+/// The number of threads that explore at the same time, each with a region and its crash images.
 const KEPT_COUNT_MAX: usize = 8;
 
 static KEPT: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
@@ -24,13 +24,14 @@ pub(crate) struct Memory {
     base: NonNull<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone and is reached only through raw pointers, by media that argue for it.
+// SAFETY: the mapping belongs only to this value and is reached only through raw pointers, by media that argue for
+// it.
 unsafe impl Send for Memory {}
-// SAFETY: as above; no method but `base` hands anything out.
+// SAFETY: as above; no method but `base` exposes the memory.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// One that was kept, or a new one.
+    /// Returns a kept memory, or a new one.
     ///
     /// # Panics
     /// If the operating system refuses.
@@ -39,12 +40,12 @@ impl Memory {
         kept.unwrap_or_else(Memory::map)
     }
 
-    /// Ends the use of a memory of which nothing was stored to behind the first `used_bytes`.
+    /// Frees or keeps a memory in which nothing was stored behind the first `used_bytes`.
     pub(crate) fn give_back(self, used_bytes: u64) {
         if used_bytes > KEPT_BYTES_MAX {
             return;
         }
-        // SAFETY: the bytes lie in the mapping, and the value is the caller's alone.
+        // SAFETY: the bytes are in the mapping, and only the caller has the value.
         unsafe { self.base.write_bytes(0, used_bytes as usize) };
         let mut kept = KEPT.lock();
         if kept.len() < KEPT_COUNT_MAX {
@@ -56,16 +57,16 @@ impl Memory {
     fn map() -> Memory {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new anonymous mapping, wherever the kernel likes, disturbs no other memory.
+        // SAFETY: a new anonymous mapping, at an address that the kernel chooses, disturbs no other memory.
         let mapped = unsafe { mmap_anonymous(ptr::null_mut(), RESERVED_BYTES, protection, flags) };
         let base = mapped.expect("address space for a simulated region");
-        // SAFETY: the range was mapped just now. Huge pages would zero 2 MiB where an image needs 4 KiB; the advice is
-        // about speed alone, so a kernel without it may refuse.
+        // SAFETY: the range was mapped just now. Huge pages would zero 2 MiB where an image needs 4 KiB; the advice
+        // only affects speed, so a kernel without it may refuse.
         let _ = unsafe { madvise(base, RESERVED_BYTES, Advice::LinuxNoHugepage) };
         Memory { base: NonNull::new(base.cast()).expect("a mapping is not at address zero") }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -73,7 +74,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the whole range was mapped by `reserve`, and its owner goes now.
+        // SAFETY: the entire range was mapped by `reserve`, and its owner is dropped now.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), RESERVED_BYTES) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }

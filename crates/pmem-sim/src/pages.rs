@@ -8,13 +8,13 @@ use pmem::{LINE_BYTES, Offset};
 /// The 8-byte units of a line, in memory order.
 pub(crate) type Line = [u64; 8];
 
-/// Small, so that an image copies little; the processor's page.
+/// Small, so that an image copies little; equals the processor's page.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 const PAGE_LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 const ZERO_LINE: Line = [0; 8];
 
-/// One page's lines.
+/// The lines of one page.
 pub(crate) type Page = [Line; PAGE_LINES];
 
 /// A region's bytes. Pages that were never set are zero.
@@ -49,12 +49,12 @@ impl Pages {
         Arc::make_mut(page)[line] = content;
     }
 
-    /// The page that starts at `at`, unless it is zero.
+    /// Returns the page that starts at `at`, unless it is zero.
     pub(crate) fn page(&self, at: Offset) -> Option<&Page> {
         self.pages.get((at.0 / PAGE_BYTES) as usize)?.as_deref()
     }
 
-    /// The pages that may hold something, with where they start.
+    /// Returns the pages that may have content, each with its start.
     pub(crate) fn present(&self) -> impl Iterator<Item = (Offset, &Page)> {
         let starts = (0..).map(|page| Offset(page * PAGE_BYTES));
         starts.zip(&self.pages).filter_map(|(start, page)| Some((start, page.as_deref()?)))
@@ -65,7 +65,7 @@ fn place(at: Offset) -> (usize, usize) {
     ((at.0 / PAGE_BYTES) as usize, (at.0 % PAGE_BYTES / LINE_BYTES) as usize)
 }
 
-/// The hash of a line at its place; 0 for zeroes, so that pages that are absent and pages that are zero hash alike.
+/// Returns the hash of a line at its offset; 0 for zeros, so that absent pages and zero pages have the same hash.
 pub(crate) fn line_hash(at: Offset, content: &Line) -> u64 {
     if *content == ZERO_LINE {
         return 0;
@@ -75,7 +75,7 @@ pub(crate) fn line_hash(at: Offset, content: &Line) -> u64 {
     hasher.finish()
 }
 
-/// `content`, the line at `line`, after `bytes` were put at `at`.
+/// Returns `content`, the line at `line`, after `bytes` were put at `at`.
 ///
 /// # Panics
 /// If the bytes do not touch the line.

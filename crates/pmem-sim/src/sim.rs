@@ -1,6 +1,7 @@
-//! The simulated region: steps, the observer, crash images, and faults on request.
+//! The simulated region: steps, the observer, crash images, and requested faults.
 //!
-//! Lock order: the observer's lock and the state's lock are never held together, and neither while an observer runs.
+//! Lock order: the observer's lock and the state's lock are never held together, and neither while an observer
+//! runs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -19,10 +20,10 @@ use crate::model::{CrashModel, Model};
 use crate::pages::{Page, Pages};
 use crate::steps::Steps;
 
-/// Is called after each step, on the thread that made it.
+/// A callback that runs after each step, on the thread that made it.
 pub type Observer = ObserverOf<Sim>;
 
-/// What a medium did. Whatever can change the set of crash images, or what a reader sees, is a step.
+/// The kind of a step. Everything that can change the set of crash images, or a reader's view, is a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StepKind {
     /// One word was stored.
@@ -31,21 +32,21 @@ pub enum StepKind {
     CompareExchange,
     /// Bytes were copied through the cache.
     Write,
-    /// Bytes were copied past the cache.
+    /// Bytes were copied with non-temporal stores.
     Stream,
     /// A span was flushed.
     Flush,
     /// A fence that is not a commit.
     Order,
-    /// A publish put its words into the log, where the model has one.
+    /// A publish put its words into the log, if the model has one.
     PublishLogged,
     /// A publish stored one of its words, and not the last.
     PublishWord,
     /// A publish stored its last word.
     PublishLast,
-    /// A commit was asked for.
+    /// A commit was requested.
     Commit,
-    /// A wait begins: nothing has changed, and the waiting thread holds no lock that others need.
+    /// A wait begins: nothing has changed, and the waiting thread holds no lock that other threads need.
     WaitBegin,
     /// A wait has ended.
     WaitEnd,
@@ -57,9 +58,9 @@ pub enum StepKind {
     FileLength,
     /// A file was synced.
     FileSync,
-    /// Pages were given back.
+    /// Pages were freed.
     Discard,
-    /// Pages were taken again, or there was no space for them.
+    /// Space for pages was allocated again, or there was none.
     Back,
 }
 
@@ -68,7 +69,7 @@ pub enum StepKind {
 pub struct Sim(pub(crate) Arc<Region>);
 
 pub(crate) struct Region {
-    /// Until it is dropped.
+    /// `None` only while the region is dropped.
     memory: Option<Memory>,
     pub(crate) len_bytes: AtomicU64,
     pub(crate) model: Model,
@@ -80,15 +81,15 @@ pub(crate) struct Region {
 }
 
 pub(crate) struct State {
-    /// What surely survives; images share it.
+    /// The contents that surely survive; images share them.
     pub(crate) durable: Arc<Pages>,
-    /// What may.
+    /// The contents that may survive.
     pub(crate) pending: Box<dyn CrashModel>,
-    /// The pages that have no space: discarded, and not taken again. Images share them, too.
+    /// The pages without space: discarded, and not allocated again. Images share them as well.
     pub(crate) holes: Arc<BTreeSet<u64>>,
-    /// How many times the region may still grow before the medium is full.
+    /// Number of growths that still succeed before the medium is full.
     pub(crate) growth_count_max: u64,
-    /// What is said then, if not that it is full.
+    /// The error of a growth then, instead of [`MediumError::Full`].
     pub(crate) growth_error: Option<MediumError>,
 }
 
@@ -99,7 +100,7 @@ impl State {
 }
 
 impl Sim {
-    /// A region of `len_bytes` zeroes, rounded up to whole lines.
+    /// Creates a region of `len_bytes` zeros, rounded up to complete lines.
     ///
     /// # Panics
     /// If `len_bytes` is greater than [`REGION_BYTES_MAX`].
@@ -108,8 +109,8 @@ impl Sim {
         Sim::holding(&Pages::default(), State::holding(Arc::default(), model.start()), len_bytes, model)
     }
 
-    /// The region that a crash left, as the next open finds it. Faults that were asked of the crashed region are not
-    /// passed on.
+    /// Creates the region that a crash left, as the next opening finds it. Faults requested for the crashed region
+    /// are not copied.
     #[must_use]
     pub fn from_image(image: &Image, model: Model) -> Sim {
         let seen = Arc::new(image.pages());
@@ -120,13 +121,13 @@ impl Sim {
         Sim::holding(&seen, State { holes: image.holes(), ..state }, image.len_bytes(), model)
     }
 
-    /// A region in which programs see `pages`.
+    /// Creates a region in which programs see `pages`.
     fn holding(pages: &Pages, state: State, len_bytes: u64, model: Model) -> Sim {
         assert!(len_bytes <= REGION_BYTES_MAX, "a region of {len_bytes} bytes; the limit is {REGION_BYTES_MAX}");
         let memory = Memory::reserve();
         for (start, page) in pages.present() {
-            // SAFETY: the page lies within the reserved range, since whatever is there was stored below the region's
-            // length; it is aligned; the memory is nobody else's.
+            // SAFETY: the page is within the reserved range, because all its content was stored below the region's
+            // length; it is aligned; no other code uses the memory.
             unsafe { memory.base().add(start.0 as usize).cast::<Page>().write(*page) };
         }
         Sim(Arc::new(Region {
@@ -141,7 +142,7 @@ impl Sim {
         }))
     }
 
-    /// The same region, on which protocols leave out or break the step that `canary` names.
+    /// Returns the same region, on which protocols leave out or break the step that `canary` names.
     ///
     /// # Panics
     /// If it already has one.
@@ -151,18 +152,18 @@ impl Sim {
         self
     }
 
-    /// How often a long walk has let others run.
+    /// Returns the number of times that long walks have let other threads run.
     #[must_use]
     pub fn breath_count(&self) -> u64 {
         self.0.breath_count.load(Ordering::Relaxed)
     }
 
-    /// Opens the region for reading from now on: a store to it fails the test.
+    /// Marks the region as open for reading: from now on, a store to it fails the test.
     pub fn freeze(&self) {
         self.0.is_frozen.store(true, Ordering::Release);
     }
 
-    /// What changes the region is allowed.
+    /// Checks that the region may be changed.
     ///
     /// # Panics
     /// If the region is frozen.
@@ -170,51 +171,51 @@ impl Sim {
         assert!(!self.0.is_frozen.load(Ordering::Acquire), "a store to a region that is open for reading");
     }
 
-    /// The model of this region.
+    /// Returns the model of this region.
     #[must_use]
     pub fn model(&self) -> Model {
         self.0.model
     }
 
-    /// Calls `observer` after every step from now on, instead of the one before. Steps made while it runs are
-    /// simulated and counted as usual but are not observed. No lock is held meanwhile, so it may use this medium: what
-    /// it does counts as another thread's doing, whose fences complete nothing of the observed one.
+    /// Calls `observer` after every step from now on, instead of the earlier observer. Steps made while it runs are
+    /// simulated and counted as usual but not observed. No lock is held during the call, so it may use this medium.
+    /// Its steps count as another thread's, whose fences complete no flush of the observed thread.
     ///
     /// An observer that owns a handle to its own region keeps it alive until [`Sim::unobserve`].
     pub fn observe(&self, observer: Observer) {
         self.0.steps.observe(observer);
     }
 
-    /// Calls `observer` after every step of [`crate::unobserved`] work, as [`Sim::observe`].
+    /// Calls `observer` after every step of [`crate::unobserved`] work, like [`Sim::observe`].
     pub fn observe_beside(&self, observer: Observer) {
         self.0.steps.observe_beside(observer);
     }
 
-    /// Ends observation. Not for use inside an observer, which it would not end.
+    /// Ends observation. Has no effect inside an observer.
     pub fn unobserve(&self) {
         self.0.steps.unobserve();
     }
 
-    /// How many steps were made so far.
+    /// Returns the number of steps so far.
     #[must_use]
     pub fn step_count(&self) -> u64 {
         self.0.steps.count()
     }
 
-    /// After `growth_count` more growths every further one is refused as full, and so is space for holes.
+    /// Refuses every growth, and space for holes, as full after `growth_count` more growths.
     pub fn fail_grow_after(&self, growth_count: u64) {
         self.0.state.lock().growth_count_max = growth_count;
     }
 
-    /// Every further growth fails so.
+    /// Makes every further growth fail with `error`.
     pub fn fail_grow_with(&self, error: MediumError) {
         let mut state = self.0.state.lock();
         (state.growth_count_max, state.growth_error) = (0, Some(error));
     }
 
-    /// Crash images possible at this moment, all different, at most `budget` of them: all there are, if they are so few;
-    /// otherwise nothing pending survives, everything does, each part (the newest first) against the others, and random
-    /// mixes drawn from `seed`.
+    /// Returns crash images possible at this moment, all different, at most `budget` of them. Returns all images if
+    /// there are so few. Otherwise: nothing pending survives, everything does, each part (the newest first) against
+    /// the other parts, and random mixes drawn from `seed`.
     #[must_use]
     pub fn images(&self, budget: usize, seed: u64) -> Vec<Image> {
         let state = self.0.state.lock();
@@ -231,8 +232,9 @@ impl Sim {
         images
     }
 
-    /// What the next process finds if this one is killed now: all that was stored, of which what is not durable may be lost yet
-    /// when the power fails. None where all is durable, and in a model without a cache.
+    /// Returns the state that the next process finds if this one is killed now: everything that was stored, of
+    /// which a later power loss may still drop the parts that are not durable. `None` if everything is durable, and
+    /// in a model without a cache.
     #[must_use]
     pub fn killed(&self) -> Option<Image> {
         let state = self.0.state.lock();
@@ -244,12 +246,12 @@ impl Sim {
         Some(image.with_left(left))
     }
 
-    /// Counts a step and shows it to the observer. The caller holds no lock.
+    /// Counts a step and calls the observer. The caller holds no lock.
     pub(crate) fn step(&self, kind: StepKind) {
         self.0.steps.step(self, kind);
     }
 
-    /// The present content of the line at `line`, word by word.
+    /// Returns the present content of the line at `line`, read word by word.
     pub(crate) fn line_now(&self, line: Offset) -> [u64; 8] {
         std::array::from_fn(|unit| self.load(line.plus(unit as u64 * 8), Ordering::Relaxed))
     }
@@ -263,7 +265,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // Stores reach no further than the region's length, which never shrinks.
+        // No store reaches behind the region's length, which never shrinks.
         self.memory.take().expect("it is dropped once").give_back(*self.len_bytes.get_mut());
     }
 }

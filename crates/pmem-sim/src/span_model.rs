@@ -1,4 +1,4 @@
-//! A log with memory before it: flushed bytes alone survive, as a prefix in log order.
+//! A log with memory before it: only flushed bytes survive, as a prefix in log order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +12,11 @@ use crate::pages::{Line, Page, Pages, patched};
 #[derive(Default)]
 pub(crate) struct SpanModel {
     log: VecDeque<Record>,
-    /// How many records were appended before the first of `log`.
+    /// Number of records that were appended before the first of `log`.
     durable_count: u64,
 }
 
-/// Pieces as they were when they were flushed. A torn record does not count: it survives whole or not at all.
+/// Pieces with their content at the flush. A torn record does not count: it survives completely or not at all.
 type Record = Vec<(Offset, Vec<u8>)>;
 
 impl CrashModel for SpanModel {
@@ -26,7 +26,7 @@ impl CrashModel for SpanModel {
         self.log.push_back(pieces.iter().map(|&(at, bytes)| (at, bytes.to_vec())).collect());
     }
 
-    /// In its place in the log.
+    /// Appends the garbage at its position in the log.
     fn discarded(&mut self, page: Offset, garbage: &Page, _durable: &mut Pages) {
         let bytes = garbage.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect();
         self.log.push_back(vec![(page, bytes)]);
@@ -58,7 +58,7 @@ impl CrashModel for SpanModel {
 }
 
 impl SpanModel {
-    /// The lines that the first `record_count` records touch, as they leave them.
+    /// Returns the lines that the first `record_count` records touch, with the content after them.
     fn replayed(&self, record_count: usize, durable: &Pages) -> BTreeMap<Offset, Line> {
         let mut changed = BTreeMap::new();
         for (at, bytes) in self.log.iter().take(record_count).flatten() {

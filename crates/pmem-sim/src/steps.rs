@@ -1,4 +1,4 @@
-//! Steps: what a simulation did, counted and shown to an observer.
+//! Counts the steps of a simulation and calls observers.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,8 @@ thread_local! {
     static IS_UNOBSERVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`, whose steps are shown to the observer beside alone ([`crate::Crashable::observe_beside`]): they are those of a
-/// thread beside the observed one.
+/// Does `work` as another thread, concurrent to the observed one: its steps are shown only to the observer of
+/// [`crate::Crashable::observe_beside`].
 pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
     IS_UNOBSERVED.set(true);
     let done = work();
@@ -22,7 +22,7 @@ pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Counts the steps of `W` and shows them.
+/// Counts the steps of `W` and calls its observers.
 pub(crate) struct Steps<W> {
     observer: Mutex<Option<ObserverOf<W>>>,
     beside: Mutex<Option<ObserverOf<W>>>,
@@ -53,8 +53,8 @@ impl<W> Steps<W> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts a step and shows it to the observer, but for steps that the observer makes; those of [`unobserved`] work to the
-    /// observer beside. The caller holds no lock.
+    /// Counts a step and calls the observer, except for steps that the observer itself makes. Steps of
+    /// [`unobserved`] work go to the second observer. The caller holds no lock.
     pub(crate) fn step(&self, world: &W, kind: StepKind) {
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = if IS_UNOBSERVED.get() { &self.beside } else { &self.observer };

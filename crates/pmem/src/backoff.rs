@@ -1,56 +1,56 @@
-//! Waiting for another thread without the operating system's means, which `core` does not have.
+//! Waiting for another thread without an operating system's means, which `core` does not have.
 //!
-//! A thread that looks again and again keeps its processor. Under real-time scheduling, or in a kernel, that may be the
-//! processor which the other thread needs to go on: then both stand still. So a waiting thread *relaxes*: a few looks one after the
-//! other, for locks that are held for some instructions, and from then on whatever the host has for it ([`relax_by`]).
+//! A thread that polls keeps its processor. Under real-time scheduling, or in a kernel, the awaited thread may need
+//! that processor: then neither makes progress. So a waiting thread *relaxes*: it polls a few times, for locks that
+//! are held for some instructions, and then calls the host's function ([`relax_by`]).
 
 use core::hint::spin_loop;
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Looks before the host is asked: about a microsecond, longer than sections without a system call take.
+/// Polls before the host is called: about a microsecond, longer than sections without a system call last.
 const SPIN_COUNT: u32 = 64;
 
-/// How a host lets others run: is told how often the caller has asked before in the same wait. It may sleep, the longer
-/// the more often it was asked, and returns soon.
+/// A host's function that lets other threads run. The argument is the number of earlier calls in the same wait. It
+/// may sleep, longer with each call, and returns soon.
 pub type Relax = fn(u32);
 
 /// A [`Relax`], or null.
 static HOST: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on all waiting threads relax so. A host calls this once, before it shares a store with another thread; without it
-/// waiting is spinning.
+/// Sets the function with which all waiting threads relax. A host calls this once, before it shares a store with
+/// another thread. Otherwise waiting threads spin.
 pub fn relax_by(host: Relax) {
     HOST.store(host as *mut (), Ordering::Release);
 }
 
-/// One wait: what was tried so far.
+/// One wait: the number of attempts so far.
 #[derive(Debug)]
 pub struct Backoff {
     attempt: u32,
 }
 
 impl Backoff {
-    /// For a wait of some instructions, unless the awaited thread was interrupted.
+    /// Creates a wait for some instructions, unless the awaited thread was interrupted.
     #[must_use]
     pub const fn short() -> Backoff {
         Backoff { attempt: 0 }
     }
 
-    /// For whole operations, and disks: the host is asked at once.
+    /// Creates a wait for complete operations or disks: the host is called immediately.
     #[must_use]
     pub const fn long() -> Backoff {
         Backoff { attempt: SPIN_COUNT }
     }
 
-    /// As [`Backoff::long`], for a caller that counts its requests and has made so many.
+    /// Like [`Backoff::long`], for a caller that counts its requests and has already made `asked`.
     #[must_use]
     pub const fn after(asked: u32) -> Backoff {
         Backoff { attempt: SPIN_COUNT.saturating_add(asked) }
     }
 
-    /// Lets others run, once more.
+    /// Lets other threads run, once more.
     #[inline]
     pub fn relax(&mut self) {
         let attempt = self.attempt;

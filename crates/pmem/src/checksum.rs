@@ -1,8 +1,8 @@
-//! The one checksum: CRC-32C (Castagnoli), by the processor's instruction where it has one.
+//! The checksum of the format: CRC-32C (Castagnoli), computed by the processor's instruction if it has one.
 //!
-//! Written here rather than taken from a crate because the checksum is on the write path of every item, where the
-//! crates measured cost five to ten times as much for 272 bytes (dispatch per call), and because core-only crates need
-//! it (`docs/decisions/0006-hash-and-checksum.md`).
+//! Written here, not imported from a crate, for two reasons. The checksum is on the write path of every item, where
+//! the crates measured cost 5x to 10x as much for 272 bytes (dispatch per call). And core-only crates need it
+//! (`docs/decisions/0006-hash-with-seeded-rapidhash-and-checksum-with-our-own-crc-32c.md`).
 
 use crate::arch;
 
@@ -17,7 +17,7 @@ pub fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
 pub struct Checksum(u32);
 
 impl Checksum {
-    /// The running checksum whose value is `seed`.
+    /// Returns the running checksum whose value is `seed`.
     #[inline(always)]
     #[must_use]
     pub const fn from_value(seed: u32) -> Checksum {
@@ -30,36 +30,37 @@ impl Checksum {
         Checksum(crc32c(self.0, bytes))
     }
 
-    /// The checksum of the concatenation of `parts`: as so many updates, with one look at what the processor can do. For short ones, inlined:
-    /// from [`MANY_BYTES`] on an update is the quicker way.
+    /// Returns the checksum of the concatenation of `parts`, like one update per part but with one check of the
+    /// processor's features. For short parts, inlined: from [`MANY_BYTES`] on, an update is faster.
     #[inline(always)]
     #[must_use]
     pub fn of<const COUNT: usize>(parts: [&[u8]; COUNT]) -> Checksum {
         Checksum(!arch::crc32c(!0, parts))
     }
 
-    /// As [`Checksum::of`], of a word, half of one and what is usually short: in as few instructions as there are.
+    /// Like [`Checksum::of`], for a word, half a word, and a usually short rest, with the fewest instructions.
     #[inline(always)]
     #[must_use]
     pub fn in_line(first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> Checksum {
         Checksum(!arch::crc32c_in_line(!0, first, second, rest))
     }
 
-    /// Continues over bytes whose number the compiler knows: a few instructions of the processor's for a word or two.
+    /// Continues over a fixed number of bytes: a few processor instructions for a word or two.
     #[inline(always)]
     #[must_use]
     pub fn update_with<const COUNT: usize>(self, bytes: &[u8; COUNT]) -> Checksum {
         Checksum(!arch::crc32c(!self.0, [&bytes[..]]))
     }
 
-    /// The checksum of everything so far.
+    /// Returns the checksum of everything so far.
     #[must_use]
     pub fn value(self) -> u32 {
         self.0
     }
 }
 
-/// Bytes from which on it pays to call for a checksum: half of a usual item's cost are its beginning and its end.
+/// Length from which calling the checksum function pays. Below, an item's beginning and end are half of the usual
+/// cost.
 pub const MANY_BYTES: usize = 512;
 
 /// The bit-reflected Castagnoli polynomial.
@@ -81,7 +82,8 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// The definition, a byte at a time, for processors without the instruction. Takes and gives the inverted remainder.
+/// The definition, a byte at a time, for processors without the instruction. Accepts and returns the inverted
+/// remainder.
 pub(crate) fn crc32c_by_table(remainder: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(remainder, |crc, byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
 }
@@ -103,7 +105,7 @@ mod tests {
         Some((first, second, rest))
     }
 
-    /// Lines are folded one by one, four at a time, and both; what comes before and behind them is of any length.
+    /// Lines are folded one by one, four abreast, and both; the parts before and behind them have any length.
     #[test]
     #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
     fn long_ones_agree_with_the_table() {
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
-    fn instruction_and_table_agree_on_every_length_alignment_and_cut() {
+    fn crc_instruction_and_table_agree() {
         let bytes: [u8; 300] = core::array::from_fn(|i| (i * 7 + i / 13) as u8);
         for start in 0..9 {
             for end in start..bytes.len() {

@@ -1,4 +1,4 @@
-//! Counts what a medium is asked to do.
+//! Counts the operations of a medium.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,14 +7,14 @@ use crate::{Medium, Probe, Probed, Span, lines};
 /// A medium whose flushes and fences are counted (systems.md, H8: a put or update persists twice, a delete once).
 pub type Counted<M> = Probed<M, PersistCounts>;
 
-/// How often each kind of call was made.
+/// The number of calls of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Lines whose write-back was started, by `flush`, `publish` or `stream`.
     pub flushed_line_count: u64,
     /// Fences: `order` and `commit`.
     pub fence_count: u64,
-    /// Bytes written past the cache.
+    /// Bytes written by non-temporal stores.
     pub streamed_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct PersistCounts {
 }
 
 impl<M: Medium> Counted<M> {
-    /// Counts from zero what `inner` is asked to do.
+    /// Counts the operations of `inner` from zero.
     pub fn new(inner: M) -> Counted<M> {
         Probed::with_probe(inner, PersistCounts::default())
     }

@@ -1,27 +1,28 @@
-//! Slow memory, emulated on fast memory by spinning on the processor's time-stamp counter (HiKV paper, sections 4.1 and 4.6; Rewo-Hash
-//! paper, figure 1).
+//! Slow memory, emulated on fast memory by spinning on the processor's time-stamp counter (HiKV paper, sections 4.1
+//! and 4.6; Rewo-Hash paper, figure 1).
 //!
-//! | cost | when | printed |
-//! |---|---|---|
-//! | `persist_ticks` | once a persist: at each fence, however much was flushed before it | HiKV: 600 ns, 50 to 1,400 in figures 8 and 10 |
-//! | `read_ticks` | at each access to an item | HiKV: none, 60 ns more in figure 12 |
-//! | `persist_block_ticks`, `read_block_ticks` | at each block written back or read that the device does not hold already | Rewo-Hash: 256-byte blocks, reads 2.8 times DRAM's below a block and 2.1 above, writes as DRAM's |
+//! - `persist_ticks`: per persist, that is at each fence, however much was flushed before it. HiKV: 600 ns; 50 to
+//!   1,400 ns in figures 8 and 10.
+//! - `read_ticks`: per access to an item. HiKV: none; 60 ns more in figure 12.
+//! - `persist_block_ticks`, `read_block_ticks`: per block written back or read that the device does not hold
+//!   already. Rewo-Hash: 256-byte blocks; reads take 2.8x as long as DRAM's below a block and 2.1x above; writes
+//!   take as long as DRAM's.
 //!
-//! The device holds the last [`HELD_BLOCK_COUNT`] blocks that were read or written, for all threads together, as its buffer does: words of
-//! a block that is held cost nothing more. Processor caches are left out, and so is overlap: reads that a processor would have under way
-//! at the same time wait one after the other here.
+//! The emulated memory device holds the last [`HELD_BLOCK_COUNT`] blocks that were read or written, for all threads
+//! together, like the real one's buffer: words of a held block cost nothing more. Processor caches are not
+//! modelled, nor is overlap: reads that a processor would run at the same time wait one after the other here.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Medium, Probe, Probed, Span, arch};
 
-/// Blocks that the emulated device holds: 16 KiB of 256 bytes, what measurements found of Optane.
+/// Number of blocks that the emulated device holds: 16 KiB of 256-byte blocks, the buffer size measured on Optane.
 pub const HELD_BLOCK_COUNT: usize = 64;
 
 /// A medium slowed down to the latencies of another.
 pub type Delayed<M> = Probed<M, Delays>;
 
-/// Extra time, in ticks of the processor's time-stamp counter. By default none.
+/// Additional time, in ticks of the processor's time-stamp counter. None by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Latency {
     /// Once per persist.
@@ -32,27 +33,27 @@ pub struct Latency {
     pub persist_block_ticks: u64,
     /// Once per block that is read, of items or words.
     pub read_block_ticks: u64,
-    /// The unit in which the device reads and writes, a power of two; of no account where no block costs anything.
+    /// The unit in which the device reads and writes, a power of two. Ignored if no block costs anything.
     pub block_bytes: u64,
 }
 
 impl Latency {
-    /// A persist of the HiKV paper's figures, unless they vary it (section 4.1).
+    /// The persist latency of the HiKV paper's figures, unless they vary it (section 4.1).
     pub const PERSIST_NS_PRINTED: u64 = 600;
-    /// The unit of the Rewo-Hash paper's memory.
+    /// The block size of the Rewo-Hash paper's memory.
     pub const BLOCK_BYTES_PRINTED: u64 = 256;
 }
 
-/// What spins: the latencies, and the blocks that the device holds.
+/// The latencies to spin for, and the blocks that the device holds.
 #[derive(Debug)]
 pub struct Delays {
     latency: Latency,
-    /// The number of a block plus one, at its number modulo the places.
+    /// The number of a block plus one, at index `number % HELD_BLOCK_COUNT`.
     held: [AtomicU64; HELD_BLOCK_COUNT],
 }
 
 impl<M: Medium> Delayed<M> {
-    /// `inner`, slowed down by `latency`.
+    /// Returns `inner`, slowed down by `latency`.
     ///
     /// # Panics
     /// As [`Delays::new`].
@@ -62,7 +63,7 @@ impl<M: Medium> Delayed<M> {
 }
 
 impl Delays {
-    /// These latencies, of a device that holds no block yet.
+    /// Creates these latencies for a device that holds no block yet.
     ///
     /// # Panics
     /// If blocks cost something and their length is no power of two.
@@ -74,7 +75,8 @@ impl Delays {
         Delays { latency, held: [const { AtomicU64::new(0) }; HELD_BLOCK_COUNT] }
     }
 
-    /// What the blocks of `span` cost at `ticks` each; those that were not held are from now on.
+    /// Returns the cost of the blocks of `span` at `ticks` each. Held blocks cost nothing; the others are held from
+    /// now on.
     fn block_ticks(&self, span: Span, ticks: u64) -> u64 {
         if ticks == 0 || span.len_bytes == 0 {
             return 0;
@@ -84,7 +86,7 @@ impl Delays {
         (block(span.start.0)..=last).map(|number| if self.holds(number) { 0 } else { ticks }).sum()
     }
 
-    /// Whether the block is held already.
+    /// Returns true if the block is already held; otherwise holds it from now on.
     fn holds(&self, number: u64) -> bool {
         let place = &self.held[(number % HELD_BLOCK_COUNT as u64) as usize];
         let is_held = place.load(Ordering::Relaxed) == number + 1;
@@ -117,7 +119,7 @@ impl Probe for Delays {
     }
 }
 
-/// From when everything before it is done: what was asked of the real memory is no part of the delay.
+/// Spins after everything before it is done: the real memory's time is not part of the delay.
 fn spin(ticks: u64) {
     if ticks == 0 {
         return;
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_costs_once_however_many_of_its_words_are_read() {
+    fn block_costs_once_for_many_words() {
         let delays = Delays::new(LATENCY);
         assert_eq!(read(&delays, 512, 8), 100);
         assert!((0..32).all(|word| read(&delays, 512 + 8 * word, 8) == 0));
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_read_costs_every_block_that_it_touches() {
+    fn long_read_costs_each_block() {
         let delays = Delays::new(LATENCY);
         assert_eq!(read(&delays, 1024, 256), 100);
         assert_eq!(read(&delays, 4096 - 16, 272), 200, "16 bytes of one block, 256 of the next");
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_forgotten_when_the_device_holds_others() {
+    fn block_is_evicted_by_others() {
         let delays = Delays::new(LATENCY);
         let blocks = HELD_BLOCK_COUNT as u64;
         assert_eq!(read(&delays, 0, 256 * blocks), 100 * blocks);
@@ -168,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_written_is_held_for_readers() {
+    fn written_block_is_held_for_readers() {
         let delays = Delays::new(LATENCY);
         assert_eq!(delays.block_ticks(Offset(256).span(512), LATENCY.persist_block_ticks), 14);
         assert_eq!(read(&delays, 300, 8), 0);
     }
 
-    /// What is asked of the medium lasts at least as long as it costs; the processor may make it longer.
+    /// A call of the medium takes at least its configured cost; the processor may make it longer.
     #[test]
     fn fences_and_reads_take_their_time() {
         const TICKS: u64 = 2_000_000;

@@ -1,21 +1,21 @@
-//! Volatile memory, lent by the host.
+//! Volatile memory, allocated by the host.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Lends zeroed volatile memory to core-only crates, which have no allocator of their own: a process lends its heap, a
-/// kernel its pages, a firmware a fixed pool.
+/// An allocator of zeroed volatile memory for core-only crates, which have no allocator of their own. A process
+/// uses its heap, a kernel its pages, a firmware a fixed pool.
 ///
 /// # Safety
-/// What [`Dram::lend`] returns is zeroed, fits the layout, belongs to the borrower alone, and stays put and valid until
-/// it is given back or the lender itself is gone.
+/// The memory that [`Dram::lend`] returns is zeroed, fits the layout, belongs only to the borrower, and stays in
+/// place and valid until it is freed or the allocator itself is dropped.
 pub unsafe trait Dram: Send + Sync {
-    /// Zeroed memory of this layout (never of size 0), or `None` when there is no more.
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>>;
+    /// Allocates zeroed memory of this layout (never of size 0), or returns `None` if there is no more.
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// Takes memory back.
+    /// Frees memory.
     ///
     /// # Safety
-    /// `memory` came from [`Dram::lend`] of this lender with the same layout, and nobody uses it any more.
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout);
+    /// `memory` came from [`Dram::lend`] of this allocator with the same layout, and is not used any more.
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout);
 }

@@ -1,20 +1,20 @@
-//! How durable a medium makes what is written, and the points of its history that can be waited for.
+//! The durability of a medium's writes, and the points of its history that a caller can wait for.
 
 use core::fmt;
 
-/// What a medium's acknowledged writes survive.
+/// The failures that a medium's acknowledged writes survive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Durability {
-    /// The death of the process, by whatever signal; not of the machine.
+    /// A killed process, by any signal; not a crash of the machine.
     Process,
-    /// The death of the process; and loss of power, which takes the last moments' writes, the later before the earlier.
+    /// A killed process. A power loss drops the latest writes: a later write goes before an earlier one.
     Buffered,
-    /// Loss of power.
+    /// A power loss.
     Power,
 }
 
 impl Durability {
-    /// The name in stats, banners and options: `process`, `buffered` or `power`.
+    /// Returns the name in statistics, banners and options: `process`, `buffered` or `power`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl fmt::Display for Durability {
     }
 }
 
-/// When a commit counts as done.
+/// The time at which a commit counts as done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Level {
     /// As durable as the medium can make it.
@@ -44,7 +44,7 @@ pub enum Level {
 pub struct Ticket(pub u64);
 
 impl Ticket {
-    /// True if there is nothing to wait for, as on memory, where a commit is done when it returns.
+    /// Returns true if there is nothing to wait for, as on memory, where a commit is done when it returns.
     #[inline(always)]
     #[must_use]
     pub const fn is_done(self) -> bool {
@@ -58,17 +58,17 @@ impl Ticket {
 pub enum Taken {
     /// The words are visible, and durable with the next commit.
     Yes,
-    /// The medium has failed, and takes nothing in any more: memory has the words that it had.
+    /// The medium has failed and accepts no more words: memory keeps its earlier words.
     No,
 }
 
-/// What came of [`Acknowledge::acknowledge`](crate::Acknowledge::acknowledge).
+/// The result of [`Acknowledge::acknowledge`](crate::Acknowledge::acknowledge).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Waited {
     /// The point is durable.
     Durable,
-    /// It is not, or not yet: the caller's caller is going to wait for it, and tells nobody before. Whatever says that
-    /// something is not durable stays.
+    /// It is not durable, or not yet: the function that called the caller waits for it, and reports nothing before.
+    /// Marks that something is not durable stay.
     Deferred,
 }

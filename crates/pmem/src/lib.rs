@@ -1,12 +1,14 @@
-//! The seam between hikv and byte-addressable persistent memory.
+//! The interface between hikv and byte-addressable persistent memory.
 //!
-//! Everything that becomes durable passes through a [`Medium`]: stores, write-backs, fences. What the medium does not
-//! see can be neither counted, delayed, journaled nor crashed, so no other crate stores to persistent memory.
+//! Every access that makes data durable goes through a [`Medium`]: stores, write-backs, fences. A test can count,
+//! delay, journal or crash only the accesses that the medium sees, so no other crate stores to persistent memory
+//! directly.
 //!
-//! Vocabulary: a *region* is the whole persistent address range; a *line* is the 64 bytes that a cache writes back
-//! together; to *flush* is to start write-back; to *order* is to make what was flushed durable before what follows.
+//! Vocabulary: a *region* is the entire persistent address range; a *line* is the 64 bytes that a cache writes back
+//! together; to *flush* is to start write-back; to *order* is to make everything flushed durable before later
+//! stores.
 //!
-//! This crate uses `core` alone: it links into a kernel module or a device's firmware unchanged.
+//! This crate uses only `core`: it links into a kernel module or a device's firmware unchanged.
 #![no_std]
 
 pub mod arch;
@@ -16,8 +18,8 @@ mod checksum;
 mod counted;
 mod delayed;
 mod dram;
+mod dram_box;
 mod durability;
-mod loan;
 mod medium;
 mod medium_error;
 mod offset;
@@ -31,8 +33,8 @@ pub use checksum::{Checksum, MANY_BYTES, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
 pub use delayed::{Delayed, Delays, HELD_BLOCK_COUNT, Latency};
 pub use dram::Dram;
+pub use dram_box::DramBox;
 pub use durability::{Durability, Level, Taken, Ticket, Waited};
-pub use loan::Loan;
 pub use medium::{Acknowledge, Bytes, Medium, Persist, Residency, Space};
 pub use medium_error::MediumError;
 pub use offset::{LINE_BYTES, Offset, Span, lines};

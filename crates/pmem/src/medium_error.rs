@@ -1,24 +1,26 @@
-//! What a medium can fail with.
+//! The error type of media.
 
 use core::fmt;
 
-/// What a medium can fail with.
+/// The errors of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MediumError {
-    /// The region cannot grow to `wanted_bytes`, or have its holes filled: the file system or device is full.
+    /// The region cannot grow to `wanted_bytes`, or its holes cannot be filled: the file system or DAX device is
+    /// full.
     Full {
-        /// The region's size that was asked for; its present one where a hole cannot be filled.
+        /// The requested size of the region; the present one if a hole cannot be filled.
         wanted_bytes: u64,
     },
-    /// The region cannot grow beyond its limit (`region_bytes_max`), or beyond the addresses that the process has free behind it.
+    /// The region cannot grow beyond its limit (`region_bytes_max`), or beyond the free addresses of the process
+    /// behind it.
     Limit {
-        /// The region's size that was asked for.
+        /// The requested size of the region.
         wanted_bytes: u64,
-        /// The largest it can get.
+        /// The largest possible size.
         limit_bytes: u64,
     },
-    /// A span that lies outside the region: an offset in the store is damaged.
+    /// A span is outside the region: an offset in the store is damaged.
     OutOfBounds {
         /// The span's first byte.
         offset: u64,
@@ -27,31 +29,32 @@ pub enum MediumError {
         /// The region's size.
         region_bytes: u64,
     },
-    /// A part of the region that could not be read when it was needed: its bytes are unknown.
+    /// A part of the region could not be read when it was needed: its bytes are unknown.
     Unreadable {
-        /// Where it begins.
+        /// The first byte of the part.
         offset: u64,
         /// The number as in `errno.h`.
         errno: i32,
     },
-    /// The operating system refused; its error number.
+    /// The operating system returned an error.
     Os {
         /// The number as in `errno.h`.
         errno: i32,
     },
     /// The medium was opened for reading.
     ReadOnly,
-    /// The log could not be written or synced, so nothing more can become durable; its error number.
+    /// The log could not be written or synced, so nothing more can become durable.
     Poisoned {
         /// The number as in `errno.h`.
         errno: i32,
     },
-    /// The region's file, or its log, has no name any more: what is written to it is gone when it is closed.
+    /// The region's file, or its log, has no name any more: writes to it are lost when it is closed.
     Removed,
 }
 
 impl MediumError {
-    /// True where there is no room for more: what needs none may still succeed, and so may the same once room has come free.
+    /// Returns true if there is no space for more. Operations that need no space may still succeed; the failed one
+    /// may succeed once space is free.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, MediumError::Full { .. } | MediumError::Limit { .. })
@@ -62,12 +65,13 @@ impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             MediumError::Full { wanted_bytes } => {
-                write!(f, "no space left to grow the region to {wanted_bytes} bytes")
+                write!(f, "cannot grow the store to {wanted_bytes} bytes: no space left on the disk; free some")
             }
             MediumError::Limit { wanted_bytes, limit_bytes } => {
                 write!(
                     f,
-                    "the region cannot grow to {wanted_bytes} bytes: its limit (region_bytes_max) is {limit_bytes}"
+                    "cannot grow the store to {wanted_bytes} bytes: its limit (region_bytes_max) is {limit_bytes}; open it \
+                     again with a higher limit"
                 )
             }
             MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
@@ -75,19 +79,19 @@ impl fmt::Display for MediumError {
             }
             MediumError::Unreadable { offset, errno } => write!(
                 f,
-                "the bytes at offset {offset:#x} could not be read from the disk (error number {errno}): what they held is \
-                 unknown"
+                "cannot read the store's bytes at offset {offset:#x} from the disk (error number {errno}); check the disk, \
+                 and restore a backup if the error remains"
             ),
-            MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
+            MediumError::Os { errno } => write!(f, "a system call failed with error number {errno}"),
             MediumError::ReadOnly => f.write_str("the store is open for reading only"),
             MediumError::Poisoned { errno } => write!(
                 f,
-                "writing to the disk failed (error number {errno}): the store takes no more writes until it is opened \
-                 again; what was acknowledged is safe"
+                "writing to the disk failed (error number {errno}): acknowledged writes are safe, but no more are \
+                 accepted; open the store again"
             ),
             MediumError::Removed => f.write_str(
-                "the store's files were removed while it is open: it takes no more writes; what it holds can be read, and saved \
-                 elsewhere by a backup, until it is closed",
+                "the store's files were removed while it is open: no more writes are accepted; back the store up to \
+                 another place before you close it",
             ),
         }
     }

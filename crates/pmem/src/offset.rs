@@ -1,6 +1,6 @@
-//! Addresses inside a region, and the one line arithmetic.
+//! Addresses inside a region, and the arithmetic of lines.
 
-/// Bytes that the cache writes back together, on every machine hikv runs on.
+/// Number of bytes that the cache writes back together, on every machine hikv runs on.
 pub const LINE_BYTES: u64 = 64;
 
 /// A byte address relative to the start of a region. Only offsets are ever stored in a medium, never pointers.
@@ -9,17 +9,19 @@ pub const LINE_BYTES: u64 = 64;
 pub struct Offset(pub u64);
 
 impl Offset {
-    /// The offset that refers to nothing. Offset 0 holds the superblock, which no index entry ever names.
+    /// The offset that refers to nothing. Offset 0 holds the superblock, which no index entry refers to.
     pub const NULL: Offset = Offset(0);
 
-    /// The offset `bytes` further on.
+    /// Returns the offset `bytes` further on.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Offset {
         Offset(self.0 + bytes)
     }
 
+    /// Checks the alignment.
+    ///
     /// # Panics
-    /// Unless it is a multiple of `bytes`, a power of two.
+    /// Unless the offset is a multiple of `bytes`, a power of two.
     #[inline(always)]
     pub fn expect_aligned(self, bytes: u64) {
         if self.0 & (bytes - 1) != 0 {
@@ -27,26 +29,26 @@ impl Offset {
         }
     }
 
-    /// True for [`Offset::NULL`].
+    /// Returns true for [`Offset::NULL`].
     #[must_use]
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
 
-    /// The start of the line that holds this byte.
+    /// Returns the start of the line that holds this byte.
     #[must_use]
     pub const fn line(self) -> Offset {
         Offset(self.0 & !(LINE_BYTES - 1))
     }
 
-    /// The span of `len_bytes` that starts here.
+    /// Returns the span of `len_bytes` that starts here.
     #[must_use]
     pub const fn span(self, len_bytes: u64) -> Span {
         Span { start: self, len_bytes }
     }
 }
 
-/// Apart, and by value: its caller keeps nothing in memory for it.
+/// Separate, with arguments by value, so that its caller keeps nothing in memory for it.
 #[cold]
 #[inline(never)]
 fn misaligned(at: Offset, bytes: u64) -> ! {
@@ -58,29 +60,29 @@ fn misaligned(at: Offset, bytes: u64) -> ! {
 pub struct Span {
     /// The first byte.
     pub start: Offset,
-    /// How many bytes; zero is an empty span and touches no line.
+    /// The number of bytes; zero is an empty span, which touches no line.
     pub len_bytes: u64,
 }
 
 impl Span {
-    /// True if the span lies in a region of so many bytes.
+    /// Returns true if the span is in a region of `region_bytes` bytes.
     #[inline(always)]
     #[must_use]
     pub const fn lies_within(self, region_bytes: u64) -> bool {
         self.len_bytes <= region_bytes && self.start.0 <= region_bytes - self.len_bytes
     }
 
-    /// One past the last byte, or `None` where the sum does not fit 64 bits (a damaged offset).
+    /// Returns the offset after the last byte, or `None` if the sum does not fit into 64 bits (a damaged offset).
     #[must_use]
     pub const fn end(self) -> Option<u64> {
         self.start.0.checked_add(self.len_bytes)
     }
 }
 
-/// The starts of the lines that `span` touches, in ascending order.
+/// Returns the starts of the lines that `span` touches, in ascending order.
 ///
-/// This is the only place that turns bytes into lines: flush loops written in place get the end wrong surprisingly
-/// often (it must be computed from the *unaligned* start).
+/// This is the only function that turns bytes into lines: hand-written flush loops often get the end wrong (it must
+/// be computed from the *unaligned* start).
 ///
 /// ```
 /// # use pmem::{lines, Offset};
@@ -98,7 +100,8 @@ pub fn lines(span: Span) -> impl Iterator<Item = Offset> {
 mod tests {
     use super::*;
 
-    /// Every start in two lines, every length up to four: the lines are exactly those that hold a byte of the span.
+    /// Every start in two lines and every length up to four lines: the lines are exactly those that hold a byte of
+    /// the span.
     #[test]
     #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn lines_are_exactly_those_touched() {

@@ -1,30 +1,30 @@
-//! What is told of the calls of a medium.
+//! Probes: observers of the calls of a medium.
 
 use crate::{Counts, Offset, Span};
 
-/// Is told what a medium is asked to do, after the inner medium has done it.
+/// An observer that is called after the inner medium has done an operation.
 pub trait Probe: Send + Sync + 'static {
-    /// `span` was flushed.
+    /// Called after `span` was flushed.
     fn flushed(&self, _span: Span) {}
-    /// `span` was written past the cache, and so flushed.
+    /// Called after `span` was written with non-temporal stores, and so flushed.
     fn streamed(&self, _span: Span) {}
-    /// A fence: `order` or `commit`.
+    /// Called after a fence: `order` or `commit`.
     fn fenced(&self) {}
-    /// A wait is about to begin.
+    /// Called before a wait.
     fn waits(&self) {}
-    /// An item's bytes are about to be read.
+    /// Called before an item's bytes are read.
     fn read(&self, _span: Span) {}
-    /// Words were loaded.
+    /// Called after words were loaded.
     fn loaded(&self, _span: Span) {}
-    /// The cache was asked for the line of this place.
+    /// Called after a prefetch of the line of `_at`.
     fn asked_for(&self, _at: Offset) {}
-    /// What was counted, if this probe counts.
+    /// Returns the counts, if this probe counts.
     fn counts(&self) -> Option<Counts> {
         None
     }
 }
 
-/// A probe that may be left out.
+/// An optional probe.
 impl<P: Probe> Probe for Option<P> {
     fn flushed(&self, span: Span) {
         self.iter().for_each(|probe| probe.flushed(span));
@@ -59,7 +59,7 @@ impl<P: Probe> Probe for Option<P> {
     }
 }
 
-/// Two probes, told one after the other.
+/// Two probes, called one after the other.
 impl<P: Probe, Q: Probe> Probe for (P, Q) {
     fn flushed(&self, span: Span) {
         self.0.flushed(span);

@@ -1,4 +1,4 @@
-//! A medium with a probe: every call goes to the inner medium and is told to the probe.
+//! A medium with a probe: every call goes to the inner medium, and then to the probe.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use crate::{
     Space, Span, Taken, Ticket, Waited,
 };
 
-/// `M`, watched by `P`.
+/// The medium `M`, observed by the probe `P`.
 #[derive(Debug)]
 pub struct Probed<M, P> {
     inner: M,
@@ -17,23 +17,23 @@ pub struct Probed<M, P> {
 }
 
 impl<M: Medium, P: Probe> Probed<M, P> {
-    /// `inner`, watched by `probe`.
+    /// Returns `inner`, observed by `probe`.
     pub const fn with_probe(inner: M, probe: P) -> Probed<M, P> {
         Probed { inner, probe }
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub const fn probe(&self) -> &P {
         &self.probe
     }
 
-    /// The medium that is watched.
+    /// Returns the observed medium.
     pub const fn inner(&self) -> &M {
         &self.inner
     }
 }
 
-// SAFETY: the memory is the inner medium's, and so is every promise about it.
+// SAFETY: the memory is the inner medium's, and so are all promises about it.
 unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {

@@ -1,16 +1,16 @@
-//! Words that carry their own check: 48 bits of payload below 16 bits of checksum.
+//! Sealed words, which carry their own check: 48 bits of payload below 16 bits of checksum.
 //!
-//! A header that must change with one 8-byte store has no room for a checksum beside it, so the checksum rides in the
-//! word. Zero never unseals, so memory that was never written is told from a payload of zero.
+//! A header that must change with one 8-byte store has no space for a separate checksum, so the checksum is in the
+//! word. Zero never unseals, so memory that was never written differs from a payload of zero.
 
 use crate::crc32c;
 
 const PAYLOAD_BITS: u32 = 48;
 const PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
-/// Any non-zero value whose checksum of payload 0 is not 0.
+/// Any non-zero value for which the checksum of payload 0 is not 0.
 const SEAL_SEED: u32 = 0x5EA1;
 
-/// `payload` with its check in the upper 16 bits.
+/// Returns `payload` with its check in the upper 16 bits.
 ///
 /// # Panics
 /// If the payload needs more than 48 bits.
@@ -20,7 +20,7 @@ pub fn seal(payload: u64) -> u64 {
     payload | check(payload) << PAYLOAD_BITS
 }
 
-/// The payload of a sealed word, or `None` where the check does not fit: never written, torn or damaged.
+/// Returns the payload of a sealed word, or `None` if the check does not match: never written, torn or damaged.
 #[must_use]
 pub fn unseal(word: u64) -> Option<u64> {
     let payload = word & PAYLOAD;

@@ -1,17 +1,17 @@
-//! Buckets of four slots, as Level hashing's and, in comparisons, PFHT's: 128 bytes, two lines.
+//! Buckets of four slots, as in Level hashing and, for comparison, in PFHT: 128 bytes, two cache lines.
 //!
 //! ```text
 //! +31i   slot i: key 16, value 15
-//! +124   a token for each slot; all four lie in one word, with the last bytes of slot 3
+//! +124   a token for each slot; all four are in one word, with the last bytes of slot 3
 //! ```
 //!
 //! # A move
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 the item is written into a free slot of its other bucket, as an insert; durable | equal twins |
-//! | 2 the slot that it came from is emptied; durable | the item |
+//! | 1 the item is written into a free slot of its other bucket, as an insert; durable | two equal items |
+//! | 2 its old slot is emptied; durable | one item |
 //!
-//! Opening makes one of twins.
+//! Opening removes one of two equal items.
 
 use pmem::{Medium, Offset};
 
@@ -27,7 +27,7 @@ pub(crate) const BUCKET_BYTES: u64 = 128;
 const TOKENS: u64 = 120;
 const TOKENS_SHIFT: usize = 32;
 
-/// A slot: its bucket, and which of the four.
+/// A slot: its bucket and its index in the bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) bucket: u64,
@@ -45,7 +45,7 @@ impl<M: Medium> Buckets<M> {
         ((self.0.word(Self::at(bucket).plus(TOKENS)) >> TOKENS_SHIFT) as u32).to_le_bytes()
     }
 
-    /// How many slots are used.
+    /// Returns the number of used slots.
     pub(crate) fn filled(&self, bucket: u64) -> usize {
         self.tokens(bucket).iter().filter(|token| **token != 0).count()
     }
@@ -54,7 +54,7 @@ impl<M: Medium> Buckets<M> {
         self.tokens(bucket).iter().position(|token| *token == 0).map(|i| Slot { bucket, i })
     }
 
-    /// The items of a bucket.
+    /// Iterates over the items of a bucket.
     #[inline(always)]
     pub(crate) fn items(&self, bucket: u64) -> impl Iterator<Item = (Slot, Item)> + '_ {
         let used = self.tokens(bucket).into_iter().enumerate().filter(|(_, token)| *token != 0);
@@ -67,16 +67,16 @@ impl<M: Medium> Buckets<M> {
         for (word, at) in (start / 8..=(start + ITEM_BYTES - 1) / 8).zip((0..).step_by(8)) {
             bytes[at..at + 8].copy_from_slice(&self.0.word(Self::at(bucket).plus(8 * word as u64)).to_le_bytes());
         }
-        *bytes[start % 8..].first_chunk().expect("an item lies in five words")
+        *bytes[start % 8..].first_chunk().expect("an item fits in five words")
     }
 
-    /// The key's slot among those of `buckets`.
+    /// Finds the key's slot among those of `buckets`.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u8], mut buckets: impl Iterator<Item = u64>) -> Option<(Slot, Item)> {
         buckets.find_map(|bucket| self.items(bucket).find(|(_, item)| item.key() == key))
     }
 
-    /// The words of a slot, once it holds these bytes.
+    /// Returns the words of a slot that holds these bytes.
     fn words(&self, Slot { bucket, i }: Slot, bytes: &[u8; ITEM_BYTES]) -> Words {
         let start = i * ITEM_BYTES;
         let with = |word: usize| {
@@ -90,17 +90,17 @@ impl<M: Medium> Buckets<M> {
         (start / 8..=(start + ITEM_BYTES - 1) / 8).map(with).collect()
     }
 
-    /// The word of tokens, with that of a slot changed in `word`.
+    /// Returns `word`, the word of tokens, with the token of slot `i` changed.
     fn with_token(word: u64, i: usize, token: u8) -> u64 {
         let shift = TOKENS_SHIFT + 8 * i;
         word & !(0xFF << shift) | u64::from(token) << shift
     }
 
-    /// Writes an item into a free slot; slot `old` of the bucket is emptied by the same word. Two fences.
+    /// Writes an item into a free slot; the same word empties slot `old` of the bucket. Two fences.
     pub(crate) fn fill(&self, slot: Slot, item: &Item, old: Option<Slot>) -> Result<()> {
         self.0.count(if old.is_some() { 0 } else { 1 });
         let (words, at) = (self.words(slot, &item.bytes), Self::at(slot.bucket).plus(TOKENS));
-        // The last slot's end lies in the word of the tokens.
+        // The last slot's end is in the word of the tokens.
         let word = words.last().filter(|(last, _)| *last == at).map_or_else(|| self.0.word(at), |(_, word)| *word);
         let word = Self::with_token(word, slot.i, item.token);
         self.0.write(&words, (at, old.map_or(word, |old| Self::with_token(word, old.i, 0))))
@@ -113,13 +113,13 @@ impl<M: Medium> Buckets<M> {
         self.0.put(at, Self::with_token(self.0.word(at), slot.i, 0))
     }
 
-    /// Empties the key's slot; false if there is none.
+    /// Empties the key's slot; returns false if there is none.
     pub(crate) fn delete(&self, key: &[u8], buckets: impl Iterator<Item = u64>) -> Result<bool> {
         let Some((slot, _)) = self.find(key, buckets) else { return Ok(false) };
         self.empty(slot).map(|()| true)
     }
 
-    /// Changes the item in a slot, logged. Four fences.
+    /// Changes the item in a slot, with the log. Four fences.
     pub(crate) fn change(&self, slot: Slot, item: &Item) -> Result<()> {
         let (mut words, at) = (self.words(slot, &item.bytes), Self::at(slot.bucket).plus(TOKENS));
         if words.last().is_none_or(|(last, _)| *last != at) {
@@ -130,8 +130,8 @@ impl<M: Medium> Buckets<M> {
         self.0.change(&words)
     }
 
-    /// Room in one of `buckets`, made by a move of one item to the bucket that `other` says.
-    pub(crate) fn make_room(
+    /// Frees a slot in one of `buckets` by moving one item to the bucket that `other` returns.
+    pub(crate) fn make_space(
         &self,
         buckets: impl Iterator<Item = u64>,
         other: impl Fn(&Item, u64) -> u64,
@@ -155,7 +155,8 @@ impl<M: Medium> Buckets<M> {
         Ok(None)
     }
 
-    /// After a crash: counts items, and empties every second one of a key, of which `candidates` says where it may be.
+    /// Recovers after a crash: counts items, and removes the second one of two equal items. `candidates` returns the
+    /// buckets in which a key may be.
     pub(crate) fn recover<I: Iterator<Item = u64>>(&self, count: u64, candidates: impl Fn(&[u8]) -> I) -> Result<()> {
         (0..count).for_each(|bucket| self.0.count(self.filled(bucket) as i64));
         if self.0.medium.breaks(canary::TWIN_LEFT) {

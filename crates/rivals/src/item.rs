@@ -1,4 +1,5 @@
-//! An item as the papers measure it: a key of 16 bytes and a value of up to 15; and its token, a byte that is 0 while a slot is free.
+//! An item as in the papers' measurements: a key of 16 bytes and a value of up to 15 bytes; and its token, a byte that
+//! is 0 while a slot is free.
 
 use engine::Hasher;
 
@@ -6,9 +7,9 @@ use crate::{Error, Result};
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 16;
-/// Bytes of a value at the most.
+/// The maximum bytes of a value.
 pub const VALUE_BYTES_MAX: usize = 15;
-/// Bytes of an item in a slot, its token apart.
+/// Bytes of an item in a slot, without its token.
 pub(crate) const ITEM_BYTES: usize = KEY_BYTES + VALUE_BYTES_MAX;
 
 const USED: u8 = 0x80;
@@ -18,7 +19,7 @@ const LENGTH: u8 = 0x0F;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
     pub(crate) bytes: [u8; ITEM_BYTES],
-    /// What says that a slot holds it: never 0.
+    /// The token that marks the slot as used: never 0.
     pub(crate) token: u8,
 }
 
@@ -42,7 +43,7 @@ impl Item {
     }
 }
 
-/// Two places of a key among `counts[0]` and `counts[1]`, by two hash functions: the halves of the hash that hikv uses.
+/// Returns two places of a key, below `counts[0]` and `counts[1]`, by two hash functions: the halves of hikv's hash.
 pub(crate) fn places(hasher: &Hasher, key: &[u8], counts: [u64; 2]) -> [u64; 2] {
     let signature = hasher.signature(key);
     let halves = [signature >> 32, signature & 0xFFFF_FFFF];

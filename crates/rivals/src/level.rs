@@ -1,7 +1,8 @@
-//! Level hashing (Zuo, Hua, Wu: 'Write-Optimized and High-Performance Hashing Index Scheme for Persistent Memory'): a level of buckets
-//! that two hash functions address, and below it one of half as many, each shared by two of those above. An insert takes the emptier
-//! bucket above, or below; else one item moves to its other bucket of the same level. An update writes a free slot of its bucket
-//! where there is one, and both tokens change in one word; else it is logged.
+//! Level hashing (Zuo, Hua, Wu: 'Write-Optimized and High-Performance Hashing Index Scheme for Persistent Memory'): an
+//! upper level of buckets that two hash functions address, and a lower level of half as many, each shared by two upper
+//! ones. An insert uses the emptier of the key's two upper buckets, or else of the two lower ones; if all are full, one
+//! item moves to its other bucket of the same level. An update writes a free slot of the item's bucket if there is one,
+//! and both tokens change in one word; otherwise the update is logged.
 
 use pmem::Medium;
 
@@ -15,7 +16,7 @@ const KIND: u64 = u64::from_le_bytes(*b"Level\0\0\x01");
 /// A Level hash table.
 pub struct LevelHash<M> {
     buckets: Buckets<M>,
-    /// Buckets of the upper level, an even number; the lower level's come after.
+    /// Buckets of the upper level, an even number; the lower level's follow.
     top_count: u64,
 }
 
@@ -29,7 +30,7 @@ impl<M: Medium> LevelHash<M> {
         self.top_count / 2 * 3
     }
 
-    /// A key's buckets: two above, two below.
+    /// Returns a key's buckets: two on the upper level, two on the lower.
     fn choices(&self, key: &[u8]) -> [[u64; 2]; 2] {
         let half = self.top_count / 2;
         let [first, second] = places(&self.buckets.0.hasher, key, [half, half]);
@@ -46,12 +47,12 @@ impl<M: Medium> LevelHash<M> {
         emptier.and_then(|bucket| self.buckets.free(bucket))
     }
 
-    fn make_room(&self, number: usize, level: [u64; 2]) -> Result<Option<Slot>> {
+    fn make_space(&self, number: usize, level: [u64; 2]) -> Result<Option<Slot>> {
         let other = |item: &Item, bucket| {
             let own = self.choices(item.key())[number];
             own.into_iter().find(|other| *other != bucket).unwrap_or(bucket)
         };
-        self.buckets.make_room(level.into_iter(), other)
+        self.buckets.make_space(level.into_iter(), other)
     }
 }
 
@@ -60,7 +61,7 @@ impl<M: Medium> Table<M> for LevelHash<M> {
     const SLOT_COUNT_MIN: u64 = 6 * SLOT_COUNT as u64;
 
     fn format(medium: M, slot_count: u64) -> Result<LevelHash<M>> {
-        // Each function addresses a half of the upper level, so that they differ; two of its buckets share one below.
+        // Each function addresses its own half of the upper level; two buckets of a half share one of the lower level.
         let quarter = slot_count / SLOT_COUNT as u64 / 6;
         let bucket_count = quarter * 6;
         Ok(LevelHash::of(Region::format(medium, KIND, bucket_count * SLOT_COUNT as u64, bucket_count * BUCKET_BYTES)?))
@@ -81,8 +82,8 @@ impl<M: Medium> Table<M> for LevelHash<M> {
         if let Some(slot) = self.free(top).or_else(|| self.free(bottom)) {
             return self.buckets.fill(slot, &item, None);
         }
-        let made = match self.make_room(0, top)? {
-            None => self.make_room(1, bottom)?,
+        let made = match self.make_space(0, top)? {
+            None => self.make_space(1, bottom)?,
             made => made,
         };
         self.buckets.fill(made.ok_or(Error::Full)?, &item, None)

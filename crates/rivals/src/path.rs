@@ -1,6 +1,7 @@
-//! Path hashing (Zuo, Hua: 'A Write-friendly Hashing Scheme for Non-volatile Memory Systems'): cells as an inverted binary tree, of
-//! which two hash functions address the leaves, a half each. A key lies in one of its leaves or, where those are taken, in a cell on the
-//! way from one leaf to the root; eight levels are kept of that. Nothing ever moves.
+//! Path hashing (Zuo, Hua: 'A Write-friendly Hashing Scheme for Non-volatile Memory Systems'): cells that form an
+//! inverted binary tree; each of two hash functions addresses one half of the leaves. A key is in one of two leaves or,
+//! if both are in use, in a cell on the path from one of these leaves to the root, of which eight levels are kept.
+//! Items never move.
 //!
 //! ```text
 //! cell, 32 bytes   +0 key 16   +16 value 15   +31 token
@@ -15,7 +16,7 @@ use crate::region::{Region, TABLE};
 use crate::{Error, Result, Table};
 
 const KIND: u64 = u64::from_le_bytes(*b"Path\0\0\0\x01");
-/// Levels that are kept.
+/// The number of levels that are kept.
 const LEVEL_COUNT: u32 = 8;
 const CELL_BYTES: u64 = 32;
 const TOKEN_SHIFT: u32 = 56;
@@ -23,7 +24,7 @@ const TOKEN_SHIFT: u32 = 56;
 /// A Path hash table.
 pub struct PathHash<M> {
     region: Region<M>,
-    /// Cells of the first level, a multiple of those that all levels need.
+    /// Cells of the first level, a multiple of those of the smallest tree.
     leaf_count: u64,
 }
 
@@ -33,7 +34,7 @@ impl<M: Medium> PathHash<M> {
         PathHash { region, leaf_count }
     }
 
-    /// Where a key may be, level by level.
+    /// Returns the cells in which a key may be, level by level.
     #[inline(always)]
     fn cells(&self, key: &[u8]) -> impl Iterator<Item = Offset> + use<M> {
         let (leaf_count, half) = (self.leaf_count, self.leaf_count / 2);
@@ -76,12 +77,12 @@ impl<M: Medium> PathHash<M> {
     }
 }
 
-/// Cells of the smallest tree: one on the last level.
+/// Returns the cells of the smallest tree: one on the last level.
 const fn cells_of_unit() -> u64 {
     (1 << LEVEL_COUNT) - 1
 }
 
-/// A cell's words that hold this item.
+/// Returns the words of a cell that holds this item.
 fn words(cell: Offset, item: &Item) -> [(Offset, u64); 4] {
     let mut bytes = [0; CELL_BYTES as usize];
     bytes[..ITEM_BYTES].copy_from_slice(&item.bytes);
@@ -94,7 +95,7 @@ impl<M: Medium> Table<M> for PathHash<M> {
     const SLOT_COUNT_MIN: u64 = 2 * cells_of_unit();
 
     fn format(medium: M, slot_count: u64) -> Result<PathHash<M>> {
-        // An even number of trees' roots, so that the functions' halves share none.
+        // An even number of roots, so that the halves of the two functions share none.
         let slot_count = slot_count / cells_of_unit() / 2 * 2 * cells_of_unit();
         Ok(PathHash::of(Region::format(medium, KIND, slot_count, slot_count * CELL_BYTES)?))
     }

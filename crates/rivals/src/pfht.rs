@@ -1,6 +1,6 @@
-//! PFHT (Debnath, Haghdoost, Kadav, Khatib, Ungureanu: 'Revisiting Hash Table Design for Phase Change Memory'): bucketised cuckoo hashing
-//! that moves one item at most for an insert, and a stash, an array that is searched from begin to end, for what finds no room then. The
-//! stash has 3 % of the slots.
+//! PFHT (Debnath, Haghdoost, Kadav, Khatib, Ungureanu: 'Revisiting Hash Table Design for Phase Change Memory'):
+//! bucketised cuckoo hashing that moves at most one item per insert, and a stash for items that still find no space: an
+//! array that is searched from begin to end. The stash has 3 % of the slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,10 +17,10 @@ const STASH_PERCENT: u64 = 3;
 /// A PFHT.
 pub struct Pfht<M> {
     buckets: Buckets<M>,
-    /// Buckets that keys hash to; those of the stash come after.
+    /// Buckets that keys hash to; those of the stash follow.
     main_count: u64,
     bucket_count: u64,
-    /// Buckets up to the last that was used of the stash: searches end there.
+    /// The end of the last bucket of the stash that was ever used: searches end there.
     stash_end: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ impl<M: Medium> Pfht<M> {
         Pfht { buckets: Buckets(region), main_count, bucket_count, stash_end: AtomicU64::new(main_count) }
     }
 
-    /// The two buckets of a key. They differ.
+    /// Returns the two different buckets of a key.
     fn choices(&self, key: &[u8]) -> [u64; 2] {
         let [first, second] = places(&self.buckets.0.hasher, key, [self.main_count, self.main_count - 1]);
         [first, (first + 1 + second) % self.main_count]
@@ -41,7 +41,7 @@ impl<M: Medium> Pfht<M> {
         self.main_count..self.stash_end.load(Ordering::Relaxed)
     }
 
-    /// Everywhere that a key may be.
+    /// Returns all buckets in which a key may be.
     fn candidates(&self, key: &[u8]) -> impl Iterator<Item = u64> + use<M> {
         self.choices(key).into_iter().chain(self.stash())
     }
@@ -56,7 +56,7 @@ impl<M: Medium> Table<M> for Pfht<M> {
     const SLOT_COUNT_MIN: u64 = 3 * SLOT_COUNT as u64;
 
     fn format(medium: M, slot_count: u64) -> Result<Pfht<M>> {
-        // At the least two buckets, for the two choices, and one of the stash.
+        // At least two buckets, for the two choices, and one for the stash.
         let bucket_count = if slot_count < Self::SLOT_COUNT_MIN { 0 } else { slot_count / SLOT_COUNT as u64 };
         let slot_count = bucket_count * SLOT_COUNT as u64;
         Ok(Pfht::of(Region::format(medium, KIND, slot_count, bucket_count * BUCKET_BYTES)?))
@@ -81,7 +81,7 @@ impl<M: Medium> Table<M> for Pfht<M> {
             return self.buckets.fill(slot, &item, None);
         }
         let other = |item: &Item, bucket| self.choices(item.key()).into_iter().find(|other| *other != bucket);
-        let made = self.buckets.make_room(choices.into_iter(), |item, bucket| other(item, bucket).unwrap_or(bucket))?;
+        let made = self.buckets.make_space(choices.into_iter(), |item, bucket| other(item, bucket).unwrap_or(bucket))?;
         let in_stash = || (self.main_count..self.bucket_count).find_map(|bucket| self.buckets.free(bucket));
         let slot = made.or_else(in_stash).ok_or(Error::Full)?;
         self.stash_end.fetch_max(if slot.bucket >= self.main_count { slot.bucket + 1 } else { 0 }, Ordering::Relaxed);

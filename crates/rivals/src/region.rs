@@ -1,9 +1,9 @@
-//! What the tables have in common: the region's head, and the log of one update.
+//! The common parts of the tables: the region's head, and the log of one update.
 //!
 //! ```text
 //! +0     kind of table, 0 until it is made     +8  its slots
-//! +64    the log's flag: 1 while it counts
-//! +128   the log: how many words; then offset and word of each
+//! +64    the log's flag: 1 while the log is valid
+//! +128   the log: number of words; then offset and word of each
 //! +4096  the table
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the log is written; ordered | the old item |
-//! | 2 the flag is 1; ordered | the new item, carried out by opening |
+//! | 2 the flag is 1; ordered | the new item, after opening has applied the log |
 //! | 3 in place; ordered | the new item |
 //! | 4 the flag is 0; waited for | the new item |
 
@@ -23,21 +23,21 @@ use pmem::{Level, Medium, Offset};
 
 use crate::{Error, Result, canary};
 
-/// Where the table begins.
+/// The start of the table.
 pub(crate) const TABLE: Offset = Offset(4096);
 
 const KIND: Offset = Offset(0);
 const SLOT_COUNT: Offset = Offset(8);
 const FLAG: Offset = Offset(64);
 const LOG: Offset = Offset(128);
-/// What is made empty at a time.
+/// The unit in which the table is cleared.
 const BLOCK: [u8; 4096] = [0; 4096];
 const HASH_SEED: u64 = 7;
 
-/// Words that change together: of a slot, and of its token, within two lines.
+/// Words that change together: of a slot and of its token, within two cache lines.
 pub(crate) type Words = ArrayVec<(Offset, u64), 6>;
 
-/// A region that holds a table: the medium, and what opening has found out.
+/// A region that holds a table: the medium, and facts found at opening.
 pub struct Region<M> {
     pub(crate) medium: M,
     pub(crate) slot_count: u64,
@@ -50,7 +50,7 @@ impl<M: Medium> Region<M> {
         Region { medium, slot_count, hasher: Hasher::new(HASH_SEED), item_count: AtomicU64::new(0) }
     }
 
-    /// An empty table of this kind, which counts once its kind is there.
+    /// Creates an empty table, which is valid once its kind is stored.
     pub(crate) fn format(medium: M, kind: u64, slot_count: u64, table_bytes: u64) -> Result<Region<M>> {
         if slot_count == 0 {
             return Err(Error::Length);
@@ -60,7 +60,7 @@ impl<M: Medium> Region<M> {
         let region = Region::new(medium, slot_count);
         region.put(KIND, 0)?;
         for at in (0..end.0).step_by(BLOCK.len()) {
-            // SAFETY: nobody else knows the region.
+            // SAFETY: no other code refers to the region.
             unsafe { region.medium.stream(Offset(at), &[&BLOCK]) };
         }
         region.store(&[(SLOT_COUNT, slot_count)]);
@@ -69,14 +69,15 @@ impl<M: Medium> Region<M> {
         Ok(region)
     }
 
-    /// The table of this kind; an update that was logged is carried out.
+    /// Opens a table of this kind, and applies an update that was logged.
     pub(crate) fn open(medium: M, kind: u64) -> Result<Region<M>> {
         if medium.len_bytes() < TABLE.0 || medium.load(KIND, Ordering::Acquire) != kind {
             return Err(Error::Unformatted);
         }
         let slot_count = medium.load(SLOT_COUNT, Ordering::Acquire);
         let region = Region::new(medium, slot_count);
-        // What a killed process left may be visible and not durable: nothing of the kind is claimed, but what is read here counts.
+        // Data of a killed process may be visible and not durable: nothing is guaranteed for it, but data that is read
+        // here counts.
         if region.word(FLAG) == 1 {
             region.store(&region.logged_words()?);
             region.medium.order();
@@ -99,7 +100,7 @@ impl<M: Medium> Region<M> {
         self.medium.load(at, Ordering::Acquire)
     }
 
-    /// Stores words that ascend and lie together, and flushes them.
+    /// Stores ascending words that are close together, and flushes them.
     pub(crate) fn store(&self, words: &[(Offset, u64)]) {
         words.iter().for_each(|&(at, word)| self.medium.store(at, word, Ordering::Release));
         let (first, last) = (words[0].0, words[words.len() - 1].0);
@@ -113,7 +114,7 @@ impl<M: Medium> Region<M> {
         Ok(self.medium.wait(ticket)?)
     }
 
-    /// An item's words, durable before the word of its token.
+    /// Writes an item's words, which are durable before the word of its token.
     pub(crate) fn write(&self, words: &[(Offset, u64)], (token, word): (Offset, u64)) -> Result<()> {
         if self.medium.breaks(canary::TOKEN_BEFORE_ITEM) {
             self.put(token, word)?;
@@ -126,7 +127,7 @@ impl<M: Medium> Region<M> {
         self.put(token, word)
     }
 
-    /// Changes words of a table as one step: see the module.
+    /// Changes words of a table atomically; see the module.
     pub(crate) fn change(&self, words: &[(Offset, u64)]) -> Result<()> {
         if self.medium.breaks(canary::UPDATE_NOT_LOGGED) {
             self.store(words);

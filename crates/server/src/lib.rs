@@ -10,7 +10,7 @@
 //! `output`, which stops reading from a client that does not read; an idle connection holds no buffer.
 //!
 //! A write is as durable as the store's medium allows before its reply is sent. Only the reply waits for that (`held`),
-//! while the loop serves other clients (`docs/decisions/0022-the-servers-loops.md`).
+//! while the loop serves other clients (`docs/decisions/0022-never-let-an-event-loop-wait.md`).
 
 mod administration;
 mod clients;

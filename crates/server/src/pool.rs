@@ -26,7 +26,7 @@ impl Queues {
     pub(crate) fn leave(&self) {
         if self.applies {
             // In a forked child there is no store.
-            let _ = self.store.callers_apply(false);
+            let _ = self.store.set_callers_apply(false);
         }
     }
 }
@@ -48,11 +48,11 @@ impl Work for Queues {
     }
 
     fn queued_count(&self) -> u64 {
-        self.store.upkeep().map_or(0, |upkeep| upkeep.queued_count)
+        self.store.queue_stats().map_or(0, |stats| stats.queued_count)
     }
 
     fn applied(&self) -> [u64; 2] {
-        self.store.upkeep().map_or([0; 2], |upkeep| [upkeep.applied_count, upkeep.updated_count])
+        self.store.queue_stats().map_or([0; 2], |stats| [stats.applied_count, stats.updated_count])
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn of_loops(store: &Store, config: &Config) -> Result<Pool, Error> {
     };
     let applies = is_adaptive(config.split);
     if applies {
-        store.callers_apply(true)?;
+        store.set_callers_apply(true)?;
     }
     Ok(Pool::new(Queues { store: store.clone(), began: Instant::now(), applies }, loop_count, plan))
 }

@@ -1,4 +1,4 @@
-//! A store at a snapshot, read as any store is.
+//! A store at a snapshot, read like any store.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use crate::script::Key;
 use crate::subject::{Contents, Direction, Failure, Operations, Subject, Visit};
 use crate::violation::Problem;
 
-/// A live snapshot, and what the store held when it was taken.
+/// A live snapshot, and the store's contents when it was taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) number: u64,
@@ -18,8 +18,8 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Objects if the snapshot does not show all that it should, by every way of reading it; in order only where that is
-    /// asked for. The second writer may have come before or after it was taken.
+    /// Checks that the snapshot shows exactly its contents in every way of reading it; by scans only if `in_order` is
+    /// set. The second writer's key is ignored, because it may have been written before or after the snapshot.
     pub(crate) fn compare<S: Subject>(
         &self,
         store: &S,
@@ -34,12 +34,12 @@ impl Taken {
         }
     }
 
-    /// As [`Taken::compare`], by lookups alone: for visitors.
-    pub(crate) fn look_up<S: Subject>(&self, store: &S, keys: &BTreeSet<Vec<u8>>) -> Result<(), Problem> {
+    /// Like [`Taken::compare`], but only by lookups: for visitors.
+    pub(crate) fn compare_lookups<S: Subject>(&self, store: &S, keys: &BTreeSet<Vec<u8>>) -> Result<(), Problem> {
         for key in keys {
             let value = store.get_at(self.number, key).map_err(refused("get at a snapshot by a visitor"))?;
             if value.as_ref() != self.contents.get(key) {
-                return Err(Problem::Snapshot(format!("another value, or none, of {} between two steps", Key(key))));
+                return Err(Problem::Snapshot(format!("a wrong value, or none, of {} between two steps", Key(key))));
             }
         }
         Ok(())
@@ -53,7 +53,7 @@ struct AtSnapshot<'a, S> {
 }
 
 fn read_only() -> Failure {
-    Failure::Other("a snapshot is not written".into())
+    Failure::Other("a snapshot is read-only".into())
 }
 
 impl<S: Subject> Operations for AtSnapshot<'_, S> {
@@ -77,7 +77,7 @@ impl<S: Subject> Operations for AtSnapshot<'_, S> {
         Err(read_only())
     }
 
-    /// A snapshot does not count; its listing does.
+    /// Counts the listing, because a snapshot has no count.
     fn len(&self) -> Result<u64, Failure> {
         let mut count = 0;
         self.for_each(&mut |_, _| count += 1)?;

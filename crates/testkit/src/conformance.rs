@@ -1,4 +1,5 @@
-//! The suite that every store conforms to, on every medium and behind every front: it answers like a map.
+//! The conformance suite, which every store must pass on every medium and through every interface: it answers like a
+//! map.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,19 +12,19 @@ use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
 
-/// The whole contents are compared after so many operations, after each clear, and at the end.
+/// The complete contents are compared after this many operations, after each clear, and at the end.
 const OPS_BETWEEN_READS: usize = 16;
 
-/// Where a store did not answer like a map.
+/// The first difference between a store and a map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The seed of the operations.
     pub seed: u64,
-    /// The last operation's place.
+    /// The index of the last operation.
     pub op_index: usize,
     /// The last operation.
     pub op: String,
-    /// What is wrong.
+    /// The difference.
     pub problem: Problem,
 }
 
@@ -36,14 +37,14 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// Draws operations of `shape` from each seed, applies them to an empty store that `open` gives and to a map, and compares
-/// every answer. Says how many operations it compared.
+/// Draws operations of `shape` from each seed, applies them to a map and to an empty store from `open`, and compares
+/// every answer. Returns the number of operations.
 ///
 /// # Errors
 /// The first difference.
 ///
 /// # Panics
-/// If the shape asks for what stores cannot do by themselves: to reopen, or to run on a full medium.
+/// If the shape contains operations that an open store has no call for: reopening, filling the medium, snapshots.
 pub fn conformance(open: impl Fn() -> Box<dyn Operations>, shape: &Shape, seeds: Range<u64>) -> Result<u64, Mismatch> {
     assert!(!shape.reopens && !shape.fills, "an open store neither reopens itself nor fills its medium");
     assert!(!shape.snapshots, "snapshots are for the explorer");
@@ -74,21 +75,21 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
             let were_there: Vec<bool> = keys.iter().map(|key| held.remove(key).is_some()).collect();
             let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             let said = store.multi_delete(&slices).map_err(refused("multi_delete"))?;
-            expect(said == were_there, "multi_delete says which keys were there")?;
+            expect(said == were_there, "multi_delete returns which keys existed")?;
         }
         Op::Batch(batch) => store.batch(&changes(batch)).map_err(refused("batch"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;
-            expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;
+            expect(was_there == held(oracle, key).is_some(), "delete returns whether the key existed")?;
         }
         Op::Cas { key, expected, new } => {
             let is_swapped = store.compare_and_swap(key, expected.as_deref(), new.as_deref());
             let is_equal = held(oracle, key) == *expected;
-            expect(is_swapped.map_err(refused("compare_and_swap"))? == is_equal, "cas says whether the key held that")?;
+            expect(is_swapped.map_err(refused("compare_and_swap"))? == is_equal, "cas returns whether it matched")?;
         }
         Op::BatchIf { expected, changes: batch } => {
             let is_done = store.batch_if(&changes(expected), &changes(batch)).map_err(refused("batch_if"))?;
-            expect(is_done == holds(oracle.acknowledged(), expected), "batch_if says whether the conditions held")?;
+            expect(is_done == holds(oracle.acknowledged(), expected), "batch_if returns whether the conditions held")?;
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
@@ -109,7 +110,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
     oracle.acknowledge();
     op.keys().try_for_each(|key| {
         let found = store.get(key).map_err(refused("get"))?;
-        expect(found == held(oracle, key), "get finds what was put last")
+        expect(found == held(oracle, key), "get returns the value put last")
     })
 }
 

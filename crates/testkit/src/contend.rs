@@ -1,4 +1,4 @@
-//! Threads that work on the same keys of one store at once.
+//! Threads that work on the same keys of one store concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,27 +13,27 @@ use crate::linearize::Anomaly;
 use crate::stamped::Stamped;
 use crate::subject::{Direction, Failure, Operations};
 
-/// How threads contend.
+/// The parameters of a contention test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contention {
-    /// How many threads.
+    /// The number of threads.
     pub thread_count: u64,
-    /// How many calls each of them makes.
+    /// The number of calls of each thread.
     pub call_count: u64,
-    /// Over how many keys, all equally likely.
+    /// The number of keys, all equally likely.
     pub key_count: u64,
-    /// Whether some calls swap what the thread saw last in the key.
+    /// Makes some calls swap the value that the thread last saw.
     pub swaps: bool,
-    /// Whether some calls scan.
+    /// Makes some calls scan.
     pub scans: bool,
-    /// One call in so many clears the store; 0 for never.
+    /// One call in this many clears the store; 0 for never.
     pub clear_every: u64,
-    /// What the threads draw from.
+    /// The seed of the threads' random choices.
     pub seed: u64,
 }
 
 impl Default for Contention {
-    /// Three threads over three keys, which scan nothing.
+    /// Three threads on three keys, without scans.
     fn default() -> Contention {
         Contention {
             thread_count: 3,
@@ -47,12 +47,12 @@ impl Default for Contention {
     }
 }
 
-/// What is wrong with what happened.
+/// A wrong behaviour of the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Disorder {
     /// A call failed.
     Refused(Failure),
-    /// A key had a value that is nobody's: torn.
+    /// A key had a torn value, which no thread put.
     Torn {
         /// The number of the key.
         key: u64,
@@ -61,10 +61,10 @@ pub enum Disorder {
     Foreign {
         /// The number of the key.
         key: u64,
-        /// Whose value it was.
+        /// The value's origin.
         value: Stamped,
     },
-    /// A scan showed this key again, or after one that comes later.
+    /// A scan showed this key twice, or after a greater one.
     Unordered {
         /// The number of the key.
         key: u64,
@@ -77,9 +77,9 @@ impl fmt::Display for Disorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Disorder::Refused(failure) => write!(f, "a call failed: {failure}"),
-            Disorder::Torn { key } => write!(f, "key {key} had a value that nobody put"),
+            Disorder::Torn { key } => write!(f, "key {key} had a value that no thread put"),
             Disorder::Foreign { key, value } => write!(f, "key {key} had the value of key {}", value.key),
-            Disorder::Unordered { key } => write!(f, "a scan showed key {key} out of its order"),
+            Disorder::Unordered { key } => write!(f, "a scan showed key {key} out of order"),
             Disorder::Anomaly(anomaly) => anomaly.fmt(f),
         }
     }
@@ -87,16 +87,16 @@ impl fmt::Display for Disorder {
 
 impl std::error::Error for Disorder {}
 
-/// Keys that a thread reads, or deletes, at once where it does so with several.
+/// The number of keys that a multi-key call reads or deletes.
 const BATCH_COUNT: usize = 5;
-/// Bytes of values beyond their stamp, by how many of a thousand puts have no more: within a line, a few lines, a page, an
-/// extent.
+/// Filler bytes of values, each with the number of puts in a thousand that have at most as many: within a cache line, a
+/// few lines, a page, an extent.
 const FILLER_LENS_BYTES: [(usize, u32); 5] = [(0, 400), (30, 700), (250, 950), (4_000, 998), (300_000, 1000)];
 
-/// Lets threads work on a store that is empty at first, and judges what they saw. Says how many events were judged.
+/// Lets threads work on a store that is empty at first, and judges their history. Returns the number of events judged.
 ///
 /// # Errors
-/// What the store did wrong.
+/// The store's first wrong behaviour.
 pub fn contend<S: Operations + Sync>(store: &S, contention: &Contention) -> Result<u64, Disorder> {
     let (clock, put_count) = (Clock::default(), AtomicU64::new(0));
     let history: Result<History, Disorder> = thread::scope(|scope| {
@@ -113,11 +113,11 @@ pub fn contend<S: Operations + Sync>(store: &S, contention: &Contention) -> Resu
 struct Worker<'a, S> {
     store: &'a S,
     contention: &'a Contention,
-    /// Numbers each put of all threads.
+    /// Numbers the puts of all threads.
     put_count: &'a AtomicU64,
     rng: Rng,
     recorder: Recorder<'a>,
-    /// What this thread saw last in some key.
+    /// The key that this thread read last, and its value.
     seen: Option<(u64, Option<Vec<u8>>)>,
 }
 
@@ -170,7 +170,7 @@ impl<'a, S: Operations> Worker<'a, S> {
         })
     }
 
-    /// Keys that differ, so that each is an event of its own.
+    /// Deletes distinct keys, so that each delete is a separate event.
     fn multi_delete(&mut self) -> Result<(), Disorder> {
         let numbers: BTreeSet<u64> = (0..BATCH_COUNT).map(|_| self.rng.u64(..self.contention.key_count)).collect();
         let keys: Vec<_> = numbers.iter().map(|number| key_bytes(*number)).collect();
@@ -191,7 +191,7 @@ impl<'a, S: Operations> Worker<'a, S> {
         })
     }
 
-    /// Puts, or deletes, where the key still holds what this thread saw there last.
+    /// Puts or deletes, if the key still holds the value that this thread read last.
     fn swap(&mut self) -> Result<(), Disorder> {
         let Some((key, seen)) = self.seen.take() else { return Ok(()) };
         let (new, store) = (self.rng.bool().then(|| self.new_value(key)), self.store);
@@ -213,7 +213,7 @@ impl<'a, S: Operations> Worker<'a, S> {
         })
     }
 
-    /// Each of a few neighbours is read while the scan runs, whether it is shown or not.
+    /// Scans a few adjacent keys. Each of them counts as read while the scan runs, whether it is shown or not.
     fn scan(&mut self, first: u64) -> Result<(), Disorder> {
         let scan = Scan { first, end: (first + BATCH_COUNT as u64).min(self.contention.key_count) };
         let (store, is_backwards) = (self.store, self.rng.bool());
@@ -229,14 +229,14 @@ impl<'a, S: Operations> Worker<'a, S> {
     }
 }
 
-/// Of the keys from `first` to before `end`.
+/// A scan of the keys from `first` up to, and not including, `end`.
 struct Scan {
     first: u64,
     end: u64,
 }
 
 impl Scan {
-    /// What was read. Nothing in a store that keeps no order.
+    /// Returns the reads of the scan; none if the store keeps no order.
     fn run<S: Operations>(&self, store: &S, is_backwards: bool) -> Result<Vec<(u64, Call)>, Disorder> {
         let (from, direction) = match is_backwards {
             true => (key_bytes(self.end - 1), Direction::Backward),
@@ -270,7 +270,7 @@ fn key_bytes(key: u64) -> [u8; 8] {
     key.to_be_bytes()
 }
 
-/// The put that a key's value comes from.
+/// Returns the number of the put that a key's value comes from.
 fn put_of(key: u64, value: Option<Vec<u8>>) -> Result<Option<u64>, Disorder> {
     let Some(value) = value else { return Ok(None) };
     let value = Stamped::read(&value).ok_or(Disorder::Torn { key })?;

@@ -1,4 +1,4 @@
-//! Any engine as a subject: what the explorer and the conformance suite ask of a store, in the engine's terms.
+//! An adapter that makes any engine a [`Subject`] for the explorer and the conformance suite.
 
 use std::cell::RefCell;
 use std::mem;
@@ -6,8 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError,
-    Progress, ScanCursor, Seen, SnapshotEngine, Version, empty_room,
+    BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Lookup,
+    Moment, OpenError, Progress, ScanCursor, SnapshotEngine, Version, empty_buffer,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ use crate::lives::expiring;
 use crate::subject::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit};
 
 thread_local! {
-    /// The clock of this thread's stores: a script, and what its crashes leave, are looked at by one thread.
+    /// The clock of this thread's stores. A script and the images of its crashes are examined by one thread.
     static CLOCK: RefCell<Clock> = RefCell::new(Clock::manual(0));
 }
 
@@ -26,29 +26,26 @@ fn now() -> Clock {
     CLOCK.with_borrow(Clock::clone)
 }
 
-/// How an engine's stores are made on something that can be crashed.
+/// The way an engine's stores are made on a crashable medium.
 pub trait Made: Send + Sync + 'static {
     /// The engine.
     type Engine: Engine + 'static;
-    /// What its stores lie on.
+    /// The crashable medium.
     type Medium: Crashable;
 
-    /// Makes an empty store that goes by `clock`, whatever the medium holds.
-    ///
+    /// Creates an empty store that uses `clock`, whatever the medium holds.
     /// # Errors
     /// As for [`Subject::format`].
     fn format(on: Self::Medium, clock: Clock) -> Result<Self::Engine, Failure>;
 
-    /// Opens and recovers a store that goes by `clock`.
-    ///
+    /// Opens and recovers a store that uses `clock`.
     /// # Errors
     /// As for [`Subject::open`].
     fn open(on: Self::Medium, clock: Clock) -> Result<Self::Engine, Failure>;
 
-    /// As [`Operations::try_get`]: for engines whose readers take locks.
-    ///
+    /// See [`Operations::try_get`]; for engines whose readers take locks.
     /// # Errors
-    /// Whatever the engine says.
+    /// Any error of the engine.
     fn try_get(store: &Crashed<Self>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure>
     where
         Self: Sized,
@@ -56,21 +53,20 @@ pub trait Made: Send + Sync + 'static {
         store.get(key).map(Some)
     }
 
-    /// Ends what the medium leaves to the background.
-    ///
+    /// Runs the medium's background work to its end.
     /// # Errors
-    /// Whatever it says.
+    /// Any error of the medium.
     fn settle(_engine: &Self::Engine) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// What the settled store needs of its region for these contents, if it can tell.
+    /// Returns the bytes of its region that the settled store needs for these contents, if the engine can compute them.
     fn needed_bytes(_engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
         None
     }
 }
 
-/// An engine's store that is crashed, and the snapshots that were taken of it.
+/// An engine's store on a crashable medium, with the snapshots that were taken of it.
 pub struct Crashed<K: Made>(pub K::Engine, Mutex<Vec<Moment>>);
 
 impl<K: Made> Crashed<K> {
@@ -86,26 +82,25 @@ impl<K: Made> Crashed<K> {
         self.0.snapshots().ok_or_else(|| Failure::Other("this engine has no snapshots".into()))
     }
 
-    /// The value, and with it when the key expires, if it does.
+    /// Returns the value, followed by the key's expiry time if it has one.
     fn shown(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
         let expiry = self.0.expiry(key)?;
         Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
     }
 
-    /// What a look tells of the key's value, as the library asks for it first; `None` if that does not suffice.
-    fn look(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        let (pin, mut room) = (epoch::pin(), empty_room());
-        match self.0.looks().then(|| self.0.look(pin.pinned(), key, &mut room).seen())? {
-            Seen::Value(value) => Some(Some(value.to_vec())),
-            Seen::Absent => Some(None),
-            Seen::Unsure => None,
+    /// Looks the key up without a lock, as the library does first; `None` if that is not conclusive.
+    fn lookup(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        let (pin, mut room) = (epoch::pin(), empty_buffer());
+        match self.0.supports_lookup().then(|| self.0.lookup(pin.pinned(), key, &mut room).unpack())? {
+            Lookup::Value(value) => Some(Some(value.to_vec())),
+            Lookup::Absent => Some(None),
+            Lookup::Unsure => None,
         }
     }
 
-    /// Shows every item that is kept in order, and not when it expires; false if none is.
-    ///
+    /// Scans the values without their expiry times. Returns false if the engine keeps no order.
     /// # Errors
-    /// Whatever the engine says.
+    /// Any error of the engine.
     pub fn scan_values(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait)?;
@@ -114,7 +109,7 @@ impl<K: Made> Crashed<K> {
         Ok(true)
     }
 
-    /// Readers of other explorations keep it, too, and have the processor meanwhile.
+    /// Frees all garbage. Readers of other explorations can keep some of it, so this yields the processor to them.
     fn free_garbage(&self) {
         let mut backoff = Backoff::long();
         while self.0.stats().garbage_count > 0 {
@@ -168,7 +163,7 @@ fn towards(direction: Direction) -> engine::Direction {
 
 impl<K: Made> Operations for Crashed<K> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        let found = match self.look(key) {
+        let found = match self.lookup(key) {
             Some(found) => found,
             None => {
                 let mut copy = None;
@@ -218,7 +213,7 @@ impl<K: Made> Operations for Crashed<K> {
         Ok(self.0.write_batch(&changes.iter().copied().map(plain_op_of).collect::<Vec<_>>())?)
     }
 
-    /// By the versions that the keys have, where they have these values; by one that no key has, where they do not.
+    /// Uses a version that no key has where a key does not hold the expected value.
     fn batch_if(
         &self,
         expected: &[(&[u8], Option<&[u8]>)],
@@ -238,7 +233,7 @@ impl<K: Made> Operations for Crashed<K> {
         let ops: Vec<_> = changes.iter().copied().map(plain_op_of).collect();
         match self.0.write_batch_if(&conditions, &ops) {
             Ok(()) => Ok(true),
-            Err(Error::Unmet { .. }) => Ok(false),
+            Err(Error::ConditionFailed { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -266,7 +261,7 @@ impl<K: Made> Operations for Crashed<K> {
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
         let mut is_equal = false;
-        let mut decide = |held: Option<Held<'_>>| {
+        let mut decide = |held: Option<CurrentItem<'_>>| {
             is_equal = held.map(|held| held.value) == expected;
             match new {
                 _ if !is_equal => Decision::Keep,
@@ -282,7 +277,6 @@ impl<K: Made> Operations for Crashed<K> {
         Ok(self.0.clear()?)
     }
 
-    /// An engine without compaction leaves everything where it is.
     fn compact(&self) -> Result<(), Failure> {
         if self.0.features().compaction {
             self.0.compact(&mut |_| ControlFlow::Continue(()))?;
@@ -290,7 +284,7 @@ impl<K: Made> Operations for Crashed<K> {
         Ok(())
     }
 
-    /// Keys that have expired count until they are reaped.
+    /// Reaps expired keys first, because the engine counts them until then.
     fn len(&self) -> Result<u64, Failure> {
         while now().now_ms() > 0 && self.0.step()? == Progress::More {}
         Ok(self.0.len()?)
@@ -387,7 +381,7 @@ impl<K: Made> Subject for Crashed<K> {
         });
     }
 
-    /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.
+    /// Waits for other scripts' threads to release retired memory: otherwise a close leaves no image.
     fn close(self) -> Result<(), Failure> {
         self.free_garbage();
         Ok(self.0.close()?)

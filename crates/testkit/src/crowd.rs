@@ -1,12 +1,13 @@
-//! Threads that write, read, scan and clear one store at once, for what histories of single keys do not show.
+//! Tests in which threads write, read, scan and clear one store concurrently, for errors that histories of single keys
+//! do not show.
 //!
-//! Each panics where a promise is broken; a caller looks afterwards whether the store is sound.
+//! Each function panics if a promise is broken. The caller checks afterwards that the store is sound.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Decision, Direction, Engine, Held, ScanCursor};
+use engine::{BatchOp, CurrentItem, Decision, Direction, Engine, ScanCursor};
 use pmem_sim::{Model, Sim};
 
 use crate::contend::{Contention, contend};
@@ -24,17 +25,17 @@ fn number(store: &dyn Engine, key: &[u8]) -> Option<u64> {
 }
 
 fn add_one(store: &dyn Engine, key: &[u8]) {
-    let mut add = |held: Option<Held<'_>>| {
+    let mut add = |held: Option<CurrentItem<'_>>| {
         let before = held.map_or(0, |held| u64::from_le_bytes(*held.value.first_chunk().unwrap()));
         Decision::Put((before + 1).to_le_bytes().to_vec().into())
     };
     assert!(store.update(key, &mut add).unwrap());
 }
 
-/// Every thread counts the same keys up, while its own keys come and go: no count is lost.
+/// Every thread increments the same counters while its own keys come and go. No increment is lost.
 ///
 /// # Panics
-/// If one is.
+/// If an increment is lost.
 pub fn counts_are_kept(store: &dyn Engine) {
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
@@ -55,10 +56,10 @@ pub fn counts_are_kept(store: &dyn Engine) {
     assert_eq!(total, THREAD_COUNT * ROUND_COUNT);
 }
 
-/// Scans beside a writer show keys in order, each once, and every key that is there from first to last.
+/// Scans that run concurrently with a writer show keys in order, each key once, and every key that exists throughout.
 ///
 /// # Panics
-/// If one does not.
+/// If a scan does not.
 pub fn scans_are_in_order(store: &dyn Engine) {
     (0..200u8).step_by(2).for_each(|i| store.put(&[i], &[i; 8]).unwrap());
     let done = AtomicBool::new(false);
@@ -84,7 +85,7 @@ pub fn scans_are_in_order(store: &dyn Engine) {
     });
 }
 
-/// The keys of a store, of a byte each, as a scan shows them.
+/// Returns the one-byte keys of a store in the order of a scan.
 fn keys(store: &dyn Engine, direction: Direction) -> Vec<u8> {
     let mut keys = Vec::new();
     let mut cursor = ScanCursor::new(Bound::Unbounded, direction);
@@ -96,10 +97,10 @@ fn keys(store: &dyn Engine, direction: Direction) -> Vec<u8> {
     keys
 }
 
-/// The store is cleared again and again, while others read and write.
+/// The store is cleared repeatedly while other threads read and write.
 ///
 /// # Panics
-/// If a call fails, or a value is nobody's.
+/// If a call fails, or a value is one that no thread put.
 pub fn clears_harm_no_others(store: &dyn Engine) {
     thread::scope(|scope| {
         for thread in 0..2u8 {
@@ -114,10 +115,10 @@ pub fn clears_harm_no_others(store: &dyn Engine) {
     });
 }
 
-/// Readers of one key after another see a batch that is done before the later read.
+/// A reader that reads the keys of a batch one after the other never sees an older batch in a later read.
 ///
 /// # Panics
-/// If one is seen in part.
+/// If a batch is seen in part.
 pub fn batches_are_one_step(store: &dyn Engine) {
     let keys: Vec<[u8; 2]> = (0..40).map(|i| [b'k', i * 5]).collect();
     let done = AtomicBool::new(false);
@@ -144,30 +145,31 @@ pub fn batches_are_one_step(store: &dyn Engine) {
     });
 }
 
-/// Ten thousand keys are put by one batch, and deleted by another; `look` comes after each.
+/// A batch puts ten thousand keys and another one deletes them; `look` runs after each.
 ///
 /// # Panics
-/// If some of them are not.
-pub fn a_batch_may_be_long(store: &dyn Engine, look: impl Fn()) {
+/// If some of the keys are not put or not deleted.
+pub fn a_batch_may_be_long(store: &dyn Engine, check: impl Fn()) {
     let keys: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
     store.put(&keys[7], b"before").unwrap();
     let puts: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: key }).collect();
     store.write_batch(&puts).unwrap();
     assert_eq!(store.len().unwrap(), 10_000);
-    look();
+    check();
     let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
-    look();
+    check();
 }
 
-/// Histories of a few keys and of many, of which every key's is judged: is there an order of the calls that explains every answer?
+/// Histories of few and of many keys are linearizable: for every key there is an order of the calls that explains every
+/// answer.
 ///
 /// # Panics
 /// If there is none.
 pub fn histories_are_linearizable<S: Made<Medium = Sim>>(scans: bool) {
     for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<S>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<S>::format(Sim::new(0, Model::Span)).expect("there is space");
         let contention = Contention { seed, key_count, scans, ..Contention::default() };
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
@@ -175,7 +177,7 @@ pub fn histories_are_linearizable<S: Made<Medium = Sim>>(scans: bool) {
     }
 }
 
-/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+/// Pairs of keys that conditions on both keep equal are registers, just as single keys are.
 ///
 /// # Panics
 /// If they are not.

@@ -1,4 +1,4 @@
-//! The conformance suite for an engine, as far as the engine says that it goes.
+//! The conformance suite for an engine, limited to the features that the engine declares.
 
 use std::ops::Range;
 
@@ -11,14 +11,15 @@ use crate::crashed::{Crashed, Made};
 use crate::shape::Shape;
 use crate::subject::{Operations, Subject};
 
-/// Compares all operations of a client, but for those that the engine does not offer, with what a map answers: `op_count` for each seed,
-/// on a new store on `medium`. What the engine lacks is returned, so that a test says what was left out.
+/// Compares all operations that the engine offers with the answers of a map: `op_count` operations for each seed, on a
+/// new store on `medium`. Returns the features that the engine lacks, so that a test states which features were not
+/// tested.
 ///
 /// # Errors
 /// The first difference.
 ///
 /// # Panics
-/// If no store can be made; as for [`rules_hold`].
+/// If no store can be made; and as for [`rules_hold`].
 pub fn engine_conforms<K: Made>(
     medium: impl Fn() -> K::Medium,
     op_count: usize,
@@ -35,22 +36,22 @@ pub fn engine_conforms<K: Made>(
         ..Shape::small(op_count)
     };
     rules_hold::<K>(&medium);
-    let features = K::format(medium(), Clock::default()).expect("there is room").features();
+    let features = K::format(medium(), Clock::default()).expect("there is space").features();
     let (shape, lacks) = everything.offered_by(&features);
-    let open = || Box::new(Crashed::<K>::format(medium()).expect("there is room")) as Box<dyn Operations>;
+    let open = || Box::new(Crashed::<K>::format(medium()).expect("there is space")) as Box<dyn Operations>;
     conformance(open, &shape, seeds).map(|_| lacks)
 }
 
-/// The rules of the contract that no map has: limits, and stores that are open for reading.
+/// Checks the rules of the engine contract that do not apply to a map: limits, and stores opened for reading.
 ///
 /// # Panics
 /// If the engine breaks one.
 pub fn rules_hold<K: Made>(medium: &impl Fn() -> K::Medium) {
-    refuses_long_keys(&K::format(medium(), Clock::default()).expect("there is room"));
+    refuses_long_keys(&K::format(medium(), Clock::default()).expect("there is space"));
     refuses_to_write_what_it_reads::<K>(&medium());
 }
 
-/// A key that is longer than the engine's limit is an error of every operation, and no key that is absent.
+/// A key longer than the engine's limit is an error in every operation; it is not reported as absent.
 fn refuses_long_keys(store: &dyn Engine) {
     let (long, features) = (vec![b'k'; store.limits().key_bytes_max + 1], store.features());
     let mut answers = vec![
@@ -76,19 +77,20 @@ fn refuses_long_keys(store: &dyn Engine) {
     }
     for (operation, answer) in answers {
         let len_bytes = long.len();
-        let is_refused = matches!(answer, Err(Error::KeyTooLong { len_bytes: told }) if told == len_bytes);
+        let is_refused =
+            matches!(answer, Err(Error::KeyTooLong { len_bytes: acknowledged }) if acknowledged == len_bytes);
         assert!(is_refused, "{}: {operation} of a key of {len_bytes} bytes answered {answer:?}", store.name());
     }
 }
 
-/// A store that is open for reading refuses every write, also one that would change nothing.
+/// A store opened for reading refuses every write, including those that would change nothing.
 fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
-    let store = K::format(on.clone(), Clock::default()).expect("there is room");
-    store.put(b"key", b"value").expect("there is room");
-    store.close().expect("nothing keeps it from being closed");
+    let store = K::format(on.clone(), Clock::default()).expect("there is space");
+    store.put(b"key", b"value").expect("there is space");
+    store.close().expect("it closes");
     drop(store);
     on.freeze();
-    let store = K::open(on.clone(), Clock::default()).expect("it is whole");
+    let store = K::open(on.clone(), Clock::default()).expect("it opens");
     let features = store.features();
     let mut answers = vec![
         ("put", store.put(b"key", b"value")),
@@ -103,7 +105,7 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         answers.push(("expire", store.expire(b"key", Expiry::at_ms(u64::MAX >> 1)).map(drop)));
     }
     if features.conditional {
-        let mut put = |_: Option<engine::Held<'_>>| Decision::Put(b"other"[..].into());
+        let mut put = |_: Option<engine::CurrentItem<'_>>| Decision::Put(b"other"[..].into());
         answers.push(("update", store.update(b"key", &mut put).map(drop)));
     }
     for (operation, answer) in answers {
@@ -111,6 +113,6 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         assert!(is_refused, "{}: {operation} of a store that is open for reading answered {answer:?}", store.name());
     }
     let mut found = Vec::new();
-    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is whole");
+    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is complete");
     assert_eq!(found, b"value");
 }

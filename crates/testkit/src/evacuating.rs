@@ -1,4 +1,4 @@
-//! What every engine with compaction is tried by: a script to crash, and writes that come while an item is moved.
+//! Tests for every engine with compaction: a script to crash, and writes that arrive while an item is moved.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use pmem_sim::{Sim, StepKind};
 
 use crate::{Made, Op, Script};
 
-/// Eight of these fill a chunk of slots.
+/// Eight values of this size fill a chunk of slots.
 const LARGE_BYTES: usize = 30_000;
 const KEY_COUNT: u8 = 9;
-/// The key that is not there, so that there is a gap.
+/// The key that is deleted to leave a gap.
 const GAP: u8 = 2;
 
 fn key(number: u8) -> Vec<u8> {
     vec![b'k', number]
 }
 
-/// Of two chunks one is nearly empty: its item moves into a gap of the other. Then the space that was given back is used again, and there
-/// is more to move.
+/// Returns a script with two chunks, one of them nearly empty: its item moves into a gap of the other. Then the freed
+/// space is used again, and more items have to be moved.
 pub fn evacuating() -> Script {
     let large = |number: u8, fill: u8| Op::Put(key(number), vec![fill; LARGE_BYTES]);
     let setup = (0..KEY_COUNT).map(|number| large(number, 1)).chain([Op::Delete(key(GAP))]);
@@ -28,23 +28,24 @@ pub fn evacuating() -> Script {
     Script::after(70, setup, first.into_iter().chain(then))
 }
 
-/// Replaces all values when the copy of the first item that compaction moves is written; how many keys hold the old value in the end.
+/// Replaces all values at the moment when the copy of the first moved item is written; returns how many keys hold the
+/// old value in the end.
 ///
 /// # Panics
 /// If the engine fails.
 pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
-    let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is room"));
+    let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is space"));
     let keys = || (0..KEY_COUNT).filter(|number| *number != GAP).map(key);
-    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is room"));
+    (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is space"));
     store.delete(&key(GAP)).expect("it is there");
-    // What the background would write comes before.
+    // Background writes are done before.
     while store.step().expect("it is sound") == Progress::More {}
     let (late, mut has_come) = (Arc::downgrade(&store), false);
     sim.observe(Box::new(move |_, kind| {
         if kind == StepKind::Stream && !has_come {
             has_come = true;
             let store = late.upgrade().expect("the store is compacted");
-            keys().for_each(|key| store.put(&key, b"new").expect("there is room"));
+            keys().for_each(|key| store.put(&key, b"new").expect("there is space"));
         }
     }));
     store.compact(&mut |_| ControlFlow::Continue(())).expect("it is sound");

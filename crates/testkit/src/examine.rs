@@ -1,4 +1,5 @@
-//! The examination of one crash image: recovered by the store's own code, compared, used, and crashed again.
+//! The examination of one crash image: the store's own code recovers it; the result is compared with the oracle, used,
+//! and crashed again.
 
 use std::any::Any;
 use std::collections::{BTreeSet, HashSet};
@@ -17,19 +18,20 @@ use crate::script::Op;
 use crate::subject::{Contents, Failure, Subject};
 use crate::violation::Problem;
 
-/// What is put into every recovered store and deleted again, to show that it is usable.
+/// A value that is put into every recovered store and deleted again, to show that the store is usable.
 const PROBE_VALUE: &[u8] = b"after the crash";
 
-/// One image in so many is recovered once more, and cleared at once.
+/// One image out of this many is recovered a second time and cleared immediately.
 const IMAGES_PER_CLEAR: u64 = 4;
 
-/// Crash images looked at after each operation on a recovered store: nothing pending survives, and everything.
+/// Crash images examined after each operation on a recovered store: one in which nothing pending survives, and one in
+/// which everything does.
 const IMAGES_AFTER_USE_MAX: usize = 2;
 
-/// An image of what `S` lies on.
+/// An image of the medium of `S`.
 pub(crate) type ImageOf<S> = <<S as Subject>::Medium as Crashable>::Image;
 
-/// A problem, and the crashes that led to it, outermost first.
+/// A problem and the crashes that led to it, outermost first.
 pub(crate) struct Fault {
     pub(crate) images: Vec<String>,
     pub(crate) problem: Problem,
@@ -48,7 +50,7 @@ impl Fault {
     }
 }
 
-/// How deep in crashes an image is.
+/// The nesting depth of a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Depth {
     /// A crash of the script.
@@ -58,7 +60,7 @@ enum Depth {
 }
 
 impl Depth {
-    /// Put and deleted again in every store recovered at this depth. No script uses these keys.
+    /// Returns the key that is put and deleted again in every store recovered at this depth. No script uses these keys.
     const fn probe_key(self) -> &'static [u8] {
         match self {
             Depth::Script => b"\0probe",
@@ -67,7 +69,7 @@ impl Depth {
     }
 }
 
-/// Examines images, none twice against the same oracle.
+/// Examines images, each of them once per oracle.
 pub(crate) struct Examiner {
     settings: Settings,
     model: Model,
@@ -80,16 +82,16 @@ pub(crate) struct Examiner {
 impl Examiner {
     pub(crate) fn new(settings: Settings, model: Model, mut keys: BTreeSet<Vec<u8>>) -> Examiner {
         let probes = [Depth::Script, Depth::Recovery].map(|depth| depth.probe_key().to_vec());
-        assert!(probes.into_iter().all(|probe| keys.insert(probe)), "the probes' keys are not for scripts");
+        assert!(probes.into_iter().all(|probe| keys.insert(probe)), "a script uses a probe's key");
         Examiner { settings, model, keys, known: HashSet::new(), counts: Counts::default() }
     }
 
-    /// The keys that readers look up.
+    /// Returns the keys that readers look up.
     pub(crate) fn keys(&self) -> &BTreeSet<Vec<u8>> {
         &self.keys
     }
 
-    /// Whether this was examined already.
+    /// Returns true if this image was already examined against this oracle.
     pub(crate) fn knows(&self, image: &impl CrashImage, oracle: &Oracle) -> bool {
         self.known.contains(&(image.hash(), oracle.fingerprint(), Depth::Script))
     }
@@ -127,7 +129,7 @@ impl Examiner {
         let found = Some(contents);
         oracle.judge(&found)?;
         if depth == Depth::Script {
-            self.look_only::<S>(image, &found).map_err(|problem| Problem::ToRead(Box::new(problem)))?;
+            self.check_read_only::<S>(image, &found).map_err(|problem| Problem::ToRead(Box::new(problem)))?;
         }
         self.nested::<S>(&crashes, oracle, depth)?;
         self.use_it(&store, &sim, &found, depth)?;
@@ -135,8 +137,8 @@ impl Examiner {
         if is_cleared { self.recover_and_clear::<S>(image, found) } else { Ok(()) }
     }
 
-    /// A store that is opened for reading alone, after the same crash, shows what one that is opened for writing has recovered.
-    fn look_only<S: Subject>(&self, image: &ImageOf<S>, found: &State) -> Result<(), Problem> {
+    /// Opens the same image for reading only: the store must show the contents that opening for writing recovered.
+    fn check_read_only<S: Subject>(&self, image: &ImageOf<S>, found: &State) -> Result<(), Problem> {
         let sim: S::Medium = medium_on(image, self.model, &self.settings);
         sim.freeze();
         match S::open_to_read(sim) {
@@ -149,12 +151,14 @@ impl Examiner {
         }
     }
 
-    /// A recovered store of which nothing was read yet, unless it was killed, is cleared, in one step for a crash, and then closed and opened.
+    /// Recovers the image again and clears the store, which must be atomic in a crash; then closes and reopens it. The
+    /// store is read before the clear only if the crash was a kill.
     fn recover_and_clear<S: Subject>(&mut self, image: &ImageOf<S>, found: State) -> Result<(), Fault> {
         let sim: S::Medium = medium_on(image, self.model, &self.settings);
         let store = S::open(sim.clone()).map_err(Problem::DoesNotOpen)?;
         if self.settings.end == End::Kill {
-            // What nobody has read yet may still be lost, or not.
+            // A kill leaves data that is not durable yet; reading makes it durable, so that the clear begins with
+            // exactly `found`.
             self.expect(&store, &found)?;
         }
         let mut oracle = Oracle::exactly(found);
@@ -176,7 +180,7 @@ impl Examiner {
         Ok(check(&reopened)?)
     }
 
-    /// Where format did not finish it must be possible, and may crash, again.
+    /// Formats the medium again after an unfinished format. This must succeed, and may crash in turn.
     fn format_again<S: Subject>(&mut self, sim: &S::Medium, depth: Depth) -> Result<(), Fault> {
         let (formatted, crashes) = self.recording(sim, depth, || S::format(sim.clone()));
         let store = formatted.map_err(refused("format over an unfinished format"))?;
@@ -186,8 +190,8 @@ impl Examiner {
         self.use_it(&store, sim, &Some(Contents::new()), depth)
     }
 
-    /// A recovered store was read, so a further crash may change nothing; it takes and loses a key; nothing is damaged
-    /// and nothing leaks.
+    /// Uses a recovered store. The store was read, so a further crash may change nothing. A put and a delete must
+    /// succeed, nothing may be damaged, and no space may leak.
     fn use_it<S: Subject>(&mut self, store: &S, sim: &S::Medium, found: &State, depth: Depth) -> Result<(), Fault> {
         self.crash_now::<S>(sim, found, depth)?;
         check(store)?;
@@ -201,7 +205,7 @@ impl Examiner {
         self.expect(store, &with_probe)?;
         self.crash_now::<S>(sim, &with_probe, depth)?;
         if !store.delete(probe).map_err(refused("delete after recovery"))? {
-            return Err(Problem::Answer("delete did not find what was put after recovery".into()).into());
+            return Err(Problem::Answer("delete did not find the key that was put after recovery".into()).into());
         }
         self.crash_now::<S>(sim, found, depth)?;
         store.settle().map_err(refused("settle"))?;
@@ -211,7 +215,7 @@ impl Examiner {
         self.crash_now::<S>(sim, found, depth)
     }
 
-    /// A snapshot of a recovered store has all that was recovered.
+    /// Checks that a snapshot of a recovered store shows everything that was recovered.
     fn snapshot_of<S: Subject>(&self, store: &S, found: &State, depth: Depth) -> Result<(), Problem> {
         if !store.has_snapshots() || depth == Depth::Recovery {
             return Ok(());
@@ -227,7 +231,7 @@ impl Examiner {
         Oracle::exactly(state.clone()).judge(&Some(read(store, &self.keys)?))
     }
 
-    /// The recovered store crashes at rest: exactly what it holds must come back.
+    /// Crashes the recovered store at rest: recovery must return exactly its contents.
     fn crash_now<S: Subject>(&mut self, sim: &S::Medium, state: &State, depth: Depth) -> Result<(), Fault> {
         if depth == Depth::Recovery {
             return Ok(());
@@ -266,7 +270,7 @@ fn medium_on<C: Crashable>(image: &C::Image, model: Model, settings: &Settings) 
     settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary))
 }
 
-/// Objects to space that the contents do not account for.
+/// Checks that the space in use is the space that the contents need.
 pub(crate) fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
     match store.space(contents) {
         Some(space) if space.live_bytes != space.needed_bytes => Err(Problem::Leak(space)),
@@ -274,7 +278,7 @@ pub(crate) fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), 
     }
 }
 
-/// What a caught panic said.
+/// Returns the message of a caught panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
     let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     Problem::Panicked(message.unwrap_or("without a message").to_owned())

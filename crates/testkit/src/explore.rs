@@ -1,4 +1,4 @@
-//! The exploration of scripts: every script on every model, with every visitor.
+//! Runs every script on every model with every visitor, and hunts broken variants.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -17,36 +17,37 @@ use crate::violation::{Objection, Violation};
 use crate::visitor::Visitor;
 use crate::walk::{Task, walk};
 
-/// How far an exploration goes. Bounds are counts, never a clock, so that it repeats.
+/// The limits of an exploration. They are counts, never times, so that every exploration can be repeated.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The models to explore on.
     pub models: Vec<Model>,
-    /// The region's size before format.
+    /// The region's size before format, in bytes.
     pub region_bytes: u64,
-    /// Crash images looked at after one step.
+    /// The maximum number of crash images examined after one step.
     pub images_per_step_max: usize,
-    /// Crash images looked at after one step of the second writer, while the operation in flight stands still. With a writer after
-    /// every step that is every pair of places at which two writers may be.
+    /// The maximum number of crash images examined after one step of the second writer, while the operation in flight
+    /// is stopped. With a writer after every step this covers every pair of places at which two writers can be.
     pub rival_images_per_step_max: usize,
-    /// Crash images looked at of one operation: a fair sample of all where there are more. Bounds memory, too.
+    /// The maximum number of crash images examined per operation; if there are more, a uniform sample of them. This
+    /// also bounds memory.
     pub images_per_op_max: usize,
-    /// Crashes inside the recovery of one image.
+    /// The maximum number of crashes inside the recovery of one image.
     pub nested_images_max: usize,
-    /// How it ends.
+    /// The kind of crash.
     pub end: End,
-    /// The visitors between steps: for each a run of every script.
+    /// The visitors between steps. Each of them gets a separate run of every script.
     pub visitors: Vec<Visitor>,
-    /// How much of all this is explored.
+    /// The share of all this that is explored.
     pub extent: Extent,
-    /// Threads that share the runs.
+    /// The number of threads that share the runs.
     pub thread_count: usize,
     /// The broken step, for hunts.
     pub canary: Option<Canary>,
 }
 
 impl Default for Settings {
-    /// Both models, a region of 1 MiB, and counts that explore a small script in about a second.
+    /// Both memory models, a region of 1 MiB, and limits with which a small script takes about a second.
     fn default() -> Settings {
         Settings {
             models: vec![Model::Line, Model::Span],
@@ -64,31 +65,31 @@ impl Default for Settings {
     }
 }
 
-/// How a run of a store ends, at whichever step.
+/// The crash that ends a run, at any step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The power fails.
     PowerLoss,
-    /// The process is killed: the next one finds all that was stored, and makes something of it. At every step of that the power
-    /// fails, and takes what the killed process has not made durable.
+    /// The process is killed. The next process finds every byte that was stored, durable or not, and recovers from it.
+    /// The power fails at every step of that recovery and takes whatever the killed process had not made durable.
     Kill,
 }
 
-/// What an exploration looked at.
+/// The amount of work of an exploration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Steps after which images were taken.
     pub steps: u64,
-    /// Different images of crashes of the script.
+    /// Distinct images of crashes of the script.
     pub images: u64,
-    /// Different images of crashes of a recovery or a recovered store.
+    /// Distinct images of crashes of a recovery or of a recovered store.
     pub nested_images: u64,
-    /// Times that a visitor came by.
+    /// Visits of a visitor.
     pub visits: u64,
 }
 
 impl Counts {
-    /// Whether there are as many as an exploration of everything sees, or a slice's share of them.
+    /// Returns true if the counts reach these minimums of a full exploration, or a slice's share of them.
     #[must_use]
     pub fn reach(&self, images: u64, nested_images: u64, visits: u64) -> bool {
         let least = |count| Extent::chosen().least(count);
@@ -108,7 +109,8 @@ impl AddAssign for Counts {
 /// Explores every script.
 ///
 /// # Errors
-/// The first violation in the order of scripts, models and visitors, or that a script led to no image at all.
+/// The first violation in the order of scripts, models and visitors, or [`Objection::Inconclusive`] if a script led to
+/// no image.
 pub fn explore<S: Subject>(scripts: &[Script], settings: &Settings) -> Result<Counts, Objection> {
     let settings = &settings.extent.of(settings);
     let tasks = tasks(scripts, settings);
@@ -139,7 +141,8 @@ fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
 
 type Walked = Result<Counts, Box<Violation>>;
 
-/// Takes tasks in their order until there are none or one finds a violation. So all before the first objection are done.
+/// Runs tasks in their order until none is left or a task finds a violation. So every task before the first objection
+/// has run.
 fn work<S: Subject>(
     tasks: &[Task<'_>],
     next: &AtomicUsize,
@@ -157,7 +160,7 @@ fn work<S: Subject>(
     }
 }
 
-/// What the runs of one script looked at together.
+/// Adds up the counts of one script's runs.
 fn sum<'a>(script: &Script, results: impl Iterator<Item = &'a Walked>) -> Result<Counts, Objection> {
     let mut counts = Counts::default();
     for walked in results {
@@ -166,28 +169,29 @@ fn sum<'a>(script: &Script, results: impl Iterator<Item = &'a Walked>) -> Result
     if counts.images == 0 { Err(Objection::Inconclusive { seed: script.seed }) } else { Ok(counts) }
 }
 
-/// What became of a hunt for a broken twin.
+/// The result of a hunt for a broken variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The exploration objected.
+    /// The exploration found the bug.
     Caught(Box<Violation>),
-    /// It did not, after all this (nothing at all, if it was inconclusive).
+    /// The exploration found no violation. The counts are 0 if it was inconclusive.
     NotCaught(Counts),
 }
 
 impl Verdict {
-    /// True if the twin was caught.
+    /// Returns true if the broken variant was caught.
     #[must_use]
     pub fn is_caught(&self) -> bool {
         matches!(self, Verdict::Caught(_))
     }
 }
 
-/// Explores the twin that `canary` breaks. It must be caught, while the sound store passes the same scripts.
+/// Explores the broken variant that `canary` names. The variant must be caught, while the sound store passes the same
+/// scripts.
 #[must_use]
 pub fn hunt<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) -> Verdict {
     let mut counts = Counts::default();
-    // Most twins are caught by a slice.
+    // A slice catches most broken variants.
     for extent in [Extent::Slice, Extent::Whole] {
         match explore::<S>(scripts, &Settings { canary: Some(canary), extent, ..settings.clone() }) {
             Err(Objection::Violation(violation)) => return Verdict::Caught(violation),

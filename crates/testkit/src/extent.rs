@@ -1,7 +1,8 @@
-//! How much is explored: a slice with every change, everything by a command of its own.
+//! The extent of an exploration: a slice in every test run, or everything with `cargo xtask explore`.
 //!
-//! A slice looks at a sample of the crashes of every operation, and visitors take turns: beside the run without one, each run
-//! of a script on a model has the next of them. A hunt looks at a slice first, and at all if the twin is not caught there.
+//! A slice examines a sample of the crashes of every operation, and visitors take turns: each script on each model runs
+//! without a visitor, and once more with the next visitor in the list. A hunt explores a slice first, and everything if
+//! the slice does not catch the broken variant.
 
 use std::env;
 use std::sync::LazyLock;
@@ -9,43 +10,43 @@ use std::sync::LazyLock;
 use crate::explore::Settings;
 use crate::visitor::Visitor;
 
-/// `whole` asks for everything. `cargo xtask explore` sets it.
+/// The environment variable; `whole` explores everything. `cargo xtask explore` sets it.
 const VARIABLE: &str = "HIKV_EXPLORE";
 
-/// A slice's bounds on what [`Settings`] ask for.
+/// A slice's upper bounds for the limits in [`Settings`].
 const IMAGES_PER_STEP_MAX: usize = 3;
 const RIVAL_IMAGES_PER_STEP_MAX: usize = 1;
 const IMAGES_PER_OP_MAX: usize = 4;
 const NESTED_IMAGES_MAX: usize = 1;
 
-/// Of so many things that all of it looks at, a slice looks at one at least.
+/// A slice must examine at least one in this many of the things that a full exploration examines.
 const ONE_OF: u64 = 50;
 
-/// How much is explored.
+/// The extent of an exploration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// A fair sample of the crashes of every run.
+    /// A uniform sample of the crashes of every run.
     Slice,
-    /// As many as the settings say.
+    /// As many as the settings allow.
     Whole,
 }
 
 impl Extent {
-    /// What the environment asks for: a slice, if it says nothing.
+    /// Returns the extent that the environment requests; a slice if it requests none.
     ///
     /// # Panics
-    /// If it asks for anything else.
+    /// If the variable holds any other value.
     #[must_use]
     pub fn chosen() -> Extent {
         static CHOSEN: LazyLock<Extent> = LazyLock::new(|| match env::var(VARIABLE).as_deref() {
             Ok("whole") => Extent::Whole,
             Ok("slice") | Err(env::VarError::NotPresent) => Extent::Slice,
-            other => panic!("{VARIABLE} is 'slice' or 'whole', not {other:?}"),
+            other => panic!("{VARIABLE} must be 'slice' or 'whole', not {other:?}"),
         });
         *CHOSEN
     }
 
-    /// What is left of `settings`.
+    /// Returns `settings` with the limits of this extent.
     pub(crate) fn of(self, settings: &Settings) -> Settings {
         let settings = settings.clone();
         if self == Extent::Whole {
@@ -60,7 +61,7 @@ impl Extent {
         }
     }
 
-    /// The visitors of the `turn`th run of a script on a model.
+    /// Returns the visitors of the `turn`th combination of a script and a model.
     pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize) -> Vec<Visitor> {
         let Some((first, others)) = visitors.split_first().filter(|_| self == Extent::Slice) else {
             return visitors.to_vec();
@@ -69,7 +70,7 @@ impl Extent {
         [*first].into_iter().chain(next).collect()
     }
 
-    /// How many things must have been looked at, where all of it looks at `count` at least.
+    /// Returns the minimum for this extent, if a full exploration examines at least `count` things.
     pub(crate) fn least(self, count: u64) -> u64 {
         if self == Extent::Whole { count } else { count / ONE_OF }
     }

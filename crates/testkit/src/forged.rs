@@ -1,14 +1,15 @@
-//! Values that a client chooses so that checksums collide.
+//! Values that a client chooses so that their checksums collide.
 
 use pmem::crc32c;
 
-/// Bits that change no CRC-32C: the generator polynomial itself, x^32 first, in the order in which a checksum takes bits in.
+/// Bits that change no CRC-32C: the generator polynomial itself, x^32 first, in the order in which a checksum processes
+/// bits.
 const COLLIDING_BITS: u64 = 1 | 0x82F6_3B78 << 1;
 
-/// Bytes before them, which stay.
+/// Bytes before these bits, which stay unchanged.
 const KEPT_BYTES: usize = 8;
 
-/// Another value of the same length and the same checksum, whatever stands before and behind it.
+/// Returns a different value of the same length and the same checksum, whatever precedes and follows it.
 ///
 /// # Panics
 /// If the value is shorter than 16 bytes.

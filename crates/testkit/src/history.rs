@@ -1,51 +1,51 @@
-//! What happened to a store that several threads worked on: which thread asked what of which key, when, and what was answered.
+//! The history of a store that several threads used: each thread's calls, with times and answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a thread asked of one key, and what it was told. Values are the numbers of the puts they came from.
+/// A call on one key with its answer. A value is represented by the number of the put that wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Call {
-    /// The key was read: whose value was found, if any.
+    /// A get, and the put whose value it found, if any.
     Get(Option<u64>),
-    /// A value was put.
+    /// A put.
     Put(u64),
-    /// The key was deleted: whether it was there.
+    /// A delete, and whether the key existed.
     Delete(bool),
-    /// A value was to be put in place of this one, or of none: whose, what it was to be, and whether it was.
+    /// A swap: the expected value or `None` for absent, the new value, and whether the swap took place.
     Swap(Option<u64>, Option<u64>, bool),
-    /// Every key was deleted, this one among them.
+    /// A clear, which deleted this key among all others.
     Clear,
-    /// Nobody answered, since the store was killed: it may have happened before the call's end, or not at all.
+    /// A call without an answer, because the store was killed: it took effect before the call's end, or never.
     Unanswered(Write),
 }
 
-/// What a thread asked for that was not answered.
+/// A call that was not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Write {
-    /// A value to be put.
+    /// A put.
     Put(u64),
-    /// The key to be deleted.
+    /// A delete.
     Delete,
-    /// A value to be put in place of this one, or of none, if it is there.
+    /// A swap: the expected value or `None` for absent, and the new value.
     Swap(Option<u64>, Option<u64>),
 }
 
-/// A call on one key, and when.
+/// A call on one key, with its times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// What was asked and answered.
+    /// The call and its answer.
     pub call: Call,
     /// The clock before the call.
     pub begin: u64,
-    /// The clock after it.
+    /// The clock after the call.
     pub end: u64,
 }
 
-/// The clock that the threads of a history share: it counts the moments that were looked at, so that no two are the same.
+/// The clock that the threads of a history share. It counts its readings, so that no two are equal.
 ///
-/// Reading it is a barrier. A history cannot show that a store answers a little before its answer holds, unless some
-/// thread could have found that out through memory.
+/// Reading it is a barrier. A history therefore cannot show that a store returns an answer shortly before the answer
+/// holds, unless some thread could have noticed that through memory.
 #[derive(Debug, Default)]
 pub struct Clock(AtomicU64);
 
@@ -63,16 +63,16 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Nothing recorded yet.
+    /// Creates an empty recorder.
     #[must_use]
     pub fn new(clock: &'a Clock) -> Recorder<'a> {
         Recorder { clock, events: Vec::new() }
     }
 
-    /// Does `work` and records what it says was done to which keys, each as an event of its own.
+    /// Runs `work` and records the calls that it returns, each with its key as a separate event.
     ///
     /// # Errors
-    /// Whatever `work` says; nothing is recorded then.
+    /// Any error of `work`; nothing is recorded then.
     pub fn record<I, E>(&mut self, work: impl FnOnce() -> Result<I, E>) -> Result<(), E>
     where
         I: IntoIterator<Item = (u64, Call)>,
@@ -85,7 +85,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// All that happened, key by key.
+/// The events of all threads, by key.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub(crate) events: BTreeMap<u64, Vec<Event>>,

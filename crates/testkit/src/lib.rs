@@ -1,26 +1,46 @@
-//! What hikv's tests have in common: the crash explorer, and the suite that every store conforms to.
+//! The shared parts of hikv's tests: the crash explorer, and the conformance suite that every store must pass.
 //!
-//! **The explorer** ([`explore`]) runs a [`Script`] on the crash medium. It notes, after every step, the images
-//! that a loss of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
-//! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. The
-//! explorer then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
-//! the steps of an operation by further runs of the same script, and so is a second writer, whose acknowledgements count.
+//! # How a crash test works
 //!
-//! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
-//! until released; a crash takes them away.
+//! A crash test asks one question at every moment of a store's life: if the power failed *now*, would the store still
+//! be correct after it is opened again? The parts:
 //!
-//! A process may be killed, too, instead of losing its power ([`End::Kill`]): what recovers then sees what is not durable.
+//! - **Script** ([`Script`]): the operations of a test, such as format, put, delete, reopen. It is a fixed list or is
+//!   generated from a seed; the same script makes the same steps every time.
+//! - **Model** ([`pmem_sim::Model`]): the rules by which the simulated storage loses data. `Line` is memory behind a
+//!   cache: any subset of the unfenced cache lines survives. `Span` is a log: flushed bytes survive as a prefix in log
+//!   order. `Disk` is files: sectors that were not synced are lost, torn or reordered.
+//! - **Step**: one action of the store on that storage: a word stored, a span flushed, a fence, a commit.
+//! - **Image**: the contents that the storage may have after a crash at one step.
+//! - **Oracle** ([`mod@oracle`]): decides which contents are legal in an image. Acknowledged operations are present;
+//!   the operation in flight is present completely or not at all; a value that a reader has seen is still there.
+//! - **Visitor** ([`Visitor`]): a concurrent reader or writer that runs between two steps of an operation.
+//! - **Canary** ([`pmem::Canary`]): names one deliberate bug. The store with this bug is a *broken variant*, and the
+//!   explorer must catch it.
 //!
-//! **Canaries** ([`hunt`]): the same exploration of a deliberately broken twin must object. A checker that has never
-//! caught anything proves nothing, and an exploration that looked at nothing is an objection too.
+//! # The explorer
 //!
-//! **Conformance** ([`conformance`]): without crashes, every store answers like a map.
+//! [`explore`] runs every script on every model with every visitor. After each step it collects possible crash images.
+//! When the operation has ended, the store's own recovery code opens each image and the result is compared with the
+//! oracle. Then the explorer crashes the recovery as well, and the recovered store, and makes the same demands again.
 //!
-//! **Contention** ([`contend`]): threads work on the same keys at once, and the [history](History) of each key is judged:
-//! is there an order of its operations, one after the other, that explains every answer?
+//! A concurrent reader runs in a separate run of the same script, and so does a second writer, whose acknowledged
+//! writes must survive as well. Snapshots that a script takes are compared with the contents at that time, between the
+//! steps and after every operation, until they are released; they end with a crash.
 //!
-//! An engine joins by saying how its stores are made ([`Made`], [`Crashed`]); any other store by implementing [`Operations`]
-//! and, for the explorer, [`Subject`].
+//! With [`End::Kill`] the process is killed instead of losing power: recovery then also finds data that is not yet
+//! durable.
+//!
+//! # The other tests
+//!
+//! - [`hunt`] runs the same exploration on a broken variant and requires that it objects. A checker that has never
+//!   caught a bug proves nothing. For the same reason an exploration that found no image to examine is an error.
+//! - [`conformance`] needs no crashes: every store must answer like a map.
+//! - [`contend`] lets threads work on the same keys and judges the [history](History) of each key: is there a
+//!   sequential order of its operations that explains every answer?
+//!
+//! An engine joins by describing how its stores are made ([`Made`], [`Crashed`]). Any other store implements
+//! [`Operations`] and, for the explorer, [`Subject`].
 
 mod at_snapshot;
 pub mod canary;

@@ -1,14 +1,14 @@
-//! Is a history linearizable? (Wing and Gong 1993; memoised as by Lowe 2017, just in time.)
+//! Checks whether a history is linearizable (Wing and Gong 1993, with the memoisation of Lowe 2017, just in time).
 //!
-//! Each key is a register of its own, and linearizability is local: a history is linearizable if and only if every key's
-//! is. What is lost is that `clear` is one step for all keys at once; it is judged here as a delete of each.
+//! Each key is a register, and linearizability is local: a history is linearizable if and only if every key's history
+//! is. One thing is lost: `clear` is one step for all keys, and is judged here as a separate delete of each key.
 //!
-//! A call that was not answered need not have taken effect when it ends, and cannot any more afterwards.
+//! A call that was not answered may take effect until it ends, or never; it cannot take effect afterwards.
 //!
-//! The judge goes through a key's moments in order and keeps every *configuration* that explains what was answered so
-//! far: the register's value, and which of the calls that have not returned have taken effect. When a call returns, it
-//! must have taken effect in each; a key without a configuration left has no explanation. There are at most as many
-//! configurations as there are values times subsets of the calls at one time.
+//! The judge goes through a key's begins and returns in order and keeps every *configuration* that explains the answers
+//! so far: the register's value, and which of the pending calls have taken effect. When a call returns, it must have
+//! taken effect in every configuration that is kept. If none is left, the key has no explanation. The number of
+//! configurations is bounded by the number of values times the number of subsets of the calls that overlap.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,23 +20,23 @@ use crate::history::{Call, Event, History, Write};
 pub struct Anomaly {
     /// The key.
     pub key: u64,
-    /// The first call, by the order of returns, at which no explanation is left.
+    /// The first call, in the order of returns, at which no explanation is left.
     pub event: Event,
-    /// The calls on the key that returned before it, the last ones first.
+    /// The calls on the key that returned before it, the last one first.
     pub before: Vec<Event>,
 }
 
 impl fmt::Display for Anomaly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Anomaly { key, event, before } = self;
-        write!(f, "key {key}: {event:?} does not fit what came before: {before:?}")
+        write!(f, "key {key}: {event:?} contradicts the calls before it: {before:?}")
     }
 }
 
 impl std::error::Error for Anomaly {}
 
 impl History {
-    /// Judges every key, each absent at first. Says how many events there are.
+    /// Judges every key, each of them absent at first. Returns the number of events.
     ///
     /// # Errors
     /// A key whose answers no order of its calls explains.
@@ -53,11 +53,11 @@ impl History {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Configuration {
     value: Option<u64>,
-    /// Bit i: the pending call i has taken effect.
+    /// Bit i is set if the pending call i has taken effect.
     done: u64,
 }
 
-/// A call begins or returns.
+/// The begin or the return of a call.
 enum Moment {
     Begin(Event),
     Return(Event),
@@ -92,7 +92,7 @@ fn anomaly(key: u64, event: Event, events: &[Event]) -> Anomaly {
 }
 
 struct Judge {
-    /// Calls that have begun and not returned; their places are the bits of [`Configuration::done`].
+    /// Calls that have begun and not returned; their indices are the bits of [`Configuration::done`].
     pending: Vec<Option<Event>>,
     configurations: HashSet<Configuration>,
 }
@@ -112,7 +112,7 @@ impl Judge {
         assert!(self.pending.len() <= 64, "more than 64 calls at one time");
     }
 
-    /// Lets pending calls take effect until `event` has; false if it cannot.
+    /// Lets pending calls take effect until `event` has; returns false if it cannot.
     fn explains_return(&mut self, event: Event) -> bool {
         let place = self.pending.iter().position(|&pending| pending == Some(event)).expect("the call has begun");
         let (mut explained, mut seen) = (HashSet::new(), self.configurations.clone());
@@ -132,7 +132,7 @@ impl Judge {
         !self.configurations.is_empty()
     }
 
-    /// The configurations after one more pending call has taken effect.
+    /// Returns the configurations after one more pending call has taken effect.
     fn steps(&self, from: Configuration) -> impl Iterator<Item = Configuration> {
         let waiting = (0..).zip(&self.pending).filter(move |(place, _)| from.done & 1u64 << place == 0);
         waiting.filter_map(move |(place, pending)| {
@@ -142,7 +142,7 @@ impl Judge {
     }
 }
 
-/// The register after `call`, or `None` if it would have answered otherwise.
+/// Returns the register's value after `call`, or `None` if the call would have answered differently.
 fn effect(call: Call, value: Option<u64>) -> Option<Option<u64>> {
     match call {
         Call::Get(found) => (found == value).then_some(value),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_may_come_in_either_order() {
+    fn overlapping_operations_may_be_reordered() {
         let put = event(0, 10, Call::Put(1));
         for (first, second) in [(None, None), (None, Some(1)), (Some(1), Some(1))] {
             assert!(judge(&[put, event(1, 2, Call::Get(first)), event(3, 4, Call::Get(second))]));
@@ -186,13 +186,13 @@ mod tests {
         let update = event(2, 3, Call::Put(2));
         assert!(!judge(&[put, update, event(4, 5, Call::Get(Some(1)))]), "a stale value");
         assert!(!judge(&[put, event(4, 5, Call::Get(None))]), "a lost put");
-        assert!(!judge(&[put, event(4, 5, Call::Get(Some(3)))]), "a value nobody put");
+        assert!(!judge(&[put, event(4, 5, Call::Get(Some(3)))]), "a value of no put");
         assert!(!judge(&[event(4, 5, Call::Get(Some(1))), event(6, 7, Call::Put(1))]), "a value of the future");
         assert!(!judge(&[put, event(2, 3, Call::Delete(true)), event(4, 5, Call::Get(Some(1)))]), "a ghost");
         assert!(!judge(&[put, event(2, 3, Call::Delete(false))]), "a delete that overlooked the key");
         assert!(!judge(&[put, event(2, 6, Call::Delete(true)), event(3, 5, Call::Delete(true))]), "deleted twice");
         let swap = |is_swapped| event(2, 3, Call::Swap(Some(1), Some(2), is_swapped));
-        assert!(!judge(&[put, swap(false)]), "a swap that did not see what was there");
+        assert!(!judge(&[put, swap(false)]), "a swap that did not see the current value");
         assert!(!judge(&[put, swap(true), event(4, 5, Call::Get(Some(1)))]), "a swap that is lost");
         let others = [event(2, 6, Call::Swap(Some(1), Some(2), true)), event(3, 5, Call::Swap(Some(1), Some(3), true))];
         assert!(!judge(&[put, others[0], others[1]]), "two swaps of one value");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_may_have_happened_until_it_ends() {
+    fn unanswered_operation_may_have_happened() {
         let (put, lost) = (event(0, 1, Call::Put(1)), event(2, 5, Call::Unanswered(Write::Put(2))));
         let get = |begin, found| event(begin, begin + 1, Call::Get(found));
         assert!(judge(&[put, lost, get(6, Some(1)), get(8, Some(1))]));
@@ -215,7 +215,8 @@ mod tests {
         }
     }
 
-    /// The definition itself: some order of the calls that keeps the order of those that do not overlap.
+    /// The definition of linearizability itself: there is an order of the calls that keeps the order of those that do
+    /// not overlap and explains every answer.
     fn some_order_explains(events: &[Event], value: Option<u64>) -> bool {
         let first_end = events.iter().map(|event| event.end).min();
         events.is_empty()

@@ -1,17 +1,18 @@
-//! When keys expire, as the oracle knows it.
+//! The oracle's clock, and its record of when keys expire.
 
 use std::collections::BTreeMap;
 
 use crate::script::Op;
 use crate::subject::Contents;
 
-/// A value as the contents of a store show it if its key expires: so that a wrong expiry is a wrong value.
+/// Returns the value of an expiring key as a test reads it: the value followed by its expiry time, so that a wrong
+/// expiry time is a wrong value.
 #[must_use]
 pub fn expiring(value: &[u8], at_ms: u64) -> Vec<u8> {
     [value, &at_ms.to_le_bytes()].concat()
 }
 
-/// The time, and when keys expire.
+/// The time, and the expiry times of keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lives {
     now_ms: u64,
@@ -19,7 +20,7 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// Does what `op`, which is one step, has to do with time, to `contents` and to itself.
+    /// Applies the part of the atomic operation `op` that depends on time.
     pub(crate) fn apply(&mut self, op: &Op, contents: &mut Contents) {
         match op {
             Op::PutExpiring(key, value, at_ms) => self.put(contents, key, value, Some(*at_ms)),

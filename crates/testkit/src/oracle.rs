@@ -1,9 +1,14 @@
-//! The oracle: which states of a store are legal after a crash.
+//! The oracle: decides which states of a store are legal after a crash.
 //!
-//! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, the operation is
-//! there. Nothing else is. A second writer's key ([`crate::Visitor::WriterAlways`]) holds what that was told, whatever becomes of the
-//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts or deletes at once are in flight each
-//! on its own; those of one key follow each other.
+//! - Every acknowledged operation is present.
+//! - The operation in flight is present completely or not at all. Once a reader has seen any effect of the operation,
+//!   the operation is present.
+//! - Nothing else is present.
+//! - After a reader has seen one key's new value, no reader sees an old value of any key of that operation.
+//! - The puts of one `multi_put`, and the deletes of one `multi_delete`, are separate operations in flight; those of
+//!   the same key take effect in their order.
+//! - The second writer's key ([`crate::Visitor::WriterAlways`]) holds the value that was acknowledged to the second
+//!   writer, whatever happens to the operation in flight.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +21,7 @@ use crate::script::{Change, Key, Op};
 use crate::subject::Contents;
 use crate::violation::Problem;
 
-/// What a medium holds: a store's contents, or no finished store.
+/// The contents of a store, or `None` if the medium holds no completely formatted store.
 pub type State = Option<Contents>;
 
 /// The states that a crash may leave now.
@@ -25,42 +30,42 @@ pub struct Oracle {
     acknowledged: State,
     lives: Lives,
     flight: Flight,
-    /// What becomes of `lives` if the operation in flight takes place.
+    /// The value of `lives` if the operation in flight takes effect.
     next_lives: Lives,
-    /// Of which keys a reader has seen a later value than the acknowledged one, and how many later.
+    /// Keys of which a reader has seen a value later than the acknowledged one, and how many values later.
     seen: BTreeMap<Vec<u8>, usize>,
-    /// What the second writer's key may hold, which is in no state.
+    /// The values that the second writer's key may hold; the states do not contain this key.
     rivals: Rivals,
     fingerprint: u64,
 }
 
-/// What the operation in flight leads to.
+/// The effect of the operation in flight.
 #[derive(Clone, Debug, Default, Hash)]
 enum Flight {
-    /// There is none.
+    /// No operation is in flight.
     #[default]
     Nothing,
-    /// This state, in one step.
+    /// This state, reached in one step.
     Whole(State),
-    /// For each of these keys its last value, by way of those before it.
+    /// The values that each key takes, one after the other; the last one is final.
     EachKey(BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>),
 }
 
 impl Oracle {
-    /// Nothing in flight, and exactly `state` acknowledged.
+    /// Creates an oracle that accepts exactly `state`, with nothing in flight.
     #[must_use]
     pub fn exactly(mut state: State) -> Oracle {
         let rivals = state.as_mut().map(Rivals::of).unwrap_or_default();
         Oracle { acknowledged: state, rivals, ..Oracle::default() }.with_fingerprint()
     }
 
-    /// The second writer begins to write `value`, or to delete.
+    /// Records that the second writer begins to write `value`, or to delete (`None`).
     pub(crate) fn rival_begins(&mut self, value: &Option<Vec<u8>>) {
         self.rivals.begin(value);
         self.remember();
     }
 
-    /// It was acknowledged, or refused.
+    /// Records that the second writer's write was acknowledged or refused.
     pub(crate) fn rival_ends(&mut self, value: &Option<Vec<u8>>, is_acknowledged: bool) {
         if is_acknowledged {
             self.rivals.acknowledge(value)
@@ -70,28 +75,28 @@ impl Oracle {
         self.remember();
     }
 
-    /// Whether a look at the second writer's key tells more than is known.
+    /// Returns true if the second writer's key may hold more than one value.
     pub(crate) fn is_rival_open(&self) -> bool {
         self.rivals.is_open()
     }
 
-    /// The second writer's key holds this, and nothing is in flight.
+    /// Records that the second writer's key was found to hold `value` while nothing was in flight.
     ///
     /// # Errors
-    /// If it may not.
+    /// If the key may not hold `value`.
     pub(crate) fn rival_found(&mut self, key: &[u8], value: Option<Vec<u8>>) -> Result<(), Problem> {
         self.rivals.found(key, value)?;
         self.remember();
         Ok(())
     }
 
-    /// What is acknowledged.
+    /// Returns the acknowledged state.
     #[must_use]
     pub fn acknowledged(&self) -> &State {
         &self.acknowledged
     }
 
-    /// `op` begins.
+    /// Records that `op` begins.
     pub fn begin(&mut self, op: &Op) {
         let (mut lives, mut state) = (self.lives.clone(), applied(&self.acknowledged, op));
         state.iter_mut().for_each(|contents| lives.apply(op, contents));
@@ -107,10 +112,10 @@ impl Oracle {
         self.remember();
     }
 
-    /// The operation in flight was acknowledged.
+    /// Records that the operation in flight was acknowledged.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no operation is in flight.
     pub fn acknowledge(&mut self) {
         self.lives = std::mem::take(&mut self.next_lives);
         self.rivals.end_clear(true);
@@ -125,15 +130,15 @@ impl Oracle {
         self.land();
     }
 
-    /// The operation in flight was refused: nothing has changed.
+    /// Records that the operation in flight was refused without an effect.
     pub fn refuse(&mut self) {
         self.land();
     }
 
-    /// The operation in flight was refused, and some of it may have been done: this.
+    /// Records that the operation in flight was refused and left `state`, in which a part of it may have taken effect.
     ///
     /// # Errors
-    /// If `state` is not one that the operation may leave.
+    /// If the operation may not leave `state`.
     pub fn refuse_leaving(&mut self, state: State) -> Result<(), Problem> {
         self.judge(&state)?;
         self.acknowledged = without_rival(&state).into_owned();
@@ -141,7 +146,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Nothing is in flight any more.
+    /// Ends the operation in flight.
     fn land(&mut self) {
         self.flight = Flight::Nothing;
         self.seen.clear();
@@ -149,15 +154,17 @@ impl Oracle {
         self.remember();
     }
 
-    /// A reader saw `value` under `key`.
+    /// Records that a reader saw `value` under `key`.
     ///
     /// # Errors
-    /// If it is neither the old nor a new value, or one before another that was seen.
+    /// If `value` is neither the old nor a new value, or is older than a value that was seen before.
     pub fn saw(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Problem> {
-        let (values, seen) = (self.values(key), self.seen_of(key));
+        let (values, seen) = (self.values(key), self.last_seen_of(key));
         match values.iter().rposition(|&legal| legal == value) {
-            None => Err(Problem::Reader(format!("{} is neither old nor new", Key(key)))),
-            Some(last) if last < seen => Err(Problem::Reader(format!("{} was new and is old again", Key(key)))),
+            None => Err(Problem::Reader(format!("{} has a value that is neither old nor new", Key(key)))),
+            Some(last) if last < seen => {
+                Err(Problem::Reader(format!("{} has its old value again after its new one was read", Key(key))))
+            }
             Some(_) => {
                 let first = values.iter().skip(seen).take_while(|&&legal| legal != value).count() + seen;
                 if first > seen {
@@ -169,7 +176,7 @@ impl Oracle {
         }
     }
 
-    /// The acknowledged value of `key`, and those that it may have had since.
+    /// Returns the acknowledged value of `key`, followed by the values that the operation in flight gives it.
     fn values(&self, key: &[u8]) -> Vec<Option<&[u8]>> {
         let old = value_in(&self.acknowledged, key);
         match &self.flight {
@@ -182,15 +189,16 @@ impl Oracle {
         }
     }
 
-    /// Which of a key's values was seen last. What is one step was seen whole.
-    fn seen_of(&self, key: &[u8]) -> usize {
+    /// Returns the index in `values` of the latest value that was seen. An atomic operation is seen as one: a reader
+    /// that saw any of its keys new saw all of them new.
+    fn last_seen_of(&self, key: &[u8]) -> usize {
         match self.flight {
             Flight::Whole(_) => usize::from(!self.seen.is_empty()),
             _ => self.seen.get(key).copied().unwrap_or(0),
         }
     }
 
-    /// Objects to a state that a crash may not leave.
+    /// Checks a state that was found after a crash.
     ///
     /// # Errors
     /// If `found` is not legal.
@@ -212,12 +220,12 @@ impl Oracle {
         if is_legal { Ok(()) } else { Err(Problem::Contents(difference(wanted, found))) }
     }
 
-    /// Judges each of the keys by itself, and all others together.
+    /// Checks each of `keys` separately and all other keys together.
     fn judge_each<'a>(&self, keys: impl Iterator<Item = &'a Vec<u8>>, found: &State) -> Result<(), Problem> {
         let mut wanted = self.acknowledged.clone();
         for key in keys {
             let value = value_in(found, key);
-            if !self.values(key)[self.seen_of(key)..].contains(&value) {
+            if !self.values(key)[self.last_seen_of(key)..].contains(&value) {
                 return Err(Problem::Contents(format!("{} has a value that it may not have", Key(key))));
             }
             wanted.iter_mut().for_each(|contents| set(contents, key, value));
@@ -225,7 +233,8 @@ impl Oracle {
         if wanted == *found { Ok(()) } else { Err(Problem::Contents(difference(&wanted, found))) }
     }
 
-    /// Equal for oracles that judge alike, and practically never for others.
+    /// Returns a hash of the legal states: equal for oracles that accept the same states, and practically never for
+    /// others.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
@@ -246,7 +255,7 @@ impl Oracle {
     }
 }
 
-/// The state without the second writer's key.
+/// Returns the state without the second writer's key.
 fn without_rival(state: &State) -> Cow<'_, State> {
     match state {
         Some(contents) if contents.keys().any(|key| is_rival(key)) => {
@@ -261,7 +270,7 @@ fn value_in<'a>(state: &'a State, key: &[u8]) -> Option<&'a [u8]> {
     state.as_ref()?.get(key).map(Vec::as_slice)
 }
 
-/// Each key's values, in their order.
+/// Groups the changes by key, in their order.
 fn by_key<'a>(
     changes: impl Iterator<Item = (&'a Vec<u8>, Option<&'a Vec<u8>>)>,
 ) -> BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>> {
@@ -277,12 +286,12 @@ fn set(contents: &mut Contents, key: &[u8], value: Option<&[u8]>) {
     }
 }
 
-/// Whether all of these keys hold these values, or none.
+/// Returns true if all of these keys hold these values, or are absent where the value is `None`.
 pub(crate) fn holds(state: &State, expected: &[Change]) -> bool {
     state.as_ref().is_some_and(|contents| expected.iter().all(|(key, value)| contents.get(key) == value.as_ref()))
 }
 
-/// What `op`, which is one step, makes of `state`, whatever the time.
+/// Returns the state after the atomic operation `op`, without the effects of expiry.
 fn applied(state: &State, op: &Op) -> State {
     let mut contents = match op {
         Op::Format => return Some(Contents::new()),
@@ -321,16 +330,16 @@ fn applied(state: &State, op: &Op) -> State {
     Some(contents)
 }
 
-/// The first way in which `found` is not `wanted`.
+/// Describes the first difference between `found` and `wanted`.
 fn difference(wanted: &State, found: &State) -> String {
     let (Some(wanted), Some(found)) = (wanted, found) else {
-        return if found.is_none() { "there is no store any more".into() } else { "a store out of nothing".into() };
+        return if found.is_none() { "the store is gone".into() } else { "a store that was never formatted".into() };
     };
     let keys = wanted.keys().chain(found.keys());
     let differing = keys.into_iter().find(|key| wanted.get(*key) != found.get(*key));
     match differing.map(|key| (key, wanted.get(key), found.get(key))) {
         Some((key, Some(_), None)) => format!("{} is lost", Key(key)),
-        Some((key, None, Some(_))) => format!("{} is a ghost", Key(key)),
+        Some((key, None, Some(_))) => format!("{} is present and should not be", Key(key)),
         Some((key, _, _)) => format!("{} has a wrong value", Key(key)),
         None => "the old state, where only the new one is legal".into(),
     }

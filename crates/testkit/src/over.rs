@@ -1,4 +1,4 @@
-//! The media on which engines are crashed: the crash medium itself, and the journal on a disk that crashes.
+//! The media on which engines are crashed: the simulated memory itself, and the journal on a simulated disk.
 
 use std::thread;
 
@@ -9,27 +9,27 @@ use pmem_sim::{Crashable, Model, Sim, SimDisk, SimFile, StepKind};
 
 use crate::Failure;
 
-/// A medium over something that can be crashed.
+/// A medium on top of crashable storage.
 pub trait Over: Medium + Sized {
-    /// What it lies on.
+    /// The crashable storage below.
     type Medium: Crashable;
 
-    /// One that holds nothing, for a store of these parameters.
+    /// Creates an empty medium for a store of these parameters.
     ///
     /// # Errors
-    /// Whatever the medium says.
+    /// Any error of the medium.
     fn make(on: Self::Medium, parameters: &Parameters) -> Result<Self, Failure>;
 
-    /// The one that is there.
+    /// Opens the existing medium.
     ///
     /// # Errors
-    /// [`Failure::Unfinished`] if it was not made to its end; otherwise whatever the medium says.
+    /// [`Failure::Unfinished`] if its creation did not finish; or any other error of the medium.
     fn open(on: Self::Medium) -> Result<Self, Failure>;
 
-    /// Ends what it leaves to the background.
+    /// Runs the medium's background work to its end.
     ///
     /// # Errors
-    /// Whatever the medium says.
+    /// Any error of the medium.
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -47,17 +47,17 @@ impl Over for Sim {
     }
 }
 
-/// The journal over a disk that loses, tears and reorders what was not synced.
+/// The journal on a disk that loses, tears and reorders data that was not synced.
 pub type OnDisk = Probed<Journaled<SimFile>, Reports>;
 
-/// Tells the disk of the medium's steps, so that others come by there.
+/// A probe that reports the journal's steps to the disk, so that visitors run there.
 pub struct Reports(SimDisk);
 
-/// Time passes between an operation and its answer. No medium on a disk reports such a step.
+/// The step between an operation and its answer. No medium on a disk reports a step of this kind itself.
 pub const PAUSE: StepKind = StepKind::WaitEnd;
 
 impl Reports {
-    /// A visitor may come by.
+    /// Lets a visitor run.
     pub fn pause(&self) {
         self.0.report(PAUSE);
     }
@@ -73,7 +73,7 @@ impl Probe for Reports {
     }
 }
 
-/// A journal of small segments, so that few changes fill the log and have it checkpointed.
+/// Returns the options of a journal with small segments, so that a few changes fill the log and cause a checkpoint.
 pub fn small_journal() -> JournalOptions {
     JournalOptions {
         reserve_bytes: 1 << 30,
@@ -119,11 +119,11 @@ impl Over for OnDisk {
     }
 }
 
-/// The crash medium for threads that contend: every now and then a call of it lets other threads run. Without that, threads on few
-/// cores, or beside other tests, do a call after the other from end to end, and hardly ever meet.
+/// The crash medium for threads that contend: at random a call of it yields to other threads. Without that, threads on
+/// few cores, or alongside other tests, run one call after the other from end to end and hardly ever meet.
 pub type Restless = Probed<Sim, Yields>;
 
-/// A [`Restless`] medium of nothing.
+/// Creates an empty [`Restless`] medium.
 pub fn restless() -> Restless {
     on_restless(Sim::new(0, Model::Span))
 }
@@ -133,11 +133,11 @@ fn on_restless(on: Sim) -> Restless {
     Probed::with_probe(on, Yields(()))
 }
 
-/// Lets others run.
+/// A probe that yields to other threads at random.
 #[derive(Debug)]
 pub struct Yields(());
 
-/// One in so many loads and reads, and one in so many flushes, fences and waits.
+/// One in this many loads and reads yields, and one in this many flushes, fences and waits.
 const LOADS_A_YIELD: u32 = 24;
 const PERSISTS_A_YIELD: u32 = 3;
 

@@ -1,19 +1,20 @@
-//! A store in which each key is two of another store's, which only batches with conditions keep equal.
+//! A store in which each key is a pair of keys of another store, kept equal by batches and conditions.
 //!
-//! A reader or writer looks at both keys, and goes by what it saw only if neither has changed: a batch says so. What contends for
-//! these keys ([`crate::contend`]) therefore shows whether conditions over two keys are judged as of one moment, that of the batch.
+//! A reader or writer reads both keys, and uses the result only if neither has changed since, which a conditional batch
+//! checks. A contention test ([`crate::contend`]) on these keys therefore shows whether conditions on two keys are
+//! judged at one moment, that of the batch.
 
 use engine::{BatchOp, Condition, Engine, Error, Version};
 
 use crate::subject::{Failure, Operations};
 
-/// See the module's head.
+/// The store of pairs; see the module's head.
 pub struct Paired<'a>(pub &'a dyn Engine);
 
-/// What a key holds, and of which version that is.
+/// A key's value and its version.
 type Held = Option<(Version, Vec<u8>)>;
 
-/// Both keys of one.
+/// The two keys of a pair.
 struct Pair([Vec<u8>; 2]);
 
 impl Pair {
@@ -36,10 +37,11 @@ impl Paired<'_> {
         Ok(held)
     }
 
-    /// What both keys hold at one moment, at which `change` then says what they become, if they change.
+    /// Returns the value of both keys at one moment; `change` decides whether they change at that moment, and to which
+    /// value.
     ///
     /// # Errors
-    /// If they do not hold the same.
+    /// If the two keys hold different values.
     fn at_once<'v>(
         &self,
         key: &[u8],
@@ -56,7 +58,7 @@ impl Paired<'_> {
             match self.0.write_batch_if(&conditions, ops.as_ref().map_or(&[], |ops| &ops[..])) {
                 Ok(()) if value(&first) == value(&second) => return Ok(value(&first)),
                 Ok(()) => return Err(Failure::Other("two keys that are written at once differ at one moment".into())),
-                Err(Error::Unmet { .. }) => {}
+                Err(Error::ConditionFailed { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -90,7 +92,7 @@ impl Operations for Paired<'_> {
     }
 
     fn for_each(&self, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
-        Err(Failure::Other("pairs are looked up alone".into()))
+        Err(Failure::Other("pairs can only be looked up".into()))
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {

@@ -1,4 +1,4 @@
-//! The whole contents of a store, by every way in which a store shows them.
+//! Reads the complete contents of a store in every way that a store offers, and checks that they agree.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
@@ -7,21 +7,23 @@ use crate::rival::is_rival;
 use crate::subject::{Contents, Direction, Failure, Operations};
 use crate::violation::Problem;
 
-/// Turns a refusal into a problem.
+/// Turns a store's refusal into a problem.
 pub(crate) fn refused(operation: &'static str) -> impl Fn(Failure) -> Problem {
     move |failure| Problem::Refused { operation, failure }
 }
 
-/// What `store` holds. Listing, counting, looking up and scanning must agree, on what it lists and on all of `keys`.
+/// Returns the contents of `store`. Listing, counting, lookups and scans must agree on all keys, those in `keys`
+/// included.
 pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
     let contents = read_uncounted(store, keys)?;
     let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
     if said == listed { Ok(contents) } else { Err(Problem::Length { said, listed }) }
 }
 
-/// As [`read`] but for the count, which has expired keys where a store that is open for reading reaps none.
+/// Like [`read`], but without the count: a store opened for reading does not reap expired keys, and counts them.
 ///
-/// The first scan comes before anything else, so that a recovered store's order is built from what recovery left.
+/// The first scan comes before anything else, so that a recovered store's ordered index is built from the state that
+/// recovery left.
 pub(crate) fn read_uncounted(
     store: &(impl Operations + ?Sized),
     keys: &BTreeSet<Vec<u8>>,
@@ -38,14 +40,14 @@ pub(crate) fn read_uncounted(
     Ok(contents)
 }
 
-/// Objects to scans that do not show `contents`, whatever they show of the second writer.
+/// Checks that scans show `contents`. The second writer's key is ignored.
 pub(crate) fn in_order(store: &(impl Operations + ?Sized), contents: &Contents) -> Result<(), Problem> {
     let shown = |direction| scan(store, direction).map(|shown| shown.map(without_rival));
     let scan = |direction| compare(shown(direction)?, contents, direction);
     [Direction::Forward, Direction::Backward].into_iter().try_for_each(scan)
 }
 
-/// Keys with their values, as a scan shows them; `None` from a store without order.
+/// Keys with their values from a scan; `None` from a store without order.
 type Scanned = Option<Vec<(Vec<u8>, Vec<u8>)>>;
 
 fn without_rival(mut items: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -63,12 +65,12 @@ fn scan(store: &(impl Operations + ?Sized), direction: Direction) -> Result<Scan
     Ok(is_ordered.then_some(items))
 }
 
-/// What a scan shows; `None` from a store without order.
+/// Returns the items of a scan; `None` from a store without order.
 pub(crate) fn scanned(store: &(impl Operations + ?Sized)) -> Result<Option<Contents>, Problem> {
     Ok(scan(store, Direction::Forward)?.map(|items| items.into_iter().collect()))
 }
 
-/// Objects to a scan that does not show `contents`.
+/// Checks that a scan shows `contents`.
 fn compare(scanned: Scanned, contents: &Contents, direction: Direction) -> Result<(), Problem> {
     let Some(scanned) = scanned else { return Ok(()) };
     let mut wanted: Vec<_> = contents.iter().collect();
@@ -94,16 +96,16 @@ fn list(store: &(impl Operations + ?Sized)) -> Result<Contents, Problem> {
     duplicate.map_or(Ok(contents), |key| Err(Problem::Duplicate(key)))
 }
 
-/// Objects to what the store's own checker finds.
+/// Checks that the store's own checker finds no damage.
 pub(crate) fn check(store: &(impl Operations + ?Sized)) -> Result<(), Problem> {
     let damage = store.check().map_err(refused("check"))?;
     if damage.is_empty() { Ok(()) } else { Err(Problem::Damage(damage)) }
 }
 
-/// What is said of a copy of the superblock that a crash has torn: a store that is open for reading mends none.
+/// The finding for a copy of the superblock that a crash has torn. A store opened for reading does not repair it.
 const TORN: &str = "this copy of the superblock is damaged";
 
-/// As [`check`], of a store that is open for reading after a crash.
+/// Like [`check`], for a store that is opened for reading after a crash.
 pub(crate) fn check_unmended(store: &(impl Operations + ?Sized)) -> Result<(), Problem> {
     let mut damage = store.check().map_err(refused("check"))?;
     damage.retain(|what| !what.ends_with(TORN));

@@ -1,11 +1,11 @@
-//! A fair sample out of a stream of unknown length.
+//! A uniform sample from a stream of unknown length.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use fastrand::Rng;
 
-/// Keeps `capacity` of the items offered under different keys, each with the same probability.
+/// Keeps `capacity` of the items offered under different keys, each of them with the same probability.
 pub(crate) struct Reservoir<K, T> {
     capacity: usize,
     kept: Vec<T>,
@@ -32,7 +32,7 @@ impl<K: Eq + Hash, T> Reservoir<K, T> {
         }
     }
 
-    /// What was kept; the reservoir is as new then.
+    /// Returns the kept items and empties the reservoir.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.known.clear();
         std::mem::take(&mut self.kept)
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_kept_while_there_is_room_and_nothing_twice() {
+    fn explored_states_are_kept_once() {
         let mut reservoir = Reservoir::new(5, 1);
         [3, 1, 3, 2, 1].into_iter().for_each(|item| reservoir.offer(item, item));
         assert_eq!(reservoir.take(), [3, 1, 2]);

@@ -1,12 +1,13 @@
-//! The second writer: a separate thread, which writes a key of its own between the steps of the operation in flight.
+//! The second writer: a separate thread that writes its own key between the steps of the operation in flight.
 //!
-//! The second writer puts values and deletes them again, reads back what was written, and is acknowledged like any writer:
-//! what it was told is there after a crash, though the operation in flight is not done. Where it needs a lock that the
-//! operation in flight holds, the second writer sleeps; then that write is in flight too, until a later step finds it done.
+//! The second writer puts values and deletes them again, reads every write back, and is acknowledged like any writer:
+//! every acknowledged write must survive a crash although the operation in flight has not ended. If the second writer
+//! needs a lock that the operation in flight holds, it sleeps; then its write is in flight as well, until a later step
+//! finds that the write has ended.
 //!
-//! Whether it sleeps is asked of the operating system. A writer that slept for another reason is taken for one that waits,
-//! which loses nothing: the write counts as in flight as long as the writer has not said that it is done. Its own steps
-//! are crashed at where the settings say so.
+//! The operating system reports whether the thread sleeps. A writer that sleeps for another reason is taken for one
+//! that waits for a lock. That loses nothing, because a write counts as in flight until the answer arrives. The second
+//! writer's own steps are crashed where the settings request it.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,39 +20,40 @@ use pmem_sim::unobserved;
 use crate::script::Key;
 use crate::subject::{Failure, Subject};
 
-/// What every key of a second writer begins with. Scripts themselves use none of them.
+/// The prefix of every second writer's key. Scripts themselves use no key with this prefix.
 pub(crate) const PREFIX: &[u8] = b"\0rival";
 
-/// True for the key of a second writer.
+/// Returns true for the key of a second writer.
 pub(crate) fn is_rival(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// Looks at a writer that is neither done nor asleep before it is taken for one that waits without sleeping.
+/// Polls of a writer that is neither done nor asleep before it is taken for one that waits without sleeping.
 const POLLS_MAX: usize = 2_000;
-/// Between two looks. Nothing is concluded from it: it gives the processor to the writer, which wakes the looking thread.
+/// The time between two polls. Nothing is concluded from it: it gives the processor to the writer, whose answer wakes
+/// the polling thread.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
-/// One write in so many is a delete.
+/// One write in this many is a delete.
 const DELETE_EVERY: u64 = 4;
 
-/// What to do.
+/// A write for the thread.
 struct Job<S> {
     store: Arc<S>,
-    /// To put, or none to delete.
+    /// The value to put, or `None` to delete.
     value: Option<Vec<u8>>,
-    /// Whether nobody else writes the key.
+    /// True if no other thread writes the key.
     is_alone: bool,
 }
 
-/// What came of it.
+/// The result of a write.
 type Answer = Result<(), Failure>;
 
-/// See the module's head.
+/// The second writer's handle; see the module's head.
 pub(crate) struct Rival<S> {
-    /// None once it is to end.
+    /// `None` once the thread is to end.
     jobs: Option<Sender<Job<S>>>,
     answers: Receiver<Answer>,
-    /// Where the operating system tells what it does.
+    /// The file in which the operating system reports the thread's state.
     stat: String,
     thread: Option<JoinHandle<()>>,
     key: Vec<u8>,
@@ -63,11 +65,11 @@ impl<S: Subject> Rival<S> {
     pub(crate) fn start(key: Vec<u8>) -> Rival<S> {
         let (jobs, todo) = channel::<Job<S>>();
         let (done, answers) = channel();
-        let (told, name) = channel();
+        let (acknowledged, name) = channel();
         let its_key = key.clone();
         let thread = thread::spawn(move || {
             let itself = fs::read_link("/proc/thread-self").expect("the system tells of threads");
-            told.send(itself).expect("whoever started this waits");
+            acknowledged.send(itself).expect("whoever started this waits");
             for job in todo {
                 let answer = unobserved(|| job.write(&its_key));
                 drop(job);
@@ -76,7 +78,7 @@ impl<S: Subject> Rival<S> {
                 }
             }
         });
-        let itself = name.recv().expect("the thread says who it is");
+        let itself = name.recv().expect("the thread sends its name");
         let stat = format!("/proc/{}/stat", itself.display());
         Rival { jobs: Some(jobs), answers, stat, thread: Some(thread), key, is_busy: false, write_count: 0 }
     }
@@ -89,25 +91,25 @@ impl<S: Subject> Rival<S> {
         self.is_busy
     }
 
-    /// What it writes next.
+    /// Returns the value of the next write; `None` for a delete.
     pub(crate) fn next_value(&self) -> Option<Vec<u8>> {
         let is_put = !(self.write_count + 1).is_multiple_of(DELETE_EVERY);
         is_put.then(|| format!("written as number {}", self.write_count).into_bytes())
     }
 
-    /// Begins to write it. The last write was answered.
+    /// Begins the next write. The last one was answered.
     pub(crate) fn begin(&mut self, store: Arc<S>, is_alone: bool) {
         let value = self.next_value();
         self.write_count += 1;
         self.is_busy = true;
         let job = Job { store, value, is_alone };
-        self.jobs.as_ref().expect("it runs").send(job).unwrap_or_else(|_| panic!("it takes jobs until it is dropped"));
+        self.jobs.as_ref().expect("it runs").send(job).unwrap_or_else(|_| panic!("the second writer has ended"));
     }
 
-    /// What came of the write, once that is known; `None` if it waits for a lock.
+    /// Returns the write's answer, or `None` if it waits for a lock.
     pub(crate) fn poll(&mut self) -> Option<Answer> {
         for _ in 0..POLLS_MAX {
-            // Asked in this order: what is done before it sleeps is not missed.
+            // In this order: an answer that was sent before the thread fell asleep is not missed.
             let is_asleep = self.is_asleep();
             match self.answers.recv_timeout(LOOK_AGAIN) {
                 Ok(answer) => return Some(self.answered(answer)),
@@ -119,7 +121,7 @@ impl<S: Subject> Rival<S> {
         None
     }
 
-    /// What came of the write, however long that takes. Nobody holds a lock that it needs.
+    /// Waits for the write's answer. No lock that the write needs is held.
     pub(crate) fn end(&mut self) -> Option<Answer> {
         if !self.is_busy {
             return None;
@@ -133,7 +135,7 @@ impl<S: Subject> Rival<S> {
         answer
     }
 
-    /// True if it neither runs nor waits for a processor.
+    /// Returns true if the thread neither runs nor waits for a processor.
     fn is_asleep(&self) -> bool {
         let stat = fs::read_to_string(&self.stat).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
@@ -144,7 +146,7 @@ impl<S: Subject> Rival<S> {
 impl<S> Drop for Rival<S> {
     fn drop(&mut self) {
         self.jobs = None;
-        // If it has panicked, that was told where its answer was missed.
+        // A panic of the thread was already reported when its answer was missing.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -154,7 +156,7 @@ fn panicked() -> Failure {
 }
 
 impl<S: Subject> Job<S> {
-    /// What was written is read from then on.
+    /// Writes, and then reads the value back.
     fn write(&self, key: &[u8]) -> Answer {
         match &self.value {
             Some(value) => self.store.put(key, value)?,
@@ -163,6 +165,6 @@ impl<S: Subject> Job<S> {
         if !self.is_alone || self.store.get(key)? == self.value {
             return Ok(());
         }
-        Err(Failure::Other(format!("what was just written to {} is not read", Key(key))))
+        Err(Failure::Other(format!("a get of {} does not return the value just written", Key(key))))
     }
 }

@@ -1,4 +1,4 @@
-//! What the second writer's key may hold, as the oracle knows it.
+//! The oracle's record of the values that the second writer's key may hold.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,17 @@ use crate::script::Key;
 use crate::subject::Contents;
 use crate::violation::Problem;
 
-/// A value, or none.
+/// A value, or `None` for an absent key.
 type Value = Option<Vec<u8>>;
 
-/// What it may hold: what was acknowledged last, what is in flight, and nothing while the store is being cleared.
+/// The legal values of the second writer's key: the last acknowledged one, the one in flight, and absent while the
+/// store is being cleared.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Rivals {
     legal: BTreeSet<Value>,
-    /// While the store is being cleared: what the key may hold if it is not.
+    /// While the store is being cleared: the legal values if the clear does not take effect.
     uncleared: Option<BTreeSet<Value>>,
-    /// Whether it was written since that began.
+    /// True if the key was written since the clear began.
     is_written: bool,
 }
 
@@ -31,17 +32,17 @@ impl Rivals {
         Rivals { legal: BTreeSet::from([value]), uncleared: None, is_written: false }
     }
 
-    /// Takes the second writer's key out of `contents`: it holds what they say.
+    /// Takes the second writer's key out of `contents`; its value there is the legal one.
     pub(crate) fn of(contents: &mut Contents) -> Rivals {
         Rivals::holding(contents.extract_if(.., |key, _| is_rival(key)).next().map(|(_, value)| value))
     }
 
-    /// Objects to a value that the key may not hold.
+    /// Checks the value of the key.
     pub(crate) fn judge(&self, key: &[u8], value: &Value) -> Result<(), Problem> {
         if self.legal.contains(value) {
             return Ok(());
         }
-        Err(Problem::Contents(format!("{} of the second writer is not what was acknowledged", Key(key))))
+        Err(Problem::Contents(format!("{} of the second writer does not hold its acknowledged value", Key(key))))
     }
 
     pub(crate) fn begin(&mut self, value: &Value) {
@@ -56,7 +57,7 @@ impl Rivals {
         }
     }
 
-    /// The medium is full, and no value comes twice: `value` was not written.
+    /// Records that `value` was not written because the medium is full. No value is written twice.
     pub(crate) fn refuse(&mut self, value: &Value) {
         if value.is_some() {
             self.each(|legal| _ = legal.remove(value));
@@ -74,7 +75,7 @@ impl Rivals {
         self.is_written = false;
     }
 
-    /// The operation in flight has ended, and if it cleared the store, it did or not.
+    /// Ends the operation in flight, which cleared the store or did not.
     pub(crate) fn end_clear(&mut self, is_cleared: bool) {
         match self.uncleared.take() {
             Some(uncleared) if !is_cleared => self.legal = uncleared,
@@ -83,12 +84,12 @@ impl Rivals {
         }
     }
 
-    /// Whether a look at the key tells more than is known.
+    /// Returns true if the key may hold more than one value.
     pub(crate) fn is_open(&self) -> bool {
         self.legal.len() > 1
     }
 
-    /// Nobody writes the key, and it holds this.
+    /// Records that the key was found to hold `value` while no write was in progress.
     pub(crate) fn found(&mut self, key: &[u8], value: Value) -> Result<(), Problem> {
         self.judge(key, &value)?;
         *self = Rivals::holding(value);

@@ -1,8 +1,8 @@
-//! What a run and its medium's observer share: the oracle, the visitor, and the crashes to be examined.
+//! The state that a run and its medium's observer share: the oracle, the visitor, and the crash images to examine.
 //!
-//! The observer only notes crash images. They are examined at rest, after the operation: during it, the thread is inside
-//! the store's code, and whatever that holds (a pin that keeps memory from being freed) would hold for recovered stores
-//! too.
+//! The observer only collects crash images. They are examined after the operation. During the operation the thread is
+//! inside the store's code, and whatever that code holds (such as a pin that keeps memory from being freed) would also
+//! affect the recovered stores.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
 use crate::walk::{Outcome, Task};
 
-/// A crash that might have happened, and what would have been legal then.
+/// A possible crash and the states that would be legal after it.
 struct Crash<S: Subject> {
     image: ImageOf<S>,
     oracle: Arc<Oracle>,
@@ -31,30 +31,31 @@ struct Crash<S: Subject> {
     kind: Option<StepKind>,
 }
 
-/// See the module's head.
+/// The state shared by a run and its observer; see the module's head.
 pub(crate) struct Scene<S: Subject> {
     examiner: Examiner,
     /// Shared with the crashes.
     oracle: Arc<Oracle>,
-    /// For visitors; none while it is formatted or reopened.
+    /// The store for visitors; `None` while it is formatted or reopened.
     store: Option<Arc<S>>,
     /// The second writer, if the visitor is one.
     rival: Option<Rival<S>>,
-    /// What it is writing, or wrote last.
+    /// The value that the second writer is writing or wrote last.
     rival_value: Option<Vec<u8>>,
     /// Live snapshots, oldest first.
     pub(crate) snapshots: Vec<Taken>,
-    /// Crashes at the second writer's steps, and what is legal there: it and the operation in flight are both in flight.
+    /// Crash images taken at the second writer's steps, and their oracle, in which the second writer's write and the
+    /// operation in flight are both in flight.
     rival_images: Arc<Mutex<Vec<ImageOf<S>>>>,
     rival_oracle: Arc<Oracle>,
     images_per_step_max: usize,
     rival_images_per_step_max: usize,
     end: End,
     explores: bool,
-    /// Whether the visitor was there during the operation in flight: before that, the run shows nothing new.
+    /// True if the visitor has run during the operation in flight. Before that, this run shows nothing new.
     visited: bool,
     crashes: Reservoir<(u64, u64), Crash<S>>,
-    /// Where the run is, without a problem yet.
+    /// The current place of the run; its problem is not filled in.
     place: Violation,
     violation: Option<Box<Violation>>,
 }
@@ -97,7 +98,7 @@ impl<S: Subject> Scene<S> {
         &self.oracle
     }
 
-    /// The keys to look up.
+    /// Returns the keys to look up.
     pub(crate) fn keys(&self) -> &BTreeSet<Vec<u8>> {
         self.examiner.keys()
     }
@@ -106,31 +107,32 @@ impl<S: Subject> Scene<S> {
         self.examiner.counts
     }
 
-    /// The setup is over.
+    /// Ends the setup.
     pub(crate) fn explore(&mut self) {
         self.explores = true;
     }
 
-    /// The store that visitors visit from now on.
+    /// Sets the store that visitors use from now on.
     pub(crate) fn receive(&mut self, store: Option<Arc<S>>) {
         self.store = store;
     }
 
-    /// Waits until the second writer has ended what it began. The operation in flight holds no lock any more.
+    /// Waits until the second writer's write has ended. The operation in flight holds no lock any more.
     pub(crate) fn await_rival(&mut self) {
         if let Some(answer) = self.rival.as_mut().and_then(Rival::end) {
             self.rival_answered(answer);
         }
     }
 
-    /// To be called after each of the second writer's steps, by its thread; none if they are not crashed at.
+    /// Returns the observer to be called by the second writer's thread after each of its steps; `None` if these steps
+    /// are not crashed.
     pub(crate) fn beside(&self) -> Option<ObserverOf<S::Medium>> {
         let (images, end, max) = (Arc::clone(&self.rival_images), self.end, self.rival_images_per_step_max);
         let note = move |sim: &S::Medium, _| images.lock().extend(images_of(sim, end, max, sim.step_count()));
         (max > 0).then(|| Box::new(note) as ObserverOf<S::Medium>)
     }
 
-    /// The second writer's write is over, and so are its steps.
+    /// Records the crashes of the second writer's write, which has ended with all its steps.
     fn note_rival_crashes(&mut self) {
         let images = std::mem::take(&mut *self.rival_images.lock());
         for image in images {
@@ -138,7 +140,7 @@ impl<S: Subject> Scene<S> {
         }
     }
 
-    /// What came of the second writer's last write.
+    /// Handles the answer to the second writer's last write.
     fn rival_answered(&mut self, answer: Result<(), Failure>) {
         self.note_rival_crashes();
         let oracle = Arc::make_mut(&mut self.oracle);
@@ -152,23 +154,23 @@ impl<S: Subject> Scene<S> {
         }
     }
 
-    /// Looks what the second writer's key holds, if that is open. Nobody writes.
-    fn look_at_rival(&mut self) -> Result<(), Box<Violation>> {
+    /// Reads the second writer's key if more than one value is legal. No write is in progress.
+    fn check_rival(&mut self) -> Result<(), Box<Violation>> {
         let Some(store) = self.store.clone().filter(|_| self.oracle.is_rival_open()) else { return Ok(()) };
-        let key = self.rival.as_ref().expect("somebody wrote").key().to_vec();
+        let key = self.rival.as_ref().expect("a second writer wrote").key().to_vec();
         let found = store.get(&key).map_err(refused("get"));
         let judged = found.and_then(|value| Arc::make_mut(&mut self.oracle).rival_found(&key, value));
         self.conclude(judged)
     }
 
-    /// An operation begins.
+    /// Begins an operation.
     pub(crate) fn begin(&mut self, op_index: usize, op: &Op) {
         Arc::make_mut(&mut self.oracle).begin(op);
         self.visited = self.place.visitor == Visitor::Nobody;
         self.place = Violation { op_index, op: op.clone(), op_step: 0, ..self.place.clone() };
     }
 
-    /// The operation took place, or was refused, or failed. Its crashes are examined now.
+    /// Ends an operation, which took effect, was refused or failed, and examines its crashes.
     pub(crate) fn end(&mut self, sim: &S::Medium, done: Result<Outcome, Problem>) -> Result<(), Box<Violation>> {
         self.await_rival();
         let oracle = Arc::make_mut(&mut self.oracle);
@@ -194,16 +196,16 @@ impl<S: Subject> Scene<S> {
             }
         }
         self.violation.take().map_or(Ok(()), Err)?;
-        self.look_at_rival()
+        self.check_rival()
     }
 
-    /// The run is over, and so judged.
+    /// Judges the run at its end.
     pub(crate) fn conclude(&mut self, judged: Result<(), Problem>) -> Result<(), Box<Violation>> {
         judged.unwrap_or_else(|problem| self.object(problem.into(), None));
         self.violation.take().map_or(Ok(()), Err)
     }
 
-    /// After each step: first the visitor, then the crash.
+    /// Handles a step: first the visitor runs, then crash images are taken.
     pub(crate) fn stepped(&mut self, sim: &S::Medium, kind: StepKind) {
         if self.violation.is_some() {
             return;
@@ -217,7 +219,7 @@ impl<S: Subject> Scene<S> {
         self.note_crashes(sim, Some(kind));
     }
 
-    /// The second writer ends what it can, and begins what it should.
+    /// Collects the second writer's answer if there is one, and starts its next write if one is due.
     fn visit_by_rival(&mut self, kind: StepKind) {
         self.poll_rival();
         let Some(rival) = &mut self.rival else { return };
@@ -250,7 +252,7 @@ impl<S: Subject> Scene<S> {
         let oracle = Arc::make_mut(oracle);
         match (place.visitor, &place.op) {
             (Visitor::Deleter, Op::Delete(key)) => {
-                // Whichever of the two deletes is the first, both answers say that the key is gone.
+                // Whichever of the two deletes is first, both answers state that the key is gone.
                 store.delete(key).map_err(refused("delete by a visitor"))?;
                 oracle.saw(key, None)?;
             }
@@ -268,11 +270,11 @@ impl<S: Subject> Scene<S> {
                     oracle.saw(key, value.as_deref())?;
                     answered = true;
                 }
-                // A visitor who waits everywhere sees nothing, and is not counted.
+                // A visitor that would have to wait everywhere has seen nothing and is not counted.
                 if !answered {
                     return Ok(());
                 }
-                snapshots.iter().try_for_each(|taken| taken.look_up(&**store, examiner.keys()))?;
+                snapshots.iter().try_for_each(|taken| taken.compare_lookups(&**store, examiner.keys()))?;
             }
         }
         self.visited = true;
@@ -304,7 +306,7 @@ impl<S: Subject> Scene<S> {
     }
 }
 
-/// What a run leaves that ends now.
+/// Returns the images that a crash at this moment may leave.
 fn images_of<C: Crashable>(sim: &C, end: End, count_max: usize, seed: u64) -> Vec<C::Image> {
     match end {
         End::PowerLoss => sim.images(count_max, seed),

@@ -1,4 +1,4 @@
-//! Scripts: the operations of an exploration.
+//! Scripts: the lists of operations that the explorer runs and crashes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,73 +7,73 @@ use crate::rival::{PREFIX, is_rival};
 use crate::shape::Shape;
 use crate::subject::Lasting;
 
-/// A key, and the new value, if there is one, with the time at which it expires, if ever.
+/// A key and its new value with an expiry time in milliseconds, if any; `None` deletes the key.
 pub type ExpiringChange = (Vec<u8>, Option<(Vec<u8>, Option<u64>)>);
 
-/// A key, and its value, or none.
+/// A key and its value; `None` deletes the key or expects it to be absent.
 pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
-/// One operation.
+/// An operation of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Format the medium: the first operation of every script.
+    /// Formats the medium. It is the first operation of every script.
     Format,
-    /// Set a key's value.
+    /// Sets a key's value.
     Put(Vec<u8>, Vec<u8>),
-    /// Set several keys' values at once.
+    /// Sets the values of several keys with one call; each of them may survive a crash separately.
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
-    /// Remove several keys at once.
+    /// Removes several keys with one call; each of them may survive a crash separately.
     MultiDelete(Vec<Vec<u8>>),
-    /// Set several keys' values, or remove them where there is none, as one step.
+    /// Sets or removes (`None`) several keys as one atomic step.
     Batch(Vec<Change>),
-    /// As [`Op::Batch`], if keys hold these values, or none.
+    /// Like [`Op::Batch`], but only if these keys hold these values or are absent.
     BatchIf {
-        /// What they have to hold.
+        /// The expected values.
         expected: Vec<Change>,
-        /// What then happens.
+        /// The changes.
         changes: Vec<Change>,
     },
-    /// As [`Op::Batch`], of keys that may expire then, in milliseconds.
+    /// Like [`Op::Batch`], with expiry times in milliseconds.
     BatchExpiring(Vec<ExpiringChange>),
-    /// Remove a key.
+    /// Removes a key.
     Delete(Vec<u8>),
-    /// Give a key a value, or none, if it holds this value, or none.
+    /// Replaces a key's value if the key holds the expected value or is absent as expected.
     Cas {
         /// The key.
         key: Vec<u8>,
-        /// What it has to hold.
+        /// The expected value, or `None` for absent.
         expected: Option<Vec<u8>>,
-        /// What it holds then.
+        /// The new value; `None` deletes the key.
         new: Option<Vec<u8>>,
     },
-    /// Set the value of a key that expires then, in milliseconds.
+    /// Sets a key's value, with an expiry time in milliseconds.
     PutExpiring(Vec<u8>, Vec<u8>, u64),
-    /// Let a key expire then, or never, if it is there.
+    /// Sets a key's expiry time, or removes it, if the key exists.
     Expire(Vec<u8>, Option<u64>),
-    /// From now on it is this time, in milliseconds. A script begins at 0.
+    /// Sets the clock to this time, in milliseconds. A script begins at 0.
     At(u64),
-    /// Let the background work until there is nothing to do.
+    /// Runs background work until none is left.
     Settle,
-    /// Remove every key. Snapshots end before.
+    /// Removes every key. Live snapshots are released first.
     Clear,
-    /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
+    /// Reads all keys in order, forward and backward. From then on the store keeps its ordered index up to date.
     Scan,
-    /// Give back what space can be given back; contents stay as they are.
+    /// Runs a compaction, which frees space and leaves the contents unchanged.
     Compact,
-    /// Take a snapshot.
+    /// Takes a snapshot.
     Snapshot,
-    /// End the oldest snapshot, if there is one.
+    /// Releases the oldest live snapshot, if any.
     Release,
-    /// Close the store and open it again, without a crash. Snapshots end before.
+    /// Closes the store and opens it again, without a crash. Live snapshots are released first.
     Reopen,
     /// From now on the region cannot grow.
     Full,
-    /// From now on it can again.
+    /// The region can grow again.
     Room,
 }
 
 impl Op {
-    /// The keys that it names.
+    /// Returns the keys that the operation names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let keys: Vec<&[u8]> = match self {
             Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
@@ -113,7 +113,7 @@ impl fmt::Display for Op {
                 write_changes(f, changes)
             }
             Op::BatchExpiring(changes) => {
-                f.write_str("at once")?;
+                f.write_str("batch")?;
                 changes.iter().try_for_each(|(key, new)| match new {
                     Some((value, at_ms)) => write!(f, " put {} ({} bytes) until {at_ms:?} ms", Key(key), value.len()),
                     None => write!(f, " delete {}", Key(key)),
@@ -128,7 +128,7 @@ impl fmt::Display for Op {
                 write!(f, "put {} ({} bytes) until {at_ms} ms", Key(key), value.len())
             }
             Op::Expire(key, at_ms) => write!(f, "expire {} at {at_ms:?} ms", Key(key)),
-            Op::At(now_ms) => write!(f, "it is {now_ms} ms"),
+            Op::At(now_ms) => write!(f, "set the clock to {now_ms} ms"),
             Op::Settle => f.write_str("settle"),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
@@ -137,35 +137,35 @@ impl fmt::Display for Op {
             Op::Release => f.write_str("release a snapshot"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
-            Op::Room => f.write_str("room again"),
+            Op::Room => f.write_str("medium not full"),
         }
     }
 }
 
 fn write_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
-    f.write_str("at once")?;
+    f.write_str("batch")?;
     changes.iter().try_for_each(|(key, value)| match value {
         Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
         None => write!(f, " delete {}", Key(key)),
     })
 }
 
-/// Items as stores take them.
+/// Borrows the items in the form of [`crate::Operations::multi_put`].
 pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
     items.iter().map(|(key, value)| (&key[..], &value[..])).collect()
 }
 
-/// Changes as stores take them.
+/// Borrows the changes in the form of [`crate::Operations::batch`].
 pub(crate) fn changes(changes: &[Change]) -> Vec<(&[u8], Option<&[u8]>)> {
     changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
 }
 
-/// Changes of keys that may expire, as stores take them.
+/// Borrows the changes in the form of [`crate::Operations::batch_expiring`].
 pub(crate) fn expiring_changes(changes: &[ExpiringChange]) -> Vec<(&[u8], Lasting<'_>)> {
     changes.iter().map(|(key, new)| (&key[..], new.as_ref().map(|(value, at_ms)| (&value[..], *at_ms)))).collect()
 }
 
-/// A key as messages show it: escaped, and long ones cut.
+/// A key as messages print it: escaped, and cut if long.
 pub(crate) struct Key<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Key<'_> {
@@ -177,61 +177,63 @@ impl fmt::Display for Key<'_> {
     }
 }
 
-/// A list of operations, of which the first ones only set the scene.
+/// A list of operations. The setup comes first and is not crashed.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// What it is told by: its seed, if it was generated. Choices of the exploration are drawn from it too.
+    /// The script's name in messages: the seed if it was generated. The exploration's random choices depend on it as
+    /// well.
     pub seed: u64,
-    /// Executed, not explored.
+    /// Operations that run without crashes.
     pub setup: Vec<Op>,
-    /// Executed, and crashed at every step.
+    /// Operations that are crashed at every step.
     pub explored: Vec<Op>,
-    /// The key that a second writer writes: the prefix of such keys, and what makes it lie where it should.
+    /// The second writer's key: [`PREFIX`], and a suffix that a test may choose to place the key in a certain bucket or
+    /// page.
     rival: Vec<u8>,
 }
 
 impl Script {
-    /// Explores format and then `ops`.
+    /// Creates a script that explores format and then `ops`.
     #[must_use]
     pub fn fresh(seed: u64, ops: impl IntoIterator<Item = Op>) -> Script {
         let explored = [Op::Format].into_iter().chain(ops).collect();
         Script { seed, setup: Vec::new(), explored, rival: PREFIX.to_vec() }
     }
 
-    /// Explores `ops` on a store that was formatted and went through `setup`.
+    /// Creates a script that explores `ops` on a store that was formatted and went through `setup`.
     #[must_use]
     pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {
         let setup = [Op::Format].into_iter().chain(setup).collect();
         Script { seed, setup, explored: ops.into_iter().collect(), rival: PREFIX.to_vec() }
     }
 
-    /// The keys among which a script may choose its second writer's.
+    /// Returns the candidate keys for the second writer.
     pub fn rivals() -> impl Iterator<Item = Vec<u8>> {
         (0u32..).map(|number| [PREFIX, &number.to_be_bytes()].concat())
     }
 
-    /// The same script with another key for the second writer, one of [`Script::rivals`].
+    /// Sets the second writer's key to one of [`Script::rivals`].
     ///
     /// # Panics
-    /// If it is none of those.
+    /// If `key` is not one of them.
     #[must_use]
     pub fn with_rival(self, key: Vec<u8>) -> Script {
-        assert!(is_rival(&key), "a second writer has keys of its own");
+        assert!(is_rival(&key), "the key is not one of Script::rivals");
         Script { rival: key, ..self }
     }
 
-    /// The key that a second writer writes.
+    /// Returns the second writer's key.
     pub(crate) fn rival(&self) -> &[u8] {
         &self.rival
     }
 
-    /// Format and then random operations of this shape, all explored.
+    /// Creates a script of format and random operations of this shape, all explored.
     #[must_use]
     pub fn seeded(seed: u64, shape: &Shape) -> Script {
         Script::fresh(seed, shape.ops(seed))
     }
 
-    /// Every key that the script names.
+    /// Returns every key that the script names.
     #[must_use]
     pub fn keys(&self) -> BTreeSet<Vec<u8>> {
         self.setup.iter().chain(&self.explored).flat_map(Op::keys).map(<[u8]>::to_vec).collect()

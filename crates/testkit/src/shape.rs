@@ -1,44 +1,44 @@
-//! Random operations of a given shape: few keys, so that updates, deletes and re-inserts meet.
+//! Random operations of a given shape, on few keys, so that updates, deletes and re-inserts of a key meet.
 
 use engine::{Features, Order};
 use fastrand::Rng;
 
 use crate::script::{Change, Op};
 
-/// What random operations look like.
+/// The shape of random operations.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// The keys to draw from.
     pub keys: Vec<Vec<u8>>,
     /// The value lengths to draw from.
     pub value_lens_bytes: Vec<usize>,
-    /// How many operations.
+    /// The number of operations.
     pub op_count: usize,
-    /// Whether some put several keys at once.
+    /// Includes puts of several keys in one call.
     pub multi_puts: bool,
-    /// Whether some delete several keys at once.
+    /// Includes deletes of several keys in one call.
     pub multi_deletes: bool,
-    /// Whether some write only where a key holds a certain value.
+    /// Includes writes that take effect only if a key holds a certain value.
     pub swaps: bool,
-    /// Whether some change several keys as one step.
+    /// Includes atomic batches of several changes.
     pub batches: bool,
-    /// Whether some of those have conditions.
+    /// Gives some of the batches conditions.
     pub conditions: bool,
-    /// Whether some read all keys in order.
+    /// Includes reads of all keys in order.
     pub scans: bool,
-    /// Whether some take snapshots and release them.
+    /// Includes taking and releasing snapshots.
     pub snapshots: bool,
-    /// Whether some clear the store.
+    /// Includes clears.
     pub clears: bool,
-    /// Whether some close and open it again.
+    /// Includes closing the store and opening it again.
     pub reopens: bool,
-    /// Whether the medium is full at times.
+    /// Makes the medium full at times.
     pub fills: bool,
 }
 
 impl Shape {
-    /// Puts and deletes of `op_count` operations on a few short keys, the empty one among them, with values of 0 to 100
-    /// bytes: word sizes, lines, and their neighbours.
+    /// Returns puts and deletes of a few short keys, one of them empty, with values of 0 to 100 bytes: word sizes,
+    /// cache lines, and sizes next to them.
     #[must_use]
     pub fn small(op_count: usize) -> Shape {
         Shape {
@@ -65,7 +65,8 @@ impl Shape {
         }
     }
 
-    /// The same without what an engine with these features cannot do; and the names of those that it lacks, which the caller says.
+    /// Removes the operations that an engine with these features does not offer; returns also the names of the features
+    /// it lacks, which the caller reports.
     #[must_use]
     pub fn offered_by(self, features: &Features) -> (Shape, Vec<&'static str>) {
         let lacks = features.named().into_iter().filter(|(_, has)| !has).map(|(name, _)| name).collect();
@@ -80,7 +81,7 @@ impl Shape {
         (shape, lacks)
     }
 
-    /// The operations that `seed` draws.
+    /// Returns the operations that `seed` draws.
     #[must_use]
     pub fn ops(&self, seed: u64) -> Vec<Op> {
         let mut rng = Rng::with_seed(seed);
@@ -124,7 +125,7 @@ impl Shape {
         Op::BatchIf { expected, changes }
     }
 
-    /// A key, and mostly what was put there last, or nothing.
+    /// Draws a key, and as its expected value mostly the value put last, otherwise absent.
     fn expected(&self, rng: &mut Rng, before: &[Op]) -> Change {
         let key = self.key(rng);
         let last = before.iter().rev().find_map(|op| match op {
@@ -134,12 +135,12 @@ impl Shape {
         (key, last.filter(|_| rng.u8(..4) > 0))
     }
 
-    /// Two to four; a key may come twice.
+    /// Draws two to four items; a key may occur twice.
     fn items(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Vec<u8>)> {
         (0..rng.usize(2..=4)).map(|_| (self.key(rng), self.value(rng))).collect()
     }
 
-    /// As many; some keys are removed.
+    /// Draws two to four changes, some of which are deletes.
     fn changes(&self, rng: &mut Rng) -> Vec<Change> {
         let items = self.items(rng).into_iter();
         items.map(|(key, value)| (key, (rng.u8(..3) > 0).then_some(value))).collect()
@@ -149,7 +150,7 @@ impl Shape {
         rng.choice(&self.keys).expect("a shape has keys").clone()
     }
 
-    /// Random bytes, so that one put's value differs from the next one's.
+    /// Draws random bytes, so that one put's value differs from the next one's.
     fn value(&self, rng: &mut Rng) -> Vec<u8> {
         let len_bytes = *rng.choice(&self.value_lens_bytes).expect("a shape has value lengths");
         std::iter::repeat_with(|| rng.u8(..)).take(len_bytes).collect()

@@ -1,8 +1,8 @@
-//! Values that tell where they come from.
+//! Values that name the put they come from.
 
 use pmem::crc32c;
 
-/// A value that names key and put, and notices when a byte of it is another's.
+/// A value that names its key and its put, and has a checksum that fails if any byte belongs to another value.
 ///
 /// ```text
 /// +0  key's number   +8  put's number   +16 CRC-32C of the rest   +20 filler
@@ -18,7 +18,7 @@ pub struct Stamped {
 const HEAD_BYTES: usize = 20;
 
 impl Stamped {
-    /// The value, with `filler_bytes` after its head.
+    /// Returns the value, with `filler_bytes` after its head.
     #[must_use]
     pub fn value(self, filler_bytes: usize) -> Vec<u8> {
         let filler = (0..filler_bytes).map(|i| (self.put as u8).wrapping_add(i as u8));
@@ -30,7 +30,7 @@ impl Stamped {
         value
     }
 
-    /// What a value says of itself; `None` if it is torn.
+    /// Parses a value; returns `None` if it is torn.
     #[must_use]
     pub fn read(value: &[u8]) -> Option<Stamped> {
         let (words, rest) = (value.get(..16)?, value.get(16..HEAD_BYTES)?);
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mixture_of_two_values_is_torn() {
+    fn mixture_of_two_values_is_torn() {
         let (one, two) = (Stamped { key: 1, put: 7 }, Stamped { key: 1, put: 8 });
         let (mine, others) = (one.value(100), two.value(100));
         assert_eq!((Stamped::read(&mine), Stamped::read(&others)), (Some(one), Some(two)));

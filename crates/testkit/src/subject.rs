@@ -1,6 +1,9 @@
-//! What the explorer and the conformance suite need of a store: every operation with its answer, on a medium that is stopped between two
-//! steps. A store under measurement is `bench::Subject`, which has fewer operations and no answers but values; the two share nothing but
-//! the word, since what is measured must not be asked through a `dyn` call and copies, and what is crashed must.
+//! The interface between a store and the explorer or the conformance suite: every operation with its answer, on a
+//! medium that can be stopped between two steps.
+//!
+//! A store under measurement implements `bench::Subject` instead, which has fewer operations and returns only values.
+//! The two traits are separate because the tests call stores through `dyn` and copy values, and a measured call must
+//! not pay for either.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,17 +11,17 @@ use std::ops::{Bound, ControlFlow};
 
 use pmem_sim::Crashable;
 
-/// What a store holds: values by key.
+/// The contents of a store: values by key.
 pub type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Why a store refused.
+/// The reason why a store refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// The medium holds no store, or one whose format did not finish: formatting is in order.
+    /// The medium holds no store, or one whose format did not finish: it may be formatted.
     Unfinished,
     /// The medium is full. Nothing has changed.
     Full,
-    /// Anything else, in the store's own words.
+    /// Any other error, as the store's text.
     Other(String),
 }
 
@@ -32,43 +35,44 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Towards greater keys.
     Forward,
-    /// Towards lesser ones.
+    /// Towards smaller keys.
     Backward,
 }
 
-/// Is shown a key and its value, and says whether to go on.
+/// A callback that receives a key and its value and returns whether to continue.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// A value that a key gets, and until when, in milliseconds, if it expires; or none.
+/// A new value with an expiry time in milliseconds, if any; `None` deletes the key.
 pub type Lasting<'a> = Option<(&'a [u8], Option<u64>)>;
 
-/// A key-value store, as tests use it.
+/// A key-value store as tests use it.
 pub trait Operations {
-    /// The key's value.
+    /// Returns the key's value.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
 
-    /// The same for interposed readers, which come while another operation is between two steps on the same thread, so
-    /// that no lock may be waited for that writers hold; `None` where one would be. A store whose readers take no lock has
-    /// nothing to say here.
+    /// Returns the key's value for a visitor, or `None` if the lookup would have to wait for a lock.
+    ///
+    /// Visitors run on the thread whose operation is between two steps, so they must not wait for a lock that a writer
+    /// holds. A store whose readers take no lock needs no implementation.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
         self.get(key).map(Some)
     }
 
-    /// The keys' values.
+    /// Returns the keys' values.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         keys.iter().map(|key| self.get(key)).collect()
     }
@@ -76,37 +80,37 @@ pub trait Operations {
     /// Sets the key's value.
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says.
+    /// [`Failure::Full`], or any other error of the store.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Sets several keys' values, as one after the other would.
+    /// Sets the values of several keys, with the same result as one put after the other.
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says. Some may have been set.
+    /// [`Failure::Full`], or any other error of the store. Some keys may have been set.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
-    /// Removes several keys, as one after the other would; says of each whether it was there.
+    /// Removes several keys, with the same result as one delete after the other; returns for each whether it existed.
     ///
     /// # Errors
-    /// Whatever the store says. Some may have been removed.
+    /// Any error of the store. Some keys may have been removed.
     fn multi_delete(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Failure> {
         keys.iter().map(|key| self.delete(key)).collect()
     }
 
-    /// Sets several keys' values, or removes them where there is none, as one step; the last change of a key counts.
+    /// Sets or removes (`None`) several keys atomically; the last change of a key counts.
     ///
     /// # Errors
-    /// [`Failure::Full`], and nothing has changed; or whatever the store says, which by default is that it cannot.
+    /// [`Failure::Full`], and nothing has changed; or any other error of the store. The default implementation fails.
     fn batch(&self, _changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
         Err(Failure::Other("this store has no batches".into()))
     }
 
-    /// As [`Operations::batch`], if these keys hold these values, or none; says whether they did.
+    /// Like [`Operations::batch`], but only if these keys hold these values or are absent; returns whether they did.
     ///
     /// # Errors
-    /// As those of [`Operations::batch`].
+    /// As for [`Operations::batch`].
     fn batch_if(
         &self,
         _expected: &[(&[u8], Option<&[u8]>)],
@@ -115,52 +119,53 @@ pub trait Operations {
         Err(Failure::Other("this store has no batches with conditions".into()))
     }
 
-    /// As [`Operations::batch`], of keys that may expire.
+    /// Like [`Operations::batch`], with expiry times.
     ///
     /// # Errors
-    /// As those of [`Operations::batch`].
+    /// As for [`Operations::batch`].
     fn batch_expiring(&self, _changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
         Err(Failure::Other("this store has no batches of keys that expire".into()))
     }
 
-    /// Removes the key; says whether it was there.
+    /// Removes the key; returns whether it existed.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn delete(&self, key: &[u8]) -> Result<bool, Failure>;
 
-    /// Gives the key the value `new`, or none, if it holds `expected`, or none; says whether it did.
+    /// Changes the key's value to `new` if it holds `expected`, where `None` means absent; returns whether it did.
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says.
+    /// [`Failure::Full`], or any other error of the store.
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
         let _ = (key, expected, new);
         Err(Failure::Other("the store cannot compare and swap".into()))
     }
 
-    /// Sets the value of a key that expires then, in milliseconds. From now on everything shows it as [`crate::expiring`]
-    /// does.
+    /// Sets the key's value with an expiry time in milliseconds. From then on every read returns the value in the form
+    /// of [`crate::expiring`].
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says.
+    /// [`Failure::Full`], or any other error of the store.
     fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
         let _ = (key, value, at_ms);
         Err(Failure::Other("the store's keys do not expire".into()))
     }
 
-    /// Lets the key expire then, or never; says whether it was there.
+    /// Sets the key's expiry time in milliseconds, or removes it; returns whether the key existed.
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says.
+    /// [`Failure::Full`], or any other error of the store.
     fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
         let _ = (key, at_ms);
         Err(Failure::Other("the store's keys do not expire".into()))
     }
 
-    /// Shows keys with their values in order, beginning at `from`. False, and nothing shown, if the store keeps no order.
+    /// Calls `each` with the keys and values in order, beginning at `from`. Returns false without a call if the store
+    /// keeps no order.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn scan(&self, _from: Bound<&[u8]>, _direction: Direction, _each: &mut Visit<'_>) -> Result<bool, Failure> {
         Ok(false)
     }
@@ -168,125 +173,127 @@ pub trait Operations {
     /// Removes every key.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn clear(&self) -> Result<(), Failure>;
 
-    /// Gives back what space can be given back; the contents stay as they are.
+    /// Runs a compaction, which frees space and leaves the contents unchanged.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn compact(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn len(&self) -> Result<u64, Failure>;
 
-    /// True if there is no key.
+    /// Returns true if there is no key.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn is_empty(&self) -> Result<bool, Failure> {
         Ok(self.len()? == 0)
     }
 
-    /// Shows every key with its value, in any order.
+    /// Calls `each` with every key and its value, in any order.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure>;
 
-    /// The damage that the store's own checker finds, each in its words; empty for a sound store.
+    /// Returns the damage that the store's own checker finds, a text for each; empty for a sound store.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn check(&self) -> Result<Vec<String>, Failure> {
         Ok(Vec::new())
     }
 }
 
-/// How a store's space is accounted for.
+/// A comparison of a store's space with the need of its contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// What the store holds as used by items.
+    /// Bytes that the store counts as used by items.
     pub live_bytes: u64,
-    /// What its contents need.
+    /// Bytes that its contents need.
     pub needed_bytes: u64,
 }
 
-/// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
-/// identity is fixed here, and background work runs only in [`Subject::settle`].
+/// A store on the crash medium.
+///
+/// It must be deterministic: the same calls make the same steps. So a hash seed or an identity that is random elsewhere
+/// is fixed here, and background work runs only in [`Subject::settle`].
 pub trait Subject: Operations + Sized + Send + Sync + 'static {
-    /// What it lies on: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal between.
+    /// The medium: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal in between.
     type Medium: Crashable;
 
-    /// Makes an empty store, whatever the medium holds.
+    /// Creates an empty store, whatever the medium holds.
     ///
     /// # Errors
-    /// [`Failure::Full`], or whatever the store says.
+    /// [`Failure::Full`], or any other error of the store.
     fn format(medium: Self::Medium) -> Result<Self, Failure>;
 
     /// Opens and recovers a store.
     ///
     /// # Errors
-    /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
+    /// [`Failure::Unfinished`] if the medium holds no store; or any other error of the store.
     fn open(medium: Self::Medium) -> Result<Self, Failure>;
 
-    /// As [`Subject::open`], for reading alone, on a medium that is frozen; `None` if the store cannot be opened so.
+    /// Like [`Subject::open`], but only for reading, on a frozen medium. Returns `None` if the store has no such mode.
     fn open_to_read(_medium: Self::Medium) -> Option<Result<Self, Failure>> {
         None
     }
 
-    /// Whether it has snapshots. They end with the store's process.
+    /// Returns true if the store has snapshots. They end with the store's process.
     fn has_snapshots(&self) -> bool {
         false
     }
 
-    /// Sets the time, in milliseconds, for all stores of this thread.
+    /// Sets the clock of all stores of this thread, in milliseconds.
     fn set_time(_now_ms: u64) {}
 
-    /// Closes the store in an orderly way.
+    /// Closes the store cleanly.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn close(self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Takes a snapshot, and says by which number it is asked for.
+    /// Takes a snapshot and returns its number.
     ///
     /// # Errors
-    /// Whatever the store says; that it has none, if so.
+    /// Any error of the store; also if it has no snapshots.
     fn snapshot(&self) -> Result<u64, Failure> {
         Err(no_snapshots())
     }
 
-    /// Ends a snapshot.
+    /// Releases a snapshot.
     fn release(&self, _snapshot: u64) {}
 
-    /// As [`Operations::get`], at a snapshot.
+    /// Like [`Operations::get`], at a snapshot.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn get_at(&self, _snapshot: u64, _key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         Err(no_snapshots())
     }
 
-    /// As [`Operations::for_each`], at a snapshot.
+    /// Like [`Operations::for_each`], at a snapshot.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn for_each_at(&self, _snapshot: u64, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
         Err(no_snapshots())
     }
 
-    /// As [`Operations::scan`], at a snapshot.
+    /// Like [`Operations::scan`], at a snapshot.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn scan_at(
         &self,
         _snapshot: u64,
@@ -297,15 +304,16 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Runs what the store leaves to the background (sweep, retirement) to its end.
+    /// Runs the store's background work (sweep, retirement) to its end.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// Any error of the store.
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// The account of the settled store, if it keeps one, given what it holds. The two sums must agree, or space leaks.
+    /// Returns the space of the settled store, if it keeps count, given its contents. The two numbers must agree;
+    /// otherwise space leaks.
     fn space(&self, _contents: &Contents) -> Option<Space> {
         None
     }

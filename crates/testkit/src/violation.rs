@@ -1,4 +1,4 @@
-//! What an exploration objects to, as values that one can reproduce.
+//! Violations: the objections of an exploration, with everything needed to reproduce them.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use crate::script::{Key, Op};
 use crate::subject::{Direction, Failure, Space};
 use crate::visitor::Visitor;
 
-/// What is wrong.
+/// A wrong behaviour of the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
-    /// An image was not recovered.
+    /// Recovery of an image failed.
     DoesNotOpen(Failure),
-    /// The image, open for reading alone, is not what it is when it is open for writing.
+    /// An image that is opened read-only shows a problem that it does not show when opened for writing.
     ToRead(Box<Problem>),
-    /// An operation failed that had no reason to.
+    /// An operation failed without a reason.
     Refused {
-        /// Which.
+        /// The operation's name.
         operation: &'static str,
-        /// In the store's words.
+        /// The store's error.
         failure: Failure,
     },
     /// An operation gave a wrong answer.
@@ -30,25 +30,25 @@ pub enum Problem {
     Duplicate(Vec<u8>),
     /// Listing and looking up a key disagree.
     Lookup(Vec<u8>),
-    /// A scan does not show what lookups find, each key once and in order.
+    /// A scan does not show exactly the keys that lookups find, each of them once and in order.
     Order {
-        /// Which way it went.
+        /// The direction of the scan.
         direction: Direction,
-        /// What it showed in the first place that is wrong; `None` where something is missing at its end.
+        /// The first key that is wrong; `None` if the scan ended too early.
         shown: Option<Vec<u8>>,
     },
-    /// The store's count is not the number of its keys.
+    /// The store's count differs from the number of its keys.
     Length {
-        /// What the store says.
+        /// The store's count.
         said: u64,
-        /// What it lists.
+        /// The number of listed keys.
         listed: u64,
     },
-    /// The store's own checker found this.
+    /// The findings of the store's own checker.
     Damage(Vec<String>),
-    /// Space that no key needs is in use, or the reverse.
+    /// The space in use differs from the space that the keys need.
     Leak(Space),
-    /// A reader saw what it may not.
+    /// A reader saw an illegal value.
     Reader(String),
     /// A snapshot changed.
     Snapshot(String),
@@ -60,12 +60,12 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::DoesNotOpen(failure) => write!(f, "the image does not open: {failure}"),
-            Problem::ToRead(problem) => write!(f, "open for reading: {problem}"),
+            Problem::ToRead(problem) => write!(f, "opened read-only: {problem}"),
             Problem::Refused { operation, failure } => write!(f, "{operation} failed: {failure}"),
             Problem::Answer(what) => write!(f, "wrong answer: {what}"),
             Problem::Contents(what) => write!(f, "illegal contents: {what}"),
             Problem::Duplicate(key) => write!(f, "{} is listed twice", Key(key)),
-            Problem::Lookup(key) => write!(f, "listing and looking up {} disagree", Key(key)),
+            Problem::Lookup(key) => write!(f, "the listing and a lookup of {} disagree", Key(key)),
             Problem::Order { direction, shown: Some(key) } => write!(f, "out of order ({direction:?}): {}", Key(key)),
             Problem::Order { direction, shown: None } => write!(f, "a scan ended too early ({direction:?})"),
             Problem::Length { said, listed } => write!(f, "the store counts {said} keys and lists {listed}"),
@@ -73,14 +73,14 @@ impl fmt::Display for Problem {
             Problem::Leak(Space { live_bytes, needed_bytes }) => {
                 write!(f, "{live_bytes} bytes are in use where the contents need {needed_bytes}")
             }
-            Problem::Reader(what) => write!(f, "a reader saw: {what}"),
+            Problem::Reader(what) => write!(f, "wrong for a reader: {what}"),
             Problem::Snapshot(what) => write!(f, "a snapshot shows {what}"),
             Problem::Panicked(message) => write!(f, "panicked: {message}"),
         }
     }
 }
 
-/// A problem and where it was met. The same script, model and settings meet it again.
+/// A problem and its place. The same script, model and settings reproduce it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The script's seed.
@@ -89,17 +89,17 @@ pub struct Violation {
     pub model: Model,
     /// The visitor between the steps.
     pub visitor: Visitor,
-    /// The operation's place in the script, the setup included.
+    /// The operation's index in the script, the setup included.
     pub op_index: usize,
     /// The operation.
     pub op: Op,
-    /// How many steps of the operation were made.
+    /// The number of steps that the operation had made.
     pub op_step: u64,
-    /// The last one, or none at rest, after the operation was acknowledged.
+    /// The kind of the last step; `None` if the operation was already acknowledged.
     pub kind: Option<StepKind>,
-    /// The image, and those of crashes inside its recovery; empty where no crash was needed.
+    /// The crash image, followed by those of crashes inside its recovery; empty if no crash was needed.
     pub images: Vec<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -109,7 +109,7 @@ impl fmt::Display for Violation {
         write!(f, "script {seed}, model {model:?}, visitor {visitor:?}, operation {op_index} ({op}), ")?;
         match self.kind {
             Some(kind) => write!(f, "after step {op_step} ({kind:?})")?,
-            None => write!(f, "at rest after {op_step} steps")?,
+            None => write!(f, "after the operation and its {op_step} steps")?,
         }
         for image in &self.images {
             write!(f, "; crash, {image}")?;
@@ -118,12 +118,12 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Why an exploration did not pass.
+/// The reason why an exploration did not pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Objection {
-    /// Something is wrong.
+    /// The store is wrong.
     Violation(Box<Violation>),
-    /// A script of this seed led to no image at all, so nothing was shown.
+    /// The script of this seed led to no image, so nothing was tested.
     Inconclusive {
         /// The script's seed.
         seed: u64,
@@ -134,7 +134,7 @@ impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objection::Violation(violation) => violation.fmt(f),
-            Objection::Inconclusive { seed } => write!(f, "script {seed} led to no crash image: nothing was shown"),
+            Objection::Inconclusive { seed } => write!(f, "script {seed} led to no crash image: nothing was tested"),
         }
     }
 }

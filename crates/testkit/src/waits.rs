@@ -1,17 +1,19 @@
-//! How often a thread waits for others.
+//! Counts how often a thread waits for other threads.
 
 use std::cell::Cell;
 
 use pmem::relax_by;
 
 thread_local! {
-    /// How often this thread has let others run.
+    /// The number of times that this thread yielded to others.
     static WAIT_COUNT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does `work`; how often this thread waited for others meanwhile. All threads of the process go on waiting as an engine's do.
+/// Runs `work` and returns how often this thread waited for others during it. From then on, all threads of the process
+/// wait the way an engine's threads do.
 pub fn wait_count(work: impl FnOnce()) -> u32 {
-    // An engine that is opened meanwhile says it no more.
+    // Registers the engine's own callback first. That happens once per process, so an engine that `work` opens cannot
+    // replace the counting callback below.
     engine::relax_by_threads();
     relax_by(|asked| {
         WAIT_COUNT.set(WAIT_COUNT.get() + 1);

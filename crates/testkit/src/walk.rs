@@ -19,7 +19,7 @@ use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
 
-/// Which run of a script.
+/// A run of a script.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
     pub(crate) script: &'a Script,
@@ -27,13 +27,13 @@ pub(crate) struct Task<'a> {
     pub(crate) visitor: Visitor,
 }
 
-/// What became of an operation that did not fail.
+/// The outcome of an operation that did not fail.
 pub(crate) enum Outcome {
-    /// It took place.
+    /// The operation took effect.
     Done,
     /// The medium is full, and nothing has changed.
     Refused,
-    /// The medium is full, and the store holds this.
+    /// The medium is full, and the store holds these contents.
     Partly(Contents),
 }
 
@@ -152,7 +152,7 @@ impl<S: Subject> Walk<S> {
         store
     }
 
-    /// Every live snapshot shows what the store held when it was taken.
+    /// Checks that every live snapshot shows the store's contents when it was taken.
     fn compare_snapshots(&self, in_order: bool) -> Result<(), Problem> {
         let Some(store) = self.store.as_deref() else { return Ok(()) };
         let (snapshots, keys) = {
@@ -172,7 +172,7 @@ impl<S: Subject> Walk<S> {
         if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
     }
 
-    /// Each delete says whether its key was there when its turn came.
+    /// Each delete reports whether its key existed when its turn came.
     fn multi_delete(&self, store: &S, keys: &[Vec<u8>]) -> Result<Outcome, Problem> {
         let mut held = self.acknowledged().unwrap_or_default();
         let were_there: Vec<bool> = keys.iter().map(|key| held.remove(key).is_some()).collect();
@@ -236,10 +236,10 @@ impl<S: Subject> Walk<S> {
         Ok(Outcome::Done)
     }
 
-    /// The live store holds at the end what it should, and takes no more room than that.
+    /// Checks that at the end the live store holds the expected contents and uses no more space than they need.
     fn finish(self) -> Result<Counts, Box<Violation>> {
         self.sim.unobserve();
-        // What is done ahead of writers fails where the script has left the medium full.
+        // Settling needs space, and the script may have left the medium full.
         self.sim.fail_grow_after(u64::MAX);
         if let Some(store) = &self.store {
             self.without_snapshots(store);
@@ -259,7 +259,7 @@ impl<S: Subject> Walk<S> {
 }
 
 impl<S: Subject> Drop for Walk<S> {
-    /// The observer owns the scene, which owns the store, which owns the medium.
+    /// Breaks a cycle: the observer owns the scene, which owns the store, which owns the medium.
     fn drop(&mut self) {
         self.sim.unobserve();
     }

@@ -1,12 +1,13 @@
-//! Whether a thread holds a lane.
+//! The word that records whether a thread holds a lane.
 //!
 //! # Lock order
-//! A writer holds one lane. A thread that wants all takes them in ascending order and holds none before, so of several such threads one
-//! gets on.
+//! A writer holds one lane. A thread that needs all lanes takes them in ascending order and holds none before, so
+//! one of several such threads makes progress.
 //!
-//! # Why that is sound
-//! Taking is one read-modify-write that acquires, letting go is a release: so a holder sees all that the lane's holders before it have done, and
-//! a holder of all lanes sees all that any writer has done. A model checker runs these steps (`model.rs`), and catches the twins.
+//! # Why it is sound
+//! Taking a lane is one read-modify-write that acquires; releasing it is a release store. So a holder sees
+//! everything that the lane's earlier holders did, and a holder of all lanes sees everything that any writer did. A
+//! model checker runs these steps (`model.rs`) and catches the broken variants.
 
 use core::sync::atomic::Ordering;
 
@@ -15,12 +16,12 @@ use word::Word;
 const FREE: u64 = 0;
 const TAKEN: u64 = 1;
 
-/// See the module's head. All zero: free.
+/// The state of a lane: see the module's head. All zero: free.
 #[derive(Debug, Default)]
 pub(crate) struct Holding<W>(pub(crate) W);
 
 impl<W: Word> Holding<W> {
-    /// Takes the lane if it is free.
+    /// Takes the lane if it is free; returns true if it did.
     #[inline]
     pub(crate) fn try_hold(&self) -> bool {
         let take = || self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
@@ -33,7 +34,7 @@ impl<W: Word> Holding<W> {
     }
 }
 
-/// The first of `count` lanes, from the preferred one on, that `try_hold` gets.
+/// Returns the first of `count` lanes, from the preferred one on, that `try_hold` takes.
 #[inline]
 pub(crate) fn hold_any(count: usize, preferred: usize, try_hold: impl Fn(usize) -> bool) -> Option<usize> {
     (0..count).map(|i| (preferred + i) % count).find(|&lane| try_hold(lane))

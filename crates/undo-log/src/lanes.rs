@@ -3,13 +3,13 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{Heap, HeapError, Place, PlaceKind};
-use pmem::{Backoff, Dram, Loan, Medium, Offset, Span, Ticket, seal, unseal};
+use pmem::{Backoff, Dram, DramBox, Medium, Offset, Span, Ticket, seal, unseal};
 
 use crate::holding::{Holding, hold_any};
 use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, RUN_HEADER_BYTES, intent_at, log_at, number_at};
 use crate::run;
 
-/// What DRAM has of a lane. A line of its own, since each belongs to another thread.
+/// A lane's state in DRAM. Has a cache line of its own, because each lane belongs to another thread.
 #[repr(align(64))]
 struct LaneState {
     holding: Holding<AtomicU64>,
@@ -18,17 +18,18 @@ struct LaneState {
     log_bytes: AtomicU64,
 }
 
-/// A region's lanes, in memory that the host lends. Every method that takes a medium must be given the one that they lie on.
+/// A region's lanes, in DRAM that the host allocates. Every method that accepts a medium needs the region's medium.
 pub struct Lanes {
     states: [LaneState; LANE_COUNT_MAX],
     count: usize,
 }
 
 impl Lanes {
-    /// Gives a region `count` lanes, each with a log without a run, and flushes them: they count when the region does.
+    /// Creates a region's `count` lanes, each with a log without a run, and flushes them: they are valid once the
+    /// region is.
     ///
     /// # Errors
-    /// [`HeapError`] if there is no room for the logs.
+    /// [`HeapError`] if there is no space for the logs.
     ///
     /// # Panics
     /// If `count` is 0 or more than [`LANE_COUNT_MAX`].
@@ -37,7 +38,7 @@ impl Lanes {
         heap: &Heap<D>,
         count: usize,
         dram: D,
-    ) -> Result<Loan<Lanes, D>, HeapError> {
+    ) -> Result<DramBox<Lanes, D>, HeapError> {
         let lanes = Lanes::of(count, dram)?;
         for (lane, state) in lanes.states[..count].iter().enumerate() {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
@@ -54,13 +55,14 @@ impl Lanes {
     /// Reads the lanes of a region. Nothing is recovered yet, and nothing may be changed before [`Lanes::recover`].
     ///
     /// # Errors
-    /// [`HeapError::Damaged`].
+    /// [`HeapError::Damaged`] if a lane's number or its log's place is damaged; [`HeapError::Parameter`] for a bad
+    /// `count`; [`HeapError::NoDram`] if the host has no DRAM left.
     pub fn open<M: Medium, D: Dram>(
         medium: &M,
         heap: &Heap<D>,
         count: usize,
         dram: D,
-    ) -> Result<Loan<Lanes, D>, HeapError> {
+    ) -> Result<DramBox<Lanes, D>, HeapError> {
         if count == 0 || count > LANE_COUNT_MAX {
             return Err(HeapError::Parameter { what: "the number of lanes", value: count as u64 });
         }
@@ -68,34 +70,34 @@ impl Lanes {
         for (lane, state) in lanes.states[..count].iter().enumerate() {
             state.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
             state.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
-            let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log lies nowhere" };
+            let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log is not a heap extent" };
             state.log_bytes.store(heap.check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
         }
         Ok(lanes)
     }
 
-    fn of<D: Dram>(count: usize, dram: D) -> Result<Loan<Lanes, D>, HeapError> {
+    fn of<D: Dram>(count: usize, dram: D) -> Result<DramBox<Lanes, D>, HeapError> {
         assert!((1..=LANE_COUNT_MAX).contains(&count));
-        // SAFETY: zeros are lanes that nobody holds, of which there are none.
-        let lanes = unsafe { Loan::<Lanes, D>::zeroed(dram) };
+        // SAFETY: all zeros are lanes that no thread holds, zero in number.
+        let lanes = unsafe { DramBox::<Lanes, D>::zeroed(dram) };
         let mut lanes = lanes.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Lanes>() })?;
         lanes.count = count;
         Ok(lanes)
     }
 
-    /// How many there are.
+    /// Returns the number of lanes.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The place of a lane's log, which a sweep must be told of.
+    /// Returns the place of a lane's log, which the caller must report to a sweep.
     #[must_use]
     pub fn log(&self, lane: usize) -> Place {
         Place { offset: Offset(self.states[lane].log.load(Ordering::Relaxed)), kind: PlaceKind::Extent }
     }
 
-    /// The log and all its room.
+    /// Returns the span of the log with its full capacity.
     pub(crate) fn log_span(&self, lane: usize) -> Span {
         self.log(lane).offset.span(self.states[lane].log_bytes.load(Ordering::Relaxed))
     }
@@ -104,7 +106,7 @@ impl Lanes {
         self.states[lane].number.load(Ordering::Relaxed)
     }
 
-    /// Stores a lane's next number, and flushes it.
+    /// Stores a lane's next number and flushes it.
     pub(crate) fn raise<M: Medium>(&self, medium: &M, lane: usize) {
         let number = self.number(lane) + 1;
         self.states[lane].number.store(number, Ordering::Relaxed);
@@ -112,7 +114,7 @@ impl Lanes {
         medium.flush(number_at(lane).span(8));
     }
 
-    /// Waits for a lane: the preferred one, or another that nobody holds.
+    /// Waits for a lane: the preferred one, or another free one.
     pub fn take(&self, preferred: usize) -> Lane<'_> {
         let mut backoff = Backoff::short();
         loop {
@@ -123,7 +125,7 @@ impl Lanes {
         }
     }
 
-    /// Waits for a certain lane. A thread that waits for all lanes does so in ascending order, and holds no other.
+    /// Waits for the given lane. A thread that waits for all lanes does so in ascending order, and holds no other.
     pub fn take_exactly(&self, lane: usize) -> Lane<'_> {
         let mut backoff = Backoff::short();
         while !self.try_hold(lane) {
@@ -141,7 +143,7 @@ fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<
     unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
 }
 
-/// A lane that its holder alone writes to.
+/// A lane that only its holder writes to. Dropping it frees the lane.
 #[must_use = "a lane that is dropped is free again"]
 pub struct Lane<'a> {
     lanes: &'a Lanes,
@@ -149,26 +151,26 @@ pub struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Which of the lanes it is.
+    /// Returns the lane's index.
     #[must_use]
     pub fn index(&self) -> usize {
         self.number
     }
 
-    /// Step 1: writes what `ranges` hold now as the lane's run, and orders it, with all that this thread has flushed, before
-    /// what follows.
+    /// Step 1: writes the present content of `ranges` as the lane's run, and orders it, with everything that this
+    /// thread has flushed, before later stores.
     ///
     /// # Panics
-    /// If the ranges are not of whole words, or do not fit a log.
+    /// If the ranges do not consist of whole words, or do not fit into a log.
     ///
     /// # Safety
-    /// Nobody stores to the ranges but the caller, until [`Lane::finish`] has returned.
+    /// Only the caller stores to the ranges until [`Lane::finish`] has returned.
     pub unsafe fn log<M: Medium>(&mut self, medium: &M, ranges: &[Span]) {
         // SAFETY: the caller's promise.
         unsafe { self.log_each(medium, ranges.iter().copied()) }
     }
 
-    /// As [`Lane::log`], of as many ranges as the log was given room for.
+    /// Like [`Lane::log`], for as many ranges as [`Lane::fit_log`] made space for.
     ///
     /// # Panics
     /// As for [`Lane::log`].
@@ -182,16 +184,16 @@ impl Lane<'_> {
         run::order_log(medium);
     }
 
-    /// Gives the lane a log for ranges of so many bytes with their headers, if it has none or a needlessly long one. No run is
-    /// open.
+    /// Gives the lane a log for ranges of `ranges_bytes` bytes, headers included, if its log is too short or
+    /// needlessly long. No run is open.
     ///
     /// # Steps
-    /// An extent is reserved, and what lies where a run begins is voided; flush, order: a value may have lain there, whose bytes
-    /// are its writer's choice. The lane's line names it, flush, order. *Before: the old log, after: the new one; neither has a
-    /// valid run.* The old one is free.
+    /// An extent is reserved, and the beginning of its run is voided, because the space may hold an earlier value,
+    /// whose bytes its writer chose; flush, order. The lane's line names the extent; flush, order. *Crash before:
+    /// the old log; after: the new one. Neither has a valid run.* The old log is freed.
     ///
     /// # Errors
-    /// [`HeapError`] if there is no room, and nothing has changed.
+    /// [`HeapError`] if there is no space; nothing has changed then.
     pub fn fit_log<M: Medium, D: Dram>(
         &mut self,
         medium: &M,
@@ -204,7 +206,7 @@ impl Lane<'_> {
         }
         let (state, old) = (&self.lanes.states[self.number], self.lanes.log(self.number));
         let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
-        // Before a sweep can find the new one in its place, and free the old one before it is freed here.
+        // Before a sweep can find the new log in its place, and free the old one before this function does.
         heap.mark_unlinked(old);
         run::void(medium, new.offset);
         medium.order();
@@ -217,14 +219,14 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Steps 3 and 4: the change, which was flushed, stands. To be waited for once no lock is held.
+    /// Steps 3 and 4: makes the flushed change final. Wait for the ticket once no lock is held.
     pub fn finish<M: Medium>(&mut self, medium: &M) -> Ticket {
         run::order_change(medium);
         self.lanes.raise(medium, self.number);
         medium.commit(pmem::Level::default())
     }
 
-    /// Tells that the word at `at` is about to be changed, by itself and without a run.
+    /// Records that the word at `at` is about to be changed, as a single word and without a run.
     pub fn intend<M: Medium>(&mut self, medium: &M, at: Offset) {
         medium.store(intent_at(self.number), seal(at.0), Ordering::Relaxed);
     }

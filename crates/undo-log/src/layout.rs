@@ -1,9 +1,9 @@
-//! Where lanes and runs lie.
+//! The layout of lanes and runs.
 //!
 //! ```text
 //! line 16 + lane of the engine area
 //!   +0  number, sealed, 8
-//!   +8  place of the log, sealed, 8        an extent, of one unit but for the longest changes
+//!   +8  place of the log, sealed, 8        an extent, of one unit except for the longest changes
 //!   +16 intent, sealed, 8                  the word that is being changed; never flushed; or 0
 //!   +24 unused to 64
 //!
@@ -17,53 +17,53 @@
 //!
 //! a range
 //!   +0  length in words (16 bits), then offset (48 bits): 8
-//!   +8  what the words held before
+//!   +8  the words' old content
 //! ```
 
 use heap::layout::{CHUNK_HEADER_BYTES, ENGINE_AREA, UNIT_BYTES};
 use pmem::{LINE_BYTES, Offset, Span};
 
-/// The engine area's lines before the first lane's: what the engine itself has there.
+/// Number of the engine area's lines before the first lane's; the engine uses them.
 pub const FIRST_LANE_LINE: u64 = 16;
-/// The most lanes of a region.
+/// The largest number of lanes of a region.
 pub const LANE_COUNT_MAX: usize = 64;
 
-/// A log's length: what an extent of one unit has room for.
+/// Length of a log: the capacity of an extent of one unit.
 pub const LOG_BYTES: u64 = UNIT_BYTES - CHUNK_HEADER_BYTES;
-/// A run before its ranges.
+/// Length of a run's header, which precedes its ranges.
 pub const RUN_HEADER_BYTES: u64 = 24;
-/// A range before its words.
+/// Length of a range's header, which precedes its words.
 pub const RANGE_HEADER_BYTES: u64 = 8;
 
 const OFFSET_BITS: u32 = 48;
 
-/// Where the number of lane `lane` lies.
+/// Returns the offset of the lane's number.
 #[must_use]
 pub const fn number_at(lane: usize) -> Offset {
     ENGINE_AREA.plus((FIRST_LANE_LINE + lane as u64) * LINE_BYTES)
 }
 
-/// Where the place of its log lies.
+/// Returns the offset of the word that holds the place of the lane's log.
 #[must_use]
 pub const fn log_at(lane: usize) -> Offset {
     number_at(lane).plus(8)
 }
 
-/// Where it names the word that it is changing.
+/// Returns the offset of the word that names the word that the lane is changing.
 #[must_use]
 pub const fn intent_at(lane: usize) -> Offset {
     number_at(lane).plus(16)
 }
 
-/// The bytes that the ranges of a run have.
+/// Returns the length of the ranges in a run, headers included.
 pub fn ranges_bytes(ranges: impl Iterator<Item = Span>) -> u64 {
     ranges.map(|range| RANGE_HEADER_BYTES + range.len_bytes).sum()
 }
 
-/// A range's header.
+/// Returns a range's header.
 ///
 /// # Panics
-/// If the range is not of whole words, or of too many.
+/// If the range does not consist of whole words, or has too many.
 pub(crate) fn range_header(range: Span) -> u64 {
     let words = range.len_bytes / 8;
     assert!(range.start.0.is_multiple_of(8) && range.len_bytes.is_multiple_of(8) && words < 1 << 16);
@@ -71,12 +71,12 @@ pub(crate) fn range_header(range: Span) -> u64 {
     range.start.0 | words << OFFSET_BITS
 }
 
-/// The range of a header.
+/// Returns the range that a header describes.
 pub(crate) fn range_of(header: u64) -> Span {
     Offset(header & ((1 << OFFSET_BITS) - 1)).span((header >> OFFSET_BITS) * 8)
 }
 
-/// A run's first bytes, but for the checksum's word.
+/// Returns a run's first bytes, up to the checksum's word.
 pub(crate) fn run_head(number: u64, lane: usize, ranges_bytes: u64) -> [u8; 16] {
     (u128::from(number) | u128::from(ranges_bytes) << 64 | (lane as u128) << 96).to_le_bytes()
 }
@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_comes_back() {
+    fn range_comes_back() {
         for range in [Offset(8).span(8), Offset((1 << 40) - 8).span(524_280), Offset(64).span(0)] {
             assert_eq!(range_of(range_header(range)), range);
         }
     }
 
     #[test]
-    fn a_run_lies_as_drawn() {
+    fn run_lies_as_drawn() {
         let head = run_head(0x0807_0605_0403_0201, 0x100F_0E0D, 0x0C0B_0A09);
         assert_eq!(head, core::array::from_fn(|i| i as u8 + 1));
     }

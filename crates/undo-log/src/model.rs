@@ -1,6 +1,6 @@
-//! Every interleaving of threads that hold lanes, with the reorderings that the memory model allows; and twins that must be caught: one
-//! whose letting go is no release, one that looks and then takes, one that leaves a lane out when it wants all, and one that takes all in
-//! descending order.
+//! Explores every interleaving of threads that hold lanes, with the reorderings that the memory model allows. Also
+//! runs broken variants, which must be caught: releasing a lane without a release store; checking and then taking
+//! in two steps; leaving out a lane when all are wanted; and taking all lanes in descending order.
 
 extern crate std;
 
@@ -14,28 +14,28 @@ use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
 use crate::holding::{Holding, hold_any};
 
-/// In which each of the twins is caught.
+/// Number of preemptions in which each broken variant is caught.
 const PREEMPTION_COUNT: usize = 3;
 
-/// What a model leaves out.
+/// The step that a broken variant leaves out.
 trait Twin: Weakening {
     const LOOKS_FIRST: bool = false;
     const LEAVES_ONE_OUT: bool = false;
     const DESCENDS: bool = false;
 }
 
-struct LooksFirst;
+struct ChecksFirst;
 struct LeavesOneOut;
 struct Descends;
 
-impl Weakening for LooksFirst {}
+impl Weakening for ChecksFirst {}
 impl Weakening for LeavesOneOut {}
 impl Weakening for Descends {}
 
 impl Twin for AsAsked {}
 impl Twin for NoRelease {}
 
-impl Twin for LooksFirst {
+impl Twin for ChecksFirst {
     const LOOKS_FIRST: bool = true;
 }
 
@@ -47,16 +47,16 @@ impl Twin for Descends {
     const DESCENDS: bool = true;
 }
 
-/// A lane, and its number, which its holder alone reads and raises.
+/// A lane, and its number, which only its holder reads and raises.
 struct Lane<T: Twin> {
     holding: Holding<Weakened<T>>,
     number: UnsafeCell<u64>,
 }
 
-// SAFETY: the number is reached by the lane's holder alone; that this is so is what the models check.
+// SAFETY: only the lane's holder reaches the number; the models check that.
 unsafe impl<T: Twin> Sync for Lane<T> {}
 
-/// As many as there are in a scene.
+/// The lanes of one scene.
 struct Lanes<T: Twin>(Vec<Lane<T>>);
 
 type Vec<T> = std::vec::Vec<T>;
@@ -78,11 +78,11 @@ impl<T: Twin> Lanes<T> {
     }
 
     fn raise(&self, lane: usize) {
-        // SAFETY: the caller holds the lane; loom sees if that does not suffice.
+        // SAFETY: the caller holds the lane; loom checks whether that suffices.
         self.0[lane].number.with_mut(|number| unsafe { *number += 1 });
     }
 
-    /// A writer's change.
+    /// Runs a writer's change.
     fn change(&self, preferred: usize) {
         let lane = loop {
             match hold_any(self.0.len(), preferred, |lane| self.try_hold(lane)) {
@@ -94,7 +94,7 @@ impl<T: Twin> Lanes<T> {
         self.0[lane].holding.let_go();
     }
 
-    /// A batch: no writer runs meanwhile.
+    /// Runs a batch: no writer runs at the same time.
     fn change_alone(&self, descends: bool) {
         let count = self.0.len();
         let taken = if T::LEAVES_ONE_OUT { count - 1 } else { count };
@@ -109,12 +109,12 @@ impl<T: Twin> Lanes<T> {
     }
 
     fn sum(&self) -> u64 {
-        // SAFETY: the threads have been joined; loom sees if that does not suffice.
+        // SAFETY: the threads have been joined; loom checks whether that suffices.
         self.0.iter().map(|lane| lane.number.with(|number| unsafe { *number })).sum()
     }
 }
 
-/// Two writers, of which each would have the same lane.
+/// Runs two writers that prefer the same lane.
 fn writers<T: Twin>(lane_count: usize) {
     let lanes = Lanes::<T>::new(lane_count);
     let theirs = Arc::clone(&lanes);
@@ -132,7 +132,7 @@ fn writers_of_two<T: Twin>() {
     writers::<T>(2);
 }
 
-/// A writer, and a batch.
+/// Runs a writer and a batch.
 fn batch_and_writer<T: Twin>() {
     let lanes = Lanes::<T>::new(2);
     let theirs = Arc::clone(&lanes);
@@ -142,7 +142,7 @@ fn batch_and_writer<T: Twin>() {
     assert_eq!(lanes.sum(), 3);
 }
 
-/// Two batches.
+/// Runs two batches.
 fn batches<T: Twin>() {
     let lanes = Lanes::<T>::new(2);
     let theirs = Arc::clone(&lanes);
@@ -153,15 +153,15 @@ fn batches<T: Twin>() {
 }
 
 #[test]
-fn a_lane_has_one_holder_who_sees_what_the_last_one_did() {
+fn lane_holder_sees_previous_holders_stores() {
     explore(PREEMPTION_COUNT, writers_of_one::<AsAsked>);
     explore(PREEMPTION_COUNT, writers_of_two::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<NoRelease>));
-    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<LooksFirst>));
+    assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<ChecksFirst>));
 }
 
 #[test]
-fn all_lanes_are_held_by_a_thread_that_no_writer_runs_beside() {
+fn thread_holds_all_lanes_exclusively() {
     explore(PREEMPTION_COUNT, batch_and_writer::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<NoRelease>));
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<LeavesOneOut>));

@@ -1,4 +1,4 @@
-//! Recovery: what the head of the crate says under *Opening*.
+//! Recovery: the steps that the head of the crate lists under *Opening*.
 
 use core::sync::atomic::Ordering;
 
@@ -10,20 +10,20 @@ use crate::lanes::Lanes;
 use crate::layout::intent_at;
 use crate::run;
 
-/// What recovery has done.
+/// The result of a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recovered {
-    /// Changes that were taken back.
+    /// Number of changes that were undone.
     pub undone_count: usize,
 }
 
 impl Lanes {
-    /// Takes back every change that was begun and does not stand, and makes durable what single words a killed process has
-    /// left. To be called before anything else is read that lanes protect.
+    /// Undoes every change that was begun and is not final, and makes durable the single words that a killed
+    /// process has changed. Call it before anything else is read that lanes protect.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`] if a run contradicts itself; those of [`Bytes::overlay`](pmem::Bytes::overlay) of a region that is open for
-    /// reading.
+    /// [`HeapError::Damaged`] if a run contradicts itself; the errors of [`Bytes::overlay`](pmem::Bytes::overlay)
+    /// for a region that is open for reading.
     pub fn recover<M: Medium>(&self, medium: &M) -> Result<Recovered, HeapError> {
         let mut recovered = Recovered::default();
         for lane in 0..self.count() {
@@ -42,10 +42,10 @@ impl Lanes {
     fn undo<M: Medium>(&self, medium: &M, lane: usize, ranges: Span) -> Result<(), HeapError> {
         let offset = ranges.start.0;
         if !medium.breaks(canary::RUN_CHECKSUM_IGNORED) && !run::each_range(medium, ranges, |_, _| {}) {
-            return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fit" });
+            return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fill its length" });
         }
         if !medium.is_writable() {
-            return show_undone(medium, ranges);
+            return restore_for_reader(medium, ranges);
         }
         if medium.breaks(canary::NUMBER_BEFORE_RESTORE) {
             self.raise(medium, lane);
@@ -67,8 +67,8 @@ impl Lanes {
     }
 }
 
-/// Restores the words for this process alone, which has the region open for reading. The run stays valid.
-fn show_undone<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
+/// Restores the words only for this process, which has the region open for reading. The run stays valid.
+fn restore_for_reader<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
     if medium.breaks(canary::UNDO_HIDDEN_FROM_READERS) {
         return Ok(());
     }
@@ -76,13 +76,13 @@ fn show_undone<M: Medium>(medium: &M, ranges: Span) -> Result<(), HeapError> {
     run::each_range(medium, ranges, |range, old| {
         // SAFETY: no thread stores to a region that is open for reading.
         let old = unsafe { medium.bytes(old.span(range.len_bytes)) };
-        // SAFETY: the region is open for reading, and the caller opens it alone; its log lies in no range of a run.
+        // SAFETY: the region is open for reading, and only the caller opens it; its log is in no range of a run.
         shown = shown.and(old.and_then(|old| unsafe { medium.overlay(range.start, old) }));
     });
     Ok(shown?)
 }
 
-/// Makes the word durable that a lane's last holder was changing.
+/// Makes durable the word that the lane's last holder was changing.
 fn flush_intent<M: Medium>(medium: &M, lane: usize) {
     let Some(at) = unseal(medium.load(intent_at(lane), Ordering::Relaxed)) else { return };
     let word = pmem::Offset(at).span(8);

@@ -10,7 +10,7 @@ use crate::layout::{RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of
 /// Writes a run and flushes it.
 ///
 /// # Safety
-/// The log is the caller's alone, and nobody else stores to the ranges.
+/// Only the caller uses the log, and no other thread stores to the ranges.
 pub(crate) unsafe fn write<M: Medium>(
     medium: &M,
     log: Span,
@@ -23,7 +23,7 @@ pub(crate) unsafe fn write<M: Medium>(
     let (mut checksum, mut at) = (Checksum::default().update(&head), log.plus(RUN_HEADER_BYTES));
     for range in ranges {
         let header = range_header(range).to_le_bytes();
-        // SAFETY: the caller's promises; a range that a change is to be made to lies in the region.
+        // SAFETY: the caller's promises; a range that is about to be changed is in the region.
         let old = unsafe { medium.bytes(range) }.expect("what is changed lies in the region");
         checksum = checksum.update(&header).update(old);
         // SAFETY: the log is the caller's.
@@ -42,8 +42,8 @@ pub(crate) unsafe fn write<M: Medium>(
     medium.flush(log.span(RUN_HEADER_BYTES + len_bytes));
 }
 
-/// Voids whatever lies where a log begins, and flushes that; the order is the caller's. Zeros are no run: their
-/// checksum is not 0.
+/// Voids the beginning of a log and flushes it; the caller orders it. Zeros are not a valid run: their checksum is
+/// not 0.
 pub(crate) fn void<M: Medium>(medium: &M, log: Offset) {
     if !medium.breaks(canary::LOG_LEFT_AS_FOUND) {
         (0..RUN_HEADER_BYTES).step_by(8).for_each(|at| medium.store(log.plus(at), 0, Ordering::Relaxed));
@@ -51,7 +51,7 @@ pub(crate) fn void<M: Medium>(medium: &M, log: Offset) {
     }
 }
 
-/// Orders what was logged before the change that follows.
+/// Orders the log before the change that follows.
 pub(crate) fn order_log<M: Medium>(medium: &M) {
     if !medium.breaks(canary::LOG_NOT_ORDERED) {
         medium.order();
@@ -65,15 +65,15 @@ pub(crate) fn order_change<M: Medium>(medium: &M) {
     }
 }
 
-/// The ranges of a valid run: where they begin in the log, and how long they are.
+/// Returns the span of a valid run's ranges in the log, or `None` if the run is void.
 pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) -> Option<Span> {
-    let (log, room_bytes) = (log.start, log.len_bytes);
-    // SAFETY: nobody writes to logs while a region is being recovered.
+    let (log, capacity_bytes) = (log.start, log.len_bytes);
+    // SAFETY: no thread writes to logs while a region is being recovered.
     let bytes = |span| unsafe { medium.bytes(span) }.ok();
     let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
     let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
     let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
-    if !is_of_number || RUN_HEADER_BYTES + len_bytes > room_bytes {
+    if !is_of_number || RUN_HEADER_BYTES + len_bytes > capacity_bytes {
         return None;
     }
     let ranges = log.plus(RUN_HEADER_BYTES).span(len_bytes);
@@ -82,14 +82,14 @@ pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) 
     (stored == u64::from(checksum) || medium.breaks(canary::RUN_CHECKSUM_IGNORED)).then_some(ranges)
 }
 
-/// True of a twin that does not compare numbers.
+/// Returns true in a broken variant that does not compare numbers.
 fn is_taken_for<M: Medium>(medium: &M, head: &[u8; 16], lane: usize) -> bool {
     let word = u128::from_le_bytes(*head);
     medium.breaks(canary::OLD_RUN_REPLAYED) && word >> 64 != 0 && (word >> 96) as usize == lane
 }
 
-/// Calls `each` with every range of a run, and with where the words' old values lie. False if the ranges do not fit the run
-/// or the region, whose checksum then fits by chance or by damage.
+/// Calls `each` with every range of a run and the offset of the words' old content. Returns false if the ranges do
+/// not fit the run or the region; the checksum then matches by chance or because of damage.
 pub(crate) fn each_range<M: Medium>(medium: &M, ranges: Span, mut each: impl FnMut(Span, Offset)) -> bool {
     let (mut at, past) = (ranges.start, ranges.start.0 + ranges.len_bytes);
     while at.0 + RANGE_HEADER_BYTES <= past {

@@ -1,5 +1,6 @@
-//! Words and locks that are the checker's if made under a model, and the processor's otherwise, and that tell a test of every store of
-//! its thread: for tables of which a model has a part in hand (crate `word` says why).
+//! Words and locks that are the checker's if created under a model, and the processor's otherwise. A test can have
+//! a function called after every store of a thread. For tables of which a model covers a part (crate `word` gives
+//! the reason).
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -11,12 +12,12 @@ thread_local! {
     static STEP: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
-/// While it lives, what this thread makes is loom's.
+/// A guard: while it lives, the words and locks that this thread creates are loom's.
 #[derive(Debug)]
 pub struct Model(());
 
 impl Model {
-    /// From now on.
+    /// Starts creating loom's words and locks.
     #[must_use]
     pub fn enter() -> Model {
         IS_MODELLED.set(true);
@@ -30,7 +31,7 @@ impl Drop for Model {
     }
 }
 
-/// Calls `step` after every store of this thread while `work` runs, but for those of `step` itself.
+/// Calls `step` after every store of this thread while `work` runs, except stores of `step` itself.
 pub fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
     STEP.set(Some(Box::new(step)));
     let done = work();
@@ -38,14 +39,14 @@ pub fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R 
     done
 }
 
-/// Something was stored.
+/// Calls the step function of [`stepping`], if any, after a store.
 pub fn step() {
     let Some(mut step) = STEP.take() else { return };
     step();
     STEP.set(Some(step));
 }
 
-/// A word: `native` holds what was stored last, for the word's drop.
+/// Defines a word. `native` holds the last stored value, for the word's drop.
 macro_rules! word {
     ($what:literal: $name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
         #[doc = $what]
@@ -87,10 +88,10 @@ macro_rules! word {
 }
 
 word!("A word of 64 bits.": Word, AtomicU64, loom::sync::atomic::AtomicU64, u64);
-word!("Yes or no.": Flag, AtomicBool, loom::sync::atomic::AtomicBool, bool);
+word!("A flag.": Flag, AtomicBool, loom::sync::atomic::AtomicBool, bool);
 word!("A pointer.": Pointer<T>, AtomicPtr<T>, loom::sync::atomic::AtomicPtr<T>, *mut T);
 
-/// A lock, which guards what lies elsewhere.
+/// A lock that guards data stored elsewhere.
 #[derive(Debug)]
 pub struct Lock(Either<Mutex<()>, loom::sync::Mutex<()>>);
 
@@ -113,7 +114,7 @@ impl Default for Lock {
 }
 
 impl Lock {
-    /// One that nobody holds.
+    /// Creates a free lock.
     #[must_use]
     pub fn new() -> Lock {
         Lock(if IS_MODELLED.get() {
@@ -123,7 +124,7 @@ impl Lock {
         })
     }
 
-    /// Waits for it.
+    /// Waits for the lock.
     ///
     /// # Panics
     /// If a thread of the model panicked while it held the lock.
@@ -134,7 +135,7 @@ impl Lock {
         })
     }
 
-    /// The lock, unless it is held.
+    /// Returns the held lock, or `None` if another thread holds it.
     pub fn try_lock(&self) -> Option<Locked<'_>> {
         match &self.0 {
             Either::Native(lock) => lock.try_lock().map(|guard| Locked(Either::Native(guard))),
@@ -142,17 +143,18 @@ impl Lock {
         }
     }
 
-    /// Whether it is held. Not for models.
+    /// Returns true if the lock is held. Not for models.
     pub fn is_locked(&self) -> bool {
         matches!(&self.0, Either::Native(lock) if lock.is_locked())
     }
 }
 
-/// Locks of neighbours, as many as a word has bits: each by itself here, and taken one after the other, in ascending order.
+/// Locks of adjacent items, as many as a word has bits. Here each is a separate lock; they are taken in ascending
+/// order.
 #[derive(Debug)]
 pub struct Locks([Lock; u64::BITS as usize]);
 
-/// Some of them, held.
+/// Some of the locks, held.
 #[derive(Debug)]
 pub struct HeldLocks<'a>(#[expect(dead_code, reason = "they are held")] Vec<Locked<'a>>);
 
@@ -163,30 +165,30 @@ impl Default for Locks {
 }
 
 impl Locks {
-    /// None is held.
+    /// Creates free locks.
     #[must_use]
     pub fn new() -> Locks {
         Locks(std::array::from_fn(|_| Lock::new()))
     }
 
-    /// Waits for the locks of these numbers.
+    /// Waits for the locks with these numbers.
     pub fn lock<const COUNT: usize>(&self, mut numbers: [usize; COUNT]) -> HeldLocks<'_> {
         numbers.sort_unstable();
         HeldLocks(numbers.into_iter().map(|number| self.0[number].lock()).collect())
     }
 
-    /// They, unless one of them is held.
+    /// Returns the held locks with these numbers, or `None` if any of them is held.
     pub fn try_lock<const COUNT: usize>(&self, mut numbers: [usize; COUNT]) -> Option<HeldLocks<'_>> {
         numbers.sort_unstable();
         numbers.into_iter().map(|number| self.0[number].try_lock()).collect::<Option<_>>().map(HeldLocks)
     }
 
-    /// Those of all numbers below `count`, each waited for while those before it are held.
+    /// Takes the locks of all numbers below `count` in ascending order, and holds all of them.
     pub fn lock_in_turn(&self, count: usize) -> Vec<HeldLocks<'_>> {
         (0..count).map(|number| self.lock([number])).collect()
     }
 
-    /// Whether all are held whose numbers are below `count`. Not for models.
+    /// Returns true if all locks with numbers below `count` are held. Not for models.
     pub fn are_held(&self, count: usize) -> bool {
         self.0[..count].iter().all(Lock::is_locked)
     }

@@ -1,4 +1,4 @@
-//! Words of the model checker, and twins of them that lack an order.
+//! Words of the model checker, and broken variants that lack a memory order.
 
 pub mod chosen;
 
@@ -10,51 +10,51 @@ use loom::sync::atomic::{AtomicU8, AtomicU64, fence};
 
 use word::Word;
 
-/// Searches every run of the scene in which threads are interrupted so often at the most.
+/// Searches every run of the scene with at most `preemption_count` preemptions.
 ///
 /// # Panics
-/// If the scene does in one of them, or has no end.
+/// If the scene panics in one of the runs, or does not end.
 pub fn explore(preemption_count: usize, scene: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemption_count);
     model.check(scene);
 }
 
-/// Whether the search of such a scene, of a twin that is broken, finds that out.
+/// Returns true if the search finds the fault of a broken variant.
 pub fn is_caught(preemption_count: usize, scene: fn()) -> bool {
     catch_unwind(|| explore(preemption_count, scene)).is_err()
 }
 
-/// What a twin makes of the orders that are asked for. As it stands, nothing.
+/// Changes the requested orders in a broken variant. The default methods change nothing.
 pub trait Weakening: 'static {
-    /// Of a load.
+    /// Returns the order of a load.
     fn load(asked: Ordering) -> Ordering {
         asked
     }
 
-    /// Of a store.
+    /// Returns the order of a store.
     fn store(asked: Ordering) -> Ordering {
         asked
     }
 
-    /// Of what loads and stores.
+    /// Returns the order of a read-modify-write.
     fn update(asked: Ordering) -> Ordering {
         asked
     }
 
-    /// Whether a fence is there.
+    /// Returns true if a fence is executed.
     fn has_fence(_asked: Ordering) -> bool {
         true
     }
 }
 
-/// Nothing.
+/// Changes nothing.
 #[derive(Debug)]
 pub struct AsAsked;
 
 impl Weakening for AsAsked {}
 
-/// What is stored with release alone is not released.
+/// Removes the release from stores that only release.
 #[derive(Debug)]
 pub struct NoRelease;
 
@@ -68,17 +68,17 @@ impl Weakening for NoRelease {
     }
 }
 
-/// A model's word, with all orders that are asked for.
+/// A model's word with all requested orders.
 pub type Modelled = Weakened<AsAsked>;
 
-/// A model's byte, with fewer orders than are asked for.
+/// A model's byte with fewer orders than requested.
 pub type WeakenedByte<W> = Weakened<W, AtomicU8>;
 
-/// A model's word, with fewer orders than are asked for.
+/// A model's word with fewer orders than requested.
 #[derive(Debug)]
 pub struct Weakened<W, A = AtomicU64>(A, PhantomData<fn() -> W>);
 
-/// Over an atomic of the checker's.
+/// Implements [`Word`] over an atomic of the checker.
 macro_rules! modelled {
     ($atomic:ty, $value:ty) => {
         impl<W: Weakening> Word<$value> for Weakened<W, $atomic> {
@@ -146,7 +146,7 @@ macro_rules! modelled {
 modelled!(AtomicU64, u64);
 modelled!(AtomicU8, u8);
 
-/// A word whose exchange loads, and then stores: what came in between is lost.
+/// A word whose exchange loads and then stores: a store in between is lost.
 #[derive(Debug)]
 pub struct InTwoSteps(Modelled);
 

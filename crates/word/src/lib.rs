@@ -1,18 +1,20 @@
-//! Words that threads share, and what a model checker puts in their place.
+//! Words that threads share, with a model checker's words as a replacement.
 //!
-//! Code whose orders are worth a proof is written over a [`Word`]: an atomic of the processor where it runs, and one of the
-//! checker's (crate `word-model`) where every interleaving is searched, with the reorderings that the memory model allows.
+//! Code whose memory orders need a proof is written over a [`Word`]. In the product, a word is a processor's
+//! atomic. In tests, it is the checker's (crate `word-model`), which searches every interleaving, with the
+//! reorderings that the memory model allows.
 //!
 //! # Tables
-//! A hash index has pointers, flags and locks beside words, in every type from the table to the segment: a parameter for each would
-//! run through the engines that keep such a table. A test also has both kinds in one table, since a checker that searches the
-//! orders of all segments comes to no end. So crate `index` names the types of what threads share in one module (`shared`), and the crate's
-//! tests have that module name those of `word_model::chosen`, which are the checker's if made under a model.
+//! A hash index has pointers, flags and locks next to words, in every type from the table to the segment: a type
+//! parameter for each would run through the engines that keep such a table. A test also needs both kinds in one
+//! table, because a checker that searches the orders of all segments never ends. So crate `index` imports the types
+//! that threads share from one module (`shared`). In the crate's tests, that module re-exports the types of
+//! `word_model::chosen`, which are the checker's if they are created under a model.
 #![no_std]
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// A shared word, of 64 bits unless `V` says otherwise. Its methods are those of [`AtomicU64`].
+/// A shared word of 64 bits, or of type `V`. Its methods are those of [`AtomicU64`].
 #[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
 pub trait Word<V = u64>: Sized {
     fn new(word: V) -> Self;
@@ -28,7 +30,7 @@ pub trait Word<V = u64>: Sized {
     fn fence(ordering: Ordering);
 }
 
-/// A method of an atomic, as it stands.
+/// Forwards to the atomic's method of the same name.
 macro_rules! as_it_is {
     ($atomic:ty: $method:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {
         #[inline(always)]
@@ -38,7 +40,7 @@ macro_rules! as_it_is {
     };
 }
 
-/// An atomic of the processor.
+/// Implements [`Word`] for an atomic of the processor.
 macro_rules! native {
     ($atomic:ty, $value:ty) => {
         impl Word<$value> for $atomic {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plugin uses of the interface of QEMU 7.2's plugins (version 1), of which Debian 12 packages no header. */
+/* The part of QEMU 7.2's plugin interface (version 1) that the plugin uses; Debian 12 packages no header for it. */
 #ifndef HIKV_INK_PLUGIN_API_H
 #define HIKV_INK_PLUGIN_API_H
 

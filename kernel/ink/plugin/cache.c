@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A model of the processor's cache before an NVDIMM, as a plugin of QEMU 7.2's emulator (TCG). `cargo xtask kernel rounds` and
- * `cargo xtask vm cached` build it.
+ * A model of the processor's cache in front of an NVDIMM, as a plugin of QEMU 7.2's emulator (TCG). `cargo xtask
+ * kernel rounds` and `cargo xtask vm cached` build it.
  *
- * The guest's memory is the NVDIMM's file, which has every store at once. Beside it the plugin keeps the durable image: a line
- * comes there when a fence follows its write-back, or when the model evicts it, which it does at random, as a cache may. A cut
- * is the end of the emulator: the next boot begins with the durable image.
+ * The guest's memory is the NVDIMM's file, which receives every store immediately. In addition the plugin keeps the
+ * durable image: a line is copied there when a fence follows its write-back, or when the model evicts it, which it
+ * does at random, as a cache may. A cut is the end of the emulator: the next boot begins with the durable image.
  *
- * The emulator leaves CLWB out. What is tried, built for this, executes a marker before each (nopl 0x7e571337(%rax)) and then a load
- * from the line. One processor.
+ * The emulator ignores CLWB. Code under test, built for this, executes a marker before each (nopl 0x7e571337(%rax))
+ * and then a load from the line. One processor.
  *
- * Of the kernel (by=kernel) the module is tried, and what processes do is not looked at. Its first marked load is from the region's
- * first byte, which tells where it lies. Of processes (by=processes) the stores go through the cache and the fences count; what
- * the kernel stores is durable at once. There a process stores PLACE in the NVDIMM's first word, which tells where it lies.
+ * In the kernel (by=kernel) the module is tested, and accesses by processes are ignored. Its first marked load is
+ * from the region's first byte, which gives the region's address. For processes (by=processes) their stores go
+ * through the cache and their fences count; stores by the kernel are durable immediately. There a process stores
+ * PLACE in the NVDIMM's first word, which gives its address.
  *
- * A cut comes between two instructions: before a store to the region, or before a fence that lines wait for, after so many of them at
- * most since the cut before. Of the lines whose write-back no fence followed each may have arrived by then. The plugin ends the
- * emulator at the last of cuts=COUNT; what each other one would have left is written to image=FILE, a point and its number. That
- * number is said between two control characters, within whatever line the guest is about to say.
+ * A cut comes between two instructions: before a store to the region, or before a fence that lines wait for, after at
+ * most the given number of them since the last cut. Each line whose write-back was not followed by a fence may or may
+ * not have arrived by then. The plugin ends the emulator at the last of cuts=COUNT; for each earlier cut it writes
+ * the image that would have remained to image=FILE, with a point and the image's number appended to the name. That
+ * number is printed between two control characters, within the line that the guest is about to print.
  *
- * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT cuts=COUNT image=FILE
+ * arguments: by=WHO size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN stores=COUNT fences=COUNT cuts=COUNT
+ * image=FILE
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -37,9 +40,9 @@
 
 IS_EXPORTED int qemu_plugin_version = 1;
 
-/* What becomes of a line: stored to since it was last durable; written back since. */
+/* The state of a line: stored to since it was last durable; written back since. */
 enum { DIRTY = 1, PENDING = 2 };
-/* What an instruction does. */
+/* The kind of an instruction. */
 enum { PLAIN, PAST_CACHE, MARKED, AT_ONCE };
 
 static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left, fences_left;
@@ -106,7 +109,7 @@ static void write_image(void)
 	dprintf(1, "\001%u\002\n", number++);
 }
 
-/* Where the next cut comes: before a store, or before a fence, where both may be. */
+/* Chooses the next cut: before a store, or before a fence, if both are possible. */
 static void choose_next(void)
 {
 	int is_before_fence = fences_max && (!stores_max || next_random() % 2);
@@ -123,7 +126,7 @@ static void on_cut(void)
 	choose_next();
 }
 
-/* True if this access is the one that tells where the region lies. */
+/* True if this access gives the region's address. */
 static int tells_place(int is_store, uintptr_t what)
 {
 	uint64_t word;
@@ -207,7 +210,7 @@ static int is_past_cache(const uint8_t *code, size_t len)
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
-	/* Where the marker ends that was met last: the load behind it may be in the next block. */
+	/* The end of the last marker: the load behind it may be in the next block. */
 	static uint64_t marker_end;
 
 	for (size_t i = 0; i < count; i++) {
@@ -279,7 +282,7 @@ IS_EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 		return -1;
 	choose_next();
 	live = map(live_file, PROT_READ | PROT_WRITE);
-	/* What the last life told. */
+	/* Left by the last boot. */
 	memset(live, 0, is_of_processes ? sizeof(uint64_t) : 0);
 	durable = map(durable_file, PROT_READ | PROT_WRITE);
 	states = calloc(size / LINE, 1);

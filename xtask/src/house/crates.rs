@@ -1,4 +1,4 @@
-//! The packages of the workspace, and the floors on which they stand.
+//! The packages of the workspace, and their levels.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use crate::failure::Failure;
 /// A package that others use, or a program.
 pub(super) struct Package {
     pub(super) name: String,
-    /// One above the highest that it uses.
+    /// One above the highest level that the package uses.
     pub(super) floor: usize,
-    /// The packages of the workspace that it uses, not for tests.
+    /// The packages of the workspace that it uses, except for tests.
     pub(super) uses: Vec<String>,
-    /// `lib.rs`, or `main.rs` where there is no library.
+    /// `lib.rs`, or `main.rs` if there is no library.
     pub(super) root: PathBuf,
 }
 
-/// All packages, the ground floor first.
+/// Returns all packages, lowest level first.
 pub(super) fn packages() -> Result<Vec<Package>, Failure> {
     let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| format!("cargo metadata: {error}"))?;
     let uses = uses(&metadata);
@@ -56,7 +56,7 @@ fn uses(metadata: &Metadata) -> Uses {
     packages.iter().map(|package| (package.name.to_string(), of(package))).collect()
 }
 
-/// Cargo has no circles among packages.
+/// Computes the level of a package. Cargo permits no cycles among packages.
 fn floor(name: &str, uses: &Uses) -> usize {
     1 + uses[name].iter().map(|used| floor(used, uses)).max().unwrap_or(0)
 }

@@ -1,12 +1,13 @@
-//! The house as it stands: which crate stands on which, which file of a crate uses which, and the circles among them.
+//! Finds the dependencies among crates and among the files of each crate, and their cycles.
 //!
-//! A file uses another by naming something that is defined there, through whatever it is handed on. What only hands names
-//! on (`pub use`), tests, and what macros name are left out.
+//! A file depends on another if it names an item that is defined there, directly or through re-exports. Files that
+//! only re-export (`pub use`), tests, and names inside macros do not count.
 
 mod crates;
 mod modules;
 mod names;
 mod pages;
+mod sizes;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -15,31 +16,31 @@ use crate::failure::Failure;
 use crates::{Package, packages};
 use modules::Modules;
 
-/// Files of one circle that a reader can still hold in mind.
+/// Maximum number of files in a cycle, which a reader can still keep in mind.
 const CIRCLE_MAX: usize = 8;
 
-/// The files of a package that use each other in a circle.
+/// Files of a package that use each other in a cycle.
 type Circle = Vec<String>;
 
-/// Prints the house.
+/// Prints the dependencies.
 pub(crate) fn show() -> Result<(), Failure> {
     let packages = packages()?;
     for Package { name, floor, uses, .. } in &packages {
-        println!("floor {floor}  {name} -> {}", uses.join(" "));
+        println!("level {floor}  {name} -> {}", uses.join(" "));
     }
     for package in &packages {
         let modules = Modules::of(&package.root)?;
         let arrows = modules.arrows();
         let circles = circles(&arrows);
         println!(
-            "\n{}: {} files, {} arrows, {} circles",
+            "\n{}: {} files, {} dependencies, {} cycles",
             package.name,
             modules.files.len(),
             arrows.len(),
             circles.len()
         );
         for circle in circles {
-            println!("  circle of {}: {}", circle.len(), circle.join(" "));
+            println!("  cycle of {}: {}", circle.len(), circle.join(" "));
         }
         for (from, to) in arrows {
             println!("  {from} -> {to}");
@@ -48,26 +49,27 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no circle is larger than it may be, and the pages lead where they say.
+/// Checks the links of the pages, and the sizes of cycles, files, comments and types.
 pub(crate) fn check() -> Result<(), Failure> {
     pages::check()?;
+    sizes::check()?;
     for package in packages()? {
         let largest =
             circles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();
         if largest.len() > CIRCLE_MAX {
             let files = largest.join(" ");
             return Err(format!(
-                "{}: a circle of {} files, of {CIRCLE_MAX} at most: {files}",
+                "{}: a cycle of {} files (at most {CIRCLE_MAX} are allowed): {files}",
                 package.name,
                 largest.len()
             ));
         }
     }
-    println!("no circle of files is larger than it may be");
+    println!("no cycle of files is too large");
     Ok(())
 }
 
-/// The largest first.
+/// Finds the cycles, largest first.
 fn circles(arrows: &[(String, String)]) -> Vec<Circle> {
     let graph: DiGraphMap<&str, ()> = arrows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
     let circles = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_what_leads_back() {
+    fn circle_is_what_leads_back() {
         let arrows = arrows(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "a"), ("f", "g"), ("g", "f")]);
         assert_eq!(circles(&arrows), [vec!["a", "b", "c"], vec!["f", "g"]]);
     }

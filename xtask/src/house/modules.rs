@@ -1,4 +1,4 @@
-//! The modules of a crate: where each is defined, what it defines and hands on.
+//! The modules of a crate: the definitions and re-exports of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,18 +15,18 @@ pub(super) type ModulePath = Vec<String>;
 
 #[derive(Default)]
 struct Module {
-    /// Its number among the files.
+    /// Index of its file.
     file: usize,
     defines: BTreeSet<String>,
-    /// Names that it has from elsewhere, its own or for others.
+    /// Names that the module imports, for itself or as re-exports.
     imports: BTreeMap<String, ModulePath>,
-    /// Modules of which it has every name.
+    /// Modules whose names the module imports completely.
     globs: Vec<ModulePath>,
-    /// What it names, from the crate's root.
+    /// Paths that the module names, from the crate's root.
     names: Vec<ModulePath>,
 }
 
-/// See the module's head.
+/// The modules of a crate; see the module's head.
 #[derive(Default)]
 pub(super) struct Modules {
     /// Relative to the crate's source.
@@ -35,7 +35,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// The modules below the crate whose root file this is.
+    /// Reads the modules of the crate with this root file.
     pub(super) fn of(root: &Path) -> Result<Modules, Failure> {
         let folder = root.parent().expect("a file lies in a folder").to_owned();
         let mut modules = Modules::default();
@@ -98,7 +98,7 @@ impl Modules {
         }
     }
 
-    /// Every file with the files that it uses, each pair once.
+    /// Returns each pair of a file and a file that it uses, once.
     pub(super) fn arrows(&self) -> Vec<(String, String)> {
         let mut arrows = BTreeSet::new();
         for module in self.modules.values() {
@@ -112,9 +112,9 @@ impl Modules {
         arrows.into_iter().collect()
     }
 
-    /// The module that defines what `name` names, as far as it can be followed.
+    /// Finds the module that defines `name`, as far as re-exports can be followed.
     fn definer(&self, name: &[String], depth: usize) -> ModulePath {
-        /// Names are handed on a few times at most; a circle of globs ends here.
+        /// Re-export chains are short; this limit ends a cycle of globs.
         const DEPTH_MAX: usize = 16;
         let mut at = ModulePath::new();
         for (place, segment) in name.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Module {
     }
 }
 
-/// Where a module that is declared is written, and the folder of the modules that it declares.
+/// Returns the file of a declared module, and the folder of the modules that it declares.
 fn place_of(child: &ItemMod, folder: &Path, inner: PathBuf) -> (PathBuf, PathBuf) {
     if let Some(said) = child.attrs.iter().find_map(said_path) {
         return (folder.join(said), folder.to_owned());
@@ -181,7 +181,7 @@ fn place_of(child: &ItemMod, folder: &Path, inner: PathBuf) -> (PathBuf, PathBuf
     (if beside.is_file() { beside } else { inner.join("mod.rs") }, inner)
 }
 
-/// `#[path = "…"]`
+/// Returns the path in `#[path = "…"]`.
 fn said_path(attribute: &Attribute) -> Option<String> {
     let said = attribute.path().is_ident("path").then(|| attribute.meta.require_name_value().ok())??;
     match &said.value {

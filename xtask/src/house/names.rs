@@ -1,4 +1,4 @@
-//! The names in an item: what is defined, what is imported, and the paths that are written.
+//! The names in an item: definitions, imports and written paths.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use syn::{Attribute, Ident, Item, UseTree};
 
 use super::modules::ModulePath;
 
-/// The name that an item gives to its module, if that is none that is read elsewhere, and the attributes.
+/// Returns the name that an item defines in its module, if other modules can read it, and the item's attributes.
 fn head(item: &Item) -> (Option<&Ident>, &[Attribute]) {
     match item {
         Item::Const(item) => (Some(&item.ident), &item.attrs),
@@ -27,17 +27,17 @@ fn head(item: &Item) -> (Option<&Ident>, &[Attribute]) {
     }
 }
 
-/// What an item defines, beside modules and imports.
+/// Returns the name of an item that is neither a module nor an import.
 pub(super) fn defined(item: &Item) -> Option<String> {
     head(item).0.map(Ident::to_string)
 }
 
-/// An item's attributes, where it may be for tests alone.
+/// Returns an item's attributes, which may restrict it to tests.
 pub(super) fn attributes(item: &Item) -> &[Attribute] {
     head(item).1
 }
 
-/// What a `use` brings: names with their paths from the crate's root; without a name where it brings all of a module's.
+/// Lists the imports of a `use`: names with their paths from the crate's root, without a name for a glob.
 pub(super) fn imported(
     tree: &UseTree,
     here: &ModulePath,
@@ -70,7 +70,7 @@ fn flatten(tree: &UseTree, mut before: Vec<String>, found: &mut Vec<(Option<Stri
     }
 }
 
-/// A path as it is written in the module `here`, from the crate's root; none if it leads elsewhere.
+/// Resolves a path written in the module `here` from the crate's root; `None` if it leads out of the crate.
 fn from_root(path: &[String], here: &ModulePath, children: &BTreeSet<String>) -> Option<ModulePath> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {
@@ -88,7 +88,7 @@ fn from_root(path: &[String], here: &ModulePath, children: &BTreeSet<String>) ->
     }
 }
 
-/// The paths that an item writes.
+/// Collects the paths that an item names.
 pub(super) struct Names<'a> {
     here: &'a ModulePath,
     children: &'a BTreeSet<String>,
@@ -112,7 +112,7 @@ impl<'ast> Visit<'ast> for Names<'_> {
         syn::visit::visit_path(self, path);
     }
 
-    /// `pub(crate)` names nothing that is used.
+    /// `pub(crate)` names no item that is used.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_item_use(&mut self, import: &'ast syn::ItemUse) {

@@ -1,4 +1,4 @@
-//! Whether the pages lead where they say: each link within the repository to a file that is there, and ARCHITECTURE.md to every
+//! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions links every
 //! decision, in the order of their numbers.
 
 use std::ffi::OsStr;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-const HOUSE: &str = "ARCHITECTURE.md";
 const DECISIONS: &str = "docs/decisions/";
+const INDEX: &str = "docs/decisions/README.md";
 
-/// Whether all links lead somewhere, and the list of decisions has all of them.
+/// Checks all links, and that the index of decisions lists each page once, by number.
 pub(super) fn check() -> Result<(), Failure> {
     let mut pages = Vec::new();
     find_pages(Path::new(""), &mut pages)?;
@@ -23,9 +23,9 @@ pub(super) fn check() -> Result<(), Failure> {
     }
     let mut decisions: Vec<String> = pages.iter().filter_map(|page| decision(page.to_str()?)).collect();
     decisions.sort();
-    let listed: Vec<String> = links(&read(Path::new(HOUSE))?).into_iter().filter_map(decision).collect();
+    let listed = listed(&read(Path::new(INDEX))?);
     if let Some(wrong) = first_difference(&decisions, &listed) {
-        return Err(format!("{HOUSE}: the list of decisions is not that of {DECISIONS}, from {wrong} on"));
+        return Err(format!("{INDEX}: the list differs from the pages in {DECISIONS}, from {wrong} on"));
     }
     println!("{} pages lead where they say, to {} decisions among others", pages.len(), decisions.len());
     Ok(())
@@ -35,7 +35,7 @@ fn read(page: &Path) -> Result<String, Failure> {
     fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-/// Those of the repository: not of what was built, and of no directory whose name begins with a dot.
+/// Finds the pages of the repository, outside of build output and hidden directories.
 fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = if dir == Path::new("") { Path::new(".") } else { dir };
     for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
@@ -51,13 +51,18 @@ fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of a decision's page, of a path or a link to it.
+/// Returns the file name of the decision's page at `path`; `None` for other pages.
 fn decision(path: impl AsRef<str>) -> Option<String> {
     let name = path.as_ref().strip_prefix(DECISIONS)?.split('#').next()?;
     name.starts_with(|letter: char| letter.is_ascii_digit()).then(|| name.to_owned())
 }
 
-/// What a page's text links to, outside of code.
+/// Returns the file names of the decisions that the index links, in its order.
+fn listed(index: &str) -> Vec<String> {
+    links(index).into_iter().filter_map(|link| decision(format!("{DECISIONS}{link}"))).collect()
+}
+
+/// Returns the targets of the links in a page, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     prose
@@ -75,7 +80,7 @@ fn lost_links<'t>(text: &'t str, dir: &Path, is_there: &dyn Fn(&Path) -> bool) -
     links(text).into_iter().filter(is_lost).collect()
 }
 
-/// What either list has first where they differ.
+/// Returns the first entry that only one of the lists has.
 fn first_difference<'l>(all: &'l [String], listed: &'l [String]) -> Option<&'l str> {
     let same = all.iter().zip(listed).take_while(|(one, other)| one == other).count();
     all.get(same).or(listed.get(same)).map(String::as_str)
@@ -86,14 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_leads_nowhere_is_found() {
+    fn link_that_leads_nowhere_is_found() {
         let text = "[a](there.md#part), [b](gone.md), [c](https://x.org), [d](#here)\n```text\n[e](gone too.md)\n```\n[f](gone/f.md)";
         let is_there = |path: &Path| path == Path::new("docs/there.md");
         assert_eq!(lost_links(text, Path::new("docs"), &is_there), ["gone.md", "gone/f.md"]);
     }
 
     #[test]
-    fn a_list_that_lacks_or_mixes_up_decisions_is_found() {
+    fn incomplete_or_mixed_decision_list_is_found() {
         let names = |numbers: &[&str]| numbers.iter().map(|&number| number.to_owned()).collect::<Vec<_>>();
         let all = names(&["0001-a.md", "0002-b.md", "0003-c.md"]);
         assert_eq!(first_difference(&all, &all), None);
@@ -102,5 +107,9 @@ mod tests {
         assert_eq!(first_difference(&all[..1], &all[..2]), Some("0002-b.md"));
         assert_eq!(decision("docs/decisions/0001-a.md#why"), Some("0001-a.md".to_owned()));
         assert_eq!(decision("docs/decisions/").or(decision("docs/cli.md")), None);
+        assert_eq!(
+            listed("- [1](0001-a.md), [limits](../limits.md)\n- [3](0003-c.md#why)"),
+            names(&["0001-a.md", "0003-c.md"])
+        );
     }
 }

@@ -1,9 +1,12 @@
-//! `cargo xtask kernel figure8 [PROCESSORS] [OPTIONS]`: figure 8 of InK's paper in a guest with an emulated NVDIMM: one to four threads on ext4 with DAX, and
-//! without, where pages are the kernel's; all systems are asked for what outlives the process. The options are those of `cargo xtask figures`.
+//! `cargo xtask kernel figure8 [PROCESSORS] [OPTIONS]`: measures figure 8 of InK's paper in a guest with an emulated
+//! NVDIMM.
 //!
-//! With one processor the emulator's clock is its count of instructions: ratios are of instructions, and threads share the processor. With
-//! more the clock is the wall's, of processors that are emulated. Either says nothing of the time that memory takes. Unless told, the guest has a processor
-//! for each thread of the figure, as far as this machine has.
+//! One to four threads run on ext4 with DAX and without DAX, where the kernel's page cache holds the pages. All
+//! systems must survive only the death of the process. The options are those of `cargo xtask figures`.
+//!
+//! With one processor the emulator's clock counts instructions: ratios are ratios of instructions, and threads share
+//! the processor. With more processors the clock is real time, of emulated processors. Neither measures the time of
+//! memory. By default the guest has a processor for each thread of the figure, as far as this machine has them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +16,13 @@ use crate::failure::Failure;
 use crate::figures;
 
 const NVDIMM_BYTES: u64 = 1 << 30;
-/// Workloads, and what the paper prints of RocksDB's time by InK's.
+/// Workloads, and the paper's ratios of RocksDB's time to InK's.
 const OPERATIONS: [(&str, &str); 3] =
-    [("read-threads", "1 to 3.2"), ("update-threads", "1 to 3.7"), ("insert-threads", ".27 to 1")];
+    [("read-threads", "1 to 3.2"), ("update-threads", "1 to 3.7"), ("insert-threads", "0.27 to 1")];
 const THREADS: [&str; 4] = ["1", "2", "3", "4"];
-/// What an emulator does in minutes.
+/// Amounts that an emulator handles in minutes.
 const LESS: [&str; 6] = ["--records", "20000", "--operations", "5000", "--rounds", "3"];
-/// Whether with DAX, and a system: over, and under.
+/// Ratios: numerator and denominator, each a system with or without DAX.
 const RATIOS: [[(bool, &str); 2]; 6] = [
     [(true, "rocksdb"), (true, "ink")],
     [(true, "rocksdb"), (true, "ink-library")],
@@ -29,10 +32,10 @@ const RATIOS: [[(bool, &str); 2]; 6] = [
     [(false, "ink-library"), (true, "ink-library")],
 ];
 
-/// Nanoseconds of an operation in the median round, by workload, number of threads, and system.
+/// Nanoseconds per operation in the median round, by workload, number of threads, and system.
 type Measured = BTreeMap<[String; 3], f64>;
 
-/// Measures both, and shows them.
+/// Measures both and prints the table.
 pub(super) fn figure8(work: &Path, processors: Option<u64>, options: &[&str]) -> Result<(), Failure> {
     let here = std::thread::available_parallelism().map_or(1, |count| count.get()).min(THREADS.len());
     let processor_count = processors.map_or(Ok(here as u32), u32::try_from).map_err(|_| "too many processors")?;

@@ -18,24 +18,25 @@ const MODULES: [&str; 5] = ["nfit", "nd_pmem", "ext4", "virtio_pci", "virtio_pme
 const APPLETS: [&str; 12] =
     ["sh", "mount", "insmod", "rmmod", "poweroff", "cat", "dmesg", "grep", "sleep", "cut", "mknod", "mkdir"];
 const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
-/// What judges images beside the guest.
+/// The program that checks images on the host.
 const JUDGE: &str = "ink_judge";
 pub(super) const SPEED: &str = "ink_speed";
 const MERGES: &str = "ink_merges";
-/// Where a guest of this memory finds its NVDIMM.
+/// Physical address of the NVDIMM in a guest with this much memory.
 const NVDIMM_AT: u64 = 4 << 30;
-/// Memory that has failed, from the NVDIMM's start: behind what a namespace has for itself.
+/// Offset in the NVDIMM of memory reported as failed: after the area that a namespace reserves for itself.
 const FAILS_AT: u64 = 16 << 20;
 const MEMORY_MIB: u32 = 768;
-/// A part of a wave of hostile processes takes less, not counting what the emulator waits for a processor.
+/// Longer than any part of a wave of hostile processes, without the emulator's waits for a processor.
 const SILENCE_MAX: Duration = Duration::from_secs(900);
-/// Threads of a program that writes until it is cut.
+/// Threads of a program that writes until the cut.
 pub(super) const THREAD_COUNT: usize = 2;
-/// What the guest says where it cannot go on.
+/// Messages of a guest that cannot continue.
 const NOT_LOADED: &str = "lost: the module cannot be loaded";
 const NOT_MOUNTED: &str = "lost: the file system cannot be mounted";
 
-/// The first process. Everything it needs is on the kernel's command line: where the module finds its region, and what is run then.
+/// The first process. All its parameters are on the kernel's command line: the module's region, and the program to
+/// run.
 const INIT: &str = r#"#!/bin/sh
 mount -t devtmpfs none /dev
 mount -t proc none /proc
@@ -97,41 +98,42 @@ echo "ended $?"
 poweroff -f
 "#;
 
-/// Where the module's region lies.
+/// The location of the module's region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Region {
-    /// `/dev/pmem0`, which the guest makes first if it is new.
+    /// `/dev/pmem0`; the guest creates it first if it is new.
     Device { is_new: bool },
     /// The NVDIMM's physical addresses.
     Raw,
     /// None: the NVDIMM has a file system, for the library.
     Ext4 { has_dax: bool },
-    /// `/dev/pmem0` as it was left, of which the kernel is made to believe that some memory has failed.
+    /// `/dev/pmem0` as it was left; the kernel is made to believe that some of its memory has failed.
     Failing,
-    /// `/dev/pmem0` of another kind: its host has a cache before it, which takes writes that the guest believes to be durable.
+    /// A virtio-pmem device as `/dev/pmem0`: its host has a write cache, so writes that the guest believes durable
+    /// are not.
     WriteBack,
 }
 
-/// What does not change from boot to boot.
+/// The parts that stay the same from boot to boot.
 pub(super) struct Guest {
     kernel: PathBuf,
     initrd: PathBuf,
-    /// What the NVDIMM is kept in.
+    /// The file of the NVDIMM.
     pub(super) nvdimm: PathBuf,
     size_bytes: u64,
 }
 
-/// Which module a guest loads, into which kernel.
+/// The module that a guest loads, and its kernel.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Kind {
-    /// The module has markers for the model of the cache, and twins.
+    /// The module has markers for the cache model, and broken variants.
     pub(super) is_traced: bool,
-    /// The kernel is the one of [`kasan`], and the module is made for it.
+    /// The kernel is the one of [`kasan`], and the module is built for it.
     pub(super) is_kasan: bool,
 }
 
 impl Kind {
-    /// Behind the names of what is made of this kind.
+    /// Suffix of the names of files made for this kind.
     pub(super) fn suffix(self) -> &'static str {
         match (self.is_kasan, self.is_traced) {
             (false, false) => "",
@@ -145,22 +147,22 @@ impl Kind {
 /// One boot.
 pub(super) struct Boot<'a> {
     pub(super) region: Region,
-    /// A step that the module leaves out.
+    /// The broken variant of the module: a step that it omits.
     pub(super) twin: Option<&'a str>,
     /// The program and its arguments.
     pub(super) run: &'a [String],
     pub(super) processor_count: u32,
-    /// More of QEMU's arguments, and of the kernel's.
+    /// Further arguments of QEMU, and of the kernel.
     pub(super) arguments: &'a [String],
     pub(super) append: &'a str,
 }
 
-/// The packages that a guest needs and this machine lacks.
+/// Lists the packages that a guest needs and this machine lacks.
 pub(super) fn missing() -> Vec<&'static str> {
     files::missing(files::TOOLS.iter().chain(&TOOLS))
 }
 
-/// The kernel, where its modules lie, and ours.
+/// Returns the kernel, the directory of its modules, and the built module.
 fn kernel_and_module(work: &Path, kind: Kind) -> Result<(PathBuf, PathBuf, Built), Failure> {
     if kind.is_kasan {
         let kernel = kasan::kernel(work)?;
@@ -173,7 +175,7 @@ fn kernel_and_module(work: &Path, kind: Kind) -> Result<(PathBuf, PathBuf, Built
     Ok((kernel, modules, built))
 }
 
-/// The programs of `names`, built.
+/// Builds the example programs `names`.
 fn examples(names: &[&str], arguments: &[&str], profile: &str) -> Result<Vec<PathBuf>, Failure> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--package", "hikv-ink-client"]).args(arguments);
@@ -183,33 +185,35 @@ fn examples(names: &[&str], arguments: &[&str], profile: &str) -> Result<Vec<Pat
     Ok(names.iter().map(|name| dir.join(name)).collect())
 }
 
-/// Those that most guests run.
+/// Builds the programs that most guests run.
 pub(super) fn programs() -> Result<Vec<PathBuf>, Failure> {
     examples(&EXAMPLES, &[], "debug")
 }
 
-/// The program that judges images, beside the guest.
+/// Builds the program that checks images on the host.
 pub(super) fn judge() -> Result<PathBuf, Failure> {
     Ok(examples(&[JUDGE], &[], "debug")?.remove(0))
 }
 
-/// The program that deletes most keys.
+/// Builds the program that deletes most keys.
 pub(super) fn merges() -> Result<Vec<PathBuf>, Failure> {
     examples(&[MERGES], &[], "debug")
 }
 
-/// The program that measures, as those are built that are used.
+/// Builds the program that measures, with optimisation.
 pub(super) fn speed() -> Result<Vec<PathBuf>, Failure> {
     examples(&[SPEED], &["--release"], "release")
 }
 
 impl Guest {
-    /// Made in `work`; the kernel is kept for the next time. The NVDIMM is empty.
+    /// Makes a guest with an empty NVDIMM in `work`; the kernel is kept for later runs.
     pub(super) fn make(work: &Path, size_bytes: u64, kind: Kind, examples: &[PathBuf]) -> Result<Guest, Failure> {
         let missing = missing();
         if !missing.is_empty() {
             let packages = missing.join(" ");
-            return Err(format!("a guest needs more: apt-get install --no-install-recommends {packages}"));
+            return Err(format!(
+                "packages for the guest are missing: apt-get install --no-install-recommends {packages}"
+            ));
         }
         let (kernel, modules, built) = kernel_and_module(work, kind)?;
         println!("hikv_ink.ko: {}", built.facts);
@@ -217,11 +221,11 @@ impl Guest {
         let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}"));
         let init = init.replace("FAILS", &format!("{:#x}", NVDIMM_AT + FAILS_AT));
         let init = init.replace("NOT_LOADED", NOT_LOADED).replace("NOT_MOUNTED", NOT_MOUNTED);
-        // The kernel that looks for its own faults has all that it needs in itself.
+        // The KASAN kernel has all drivers built in.
         let wanted = if kind.is_kasan { &[] } else { &MODULES[..] };
         let first =
             FirstFiles { init: &init, applets: &APPLETS, modules: wanted, programs: &programs, files: &[built.file] };
-        // One of each kind may run at a time.
+        // One guest of each kind may run at a time.
         let of_kind = |name: &str| work.join(format!("{name}{}", kind.suffix()));
         let (initrd, nvdimm) = (of_kind("initrd"), of_kind("nvdimm"));
         first.pack(&of_kind("root"), &modules, &initrd)?;
@@ -230,13 +234,13 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Puts an empty NVDIMM in.
+    /// Inserts an empty NVDIMM.
     pub(super) fn empty(&self) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
-        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(told)
+        let with_path = |error: std::io::Error| format!("{}: {error}", self.nvdimm.display());
+        fs::File::create(&self.nvdimm).and_then(|file| file.set_len(self.size_bytes)).map_err(with_path)
     }
 
-    /// Switches it on.
+    /// Boots the guest.
     pub(super) fn boot(&self, boot: &Boot<'_>) -> Result<Child, Failure> {
         let region = match boot.region {
             Region::Device { is_new: true } => "new",
@@ -267,10 +271,10 @@ impl Guest {
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
     }
 
-    /// Lets the guest run until its program has ended, and shows each line; what the program objects to, if anything.
+    /// Lets the guest run until its program ends, prints each line, and returns the program's objection, if any.
     pub(super) fn attend(&self, boot: &Boot<'_>, each: &mut dyn FnMut(&str)) -> Result<Option<String>, Failure> {
         let mut qemu = self.boot(boot)?;
-        let mut ended = Err("the guest says nothing".to_owned());
+        let mut ended = Err("the guest printed nothing".to_owned());
         let lines = lines_of(&mut qemu);
         let time = Time::of(&qemu);
         while let Ok(line) = time.next_line(&lines, SILENCE_MAX) {
@@ -284,9 +288,9 @@ impl Guest {
                 ended = Ok((line != "ended 0").then_some(line));
                 break;
             }
-            ended = Err(format!("the guest says nothing more after '{line}'"));
+            ended = Err(format!("the guest printed nothing more after '{line}'"));
         }
-        println!("  | {}", time.told());
+        println!("  | {}", time.describe());
         _ = qemu.kill();
         _ = qemu.wait();
         ended

@@ -1,13 +1,16 @@
-//! `cargo xtask kernel hostile --minutes N [SEED]`: processes that mean harm to the device, in a guest whose kernel looks for its own faults.
+//! `cargo xtask kernel hostile --minutes N [SEED]`: hostile processes attack the module in a guest whose kernel
+//! detects its own faults.
 //!
-//! The kernel fills freed memory and looks at red zones around what it lends (`slub_debug=FZPU page_poison=1`), may take the processor
-//! from a task anywhere (`preempt=full`), and has two processors. The minutes are the guest's: with two processors its clock is the machine's. On a machine that
-//! is busy the guest gets less done in them, and a kernel takes that for tasks that hang: this one has more patience. Given up is a guest alone that says nothing
-//! though there is a processor for it. In the end there is said how much of a processor's time there was.
+//! The kernel poisons freed memory and checks red zones around allocations (`slub_debug=FZPU page_poison=1`),
+//! preempts tasks anywhere (`preempt=full`), and has two processors. The minutes are the guest's, which with two
+//! processors are real time. On a busy machine the guest gets less done, and a kernel would report tasks as hung;
+//! this one waits longer. A guest is abandoned only if it is silent although a processor is free. The end reports the
+//! processor time.
 //!
-//! Before that, broken twins of the module's requests must be caught, each in one wave: one without a check of lengths, one that
-//! works on what could not be copied in, one that lets readers write, one that copies out what nobody wrote, one that uses
-//! memory that it gave back, one that lets two requests use one room. What does not see these sees nothing. `hostile twins [SEED]` runs them alone.
+//! Before that, each broken variant of the module's requests must be caught in one wave: no check of lengths; use of
+//! memory that could not be copied in; readers that may write; copying out unwritten bytes; use after free; two
+//! requests in one buffer. A test that misses these would detect nothing. `hostile twins [SEED]` runs only the
+//! variants.
 
 use std::path::Path;
 
@@ -20,7 +23,7 @@ const APPEND: &str = "slub_debug=FZPU page_poison=1 preempt=full sysctl.kernel.w
 const TWINS: [&str; 6] =
     ["LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst", "RoomShared"];
 
-/// Lets them try for so long, after the twins.
+/// Attacks the module for `minutes`, after its broken variants.
 pub(super) fn hostile(work: &Path, is_kasan: bool, minutes: u64, seed: u64) -> Result<(), Failure> {
     twins(work, is_kasan, seed)?;
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_kasan, ..Kind::default() }, &guest::programs()?)?;
@@ -30,20 +33,19 @@ pub(super) fn hostile(work: &Path, is_kasan: bool, minutes: u64, seed: u64) -> R
     }
 }
 
-/// Lets them try the twins.
+/// Attacks the broken variants.
 pub(super) fn twins(work: &Path, is_kasan: bool, seed: u64) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, is_kasan }, &guest::programs()?)?;
     for twin in TWINS {
         guest.empty()?;
-        let objection = attack(&guest, Some(twin), 0, seed)?.ok_or_else(|| {
-            format!("the twin {twin} was not caught: what these processes see is not to be relied on")
-        })?;
-        println!("the twin {twin}: caught: {objection}");
+        let objection = attack(&guest, Some(twin), 0, seed)?
+            .ok_or_else(|| format!("broken variant {twin} was not caught, so this test proves nothing"))?;
+        println!("broken variant {twin}: caught: {objection}");
     }
     Ok(())
 }
 
-/// What they object to, if they do.
+/// Runs the attack; returns the objection of the processes, if any.
 fn attack(guest: &Guest, twin: Option<&str>, seconds: u64, seed: u64) -> Result<Option<String>, Failure> {
     let run = ["ink_hostile".to_owned(), seconds.to_string(), seed.to_string()];
     let boot = Boot { region: Region::Raw, twin, processor_count: 2, run: &run, arguments: &[], append: APPEND };

@@ -1,5 +1,5 @@
-//! A kernel that looks for its own faults, of Debian's source: KASAN, lockdep, preemption anywhere, and little else
-//! (`kernel/ink/kasan.config`). It is built once, below the target directory, for a guest alone.
+//! Builds a kernel that detects its own faults, from Debian's source: KASAN, lockdep, full preemption, and little
+//! else (`kernel/ink/kasan.config`). It is built once, below the target directory, only for guests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::vm::files;
 
 const SOURCE: &str = "/usr/src/linux-source-6.1.tar.xz";
 const CONFIG: &str = "kernel/ink/kasan.config";
-/// What is run here, and the package of Debian that has it.
+/// Programs that build it, each with its Debian package.
 const TOOLS: [(&str, &str); 7] = [
     ("make", "make"),
     ("gcc", "gcc"),
@@ -22,15 +22,16 @@ const TOOLS: [(&str, &str); 7] = [
     ("lz4", "lz4"),
     ("xz", "xz-utils"),
 ];
-/// What the emulator begins: the entry of `vmlinux` for emulators (PVH) reads shadow memory that is not there yet.
+/// The kernel image for the emulator: the entry of `vmlinux` for emulators (PVH) reads shadow memory that does not
+/// exist yet.
 pub(super) const IMAGE: &str = "arch/x86/boot/bzImage";
-/// Headers that its own tools are compiled with.
+/// Headers that the kernel's own tools need.
 const HEADERS: [(&str, &str); 2] =
     [("/usr/include/libelf.h", "libelf-dev"), ("/usr/include/openssl/opensslv.h", "libssl-dev")];
-/// A third of the source, which this configuration does not look into.
+/// A third of the source, which this configuration does not use.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/drm/amd/include/*", "*/Documentation/[!K]*", "*/arch/*/boot/dts/*"];
 
-/// The packages that are missing for it.
+/// Lists the missing packages.
 fn missing() -> Vec<&'static str> {
     let mut missing = files::missing(&TOOLS);
     let found = HEADERS.iter().chain(&[(SOURCE, "linux-source-6.1")]);
@@ -38,12 +39,12 @@ fn missing() -> Vec<&'static str> {
     missing
 }
 
-/// Builds it, unless that was done; the directory that has [`IMAGE`], and what modules are built with.
+/// Builds the kernel, unless that was done; returns the directory with [`IMAGE`] and the files to build modules.
 pub(super) fn kernel(work: &Path) -> Result<PathBuf, Failure> {
     let missing = missing();
     if !missing.is_empty() {
         let packages = missing.join(" ");
-        return Err(format!("the kernel needs more: apt-get install --no-install-recommends {packages}"));
+        return Err(format!("packages for the kernel are missing: apt-get install --no-install-recommends {packages}"));
     }
     let (work, config) = (work.join("kasan"), root()?.join(CONFIG));
     let (source, built) = (work.join("linux-source-6.1"), work.join("built"));
@@ -53,7 +54,7 @@ pub(super) fn kernel(work: &Path) -> Result<PathBuf, Failure> {
         return Ok(built);
     }
     fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
-    println!("a kernel with KASAN is built, once: it takes ten minutes of a processor, and two gigabytes");
+    println!("building a kernel with KASAN, once: ten minutes of processor time, two gigabytes");
     if !source.join("Makefile").is_file() {
         let mut unpack = Command::new("tar");
         unpack.args(LEFT_OUT.map(|left_out| format!("--exclude={left_out}")));
@@ -72,7 +73,8 @@ pub(super) fn kernel(work: &Path) -> Result<PathBuf, Failure> {
     Ok(built)
 }
 
-/// What depends on something that is not there is dropped without a word.
+/// Checks that the configuration has all wanted options: the kernel's build silently drops options with missing
+/// dependencies.
 fn has_all(config: &Path, wanted: &str) -> Result<(), Failure> {
     let found = fs::read_to_string(config).map_err(|error| format!("{}: {error}", config.display()))?;
     let is_there = |line: &&str| line.starts_with('#') || line.is_empty() || found.lines().any(|other| other == *line);

@@ -1,6 +1,7 @@
-//! `cargo xtask kernel merges`: the module's merges in a guest. Keys are put and most are deleted, until the work item has made the tree smaller by half of
-//! its leaves; the machine is cut off while it goes on. The next boot has every key that was not deleted, and no other; the rest is deleted, and the
-//! other nodes go, too (`ink_merges`).
+//! `cargo xtask kernel merges`: tests the module's merges in a guest. Keys are written and most are deleted, until
+//! the work item has halved the number of leaves; the power is cut during that. The next boot must have exactly the
+//! keys that were not deleted. Then the remaining keys are deleted, and the other nodes must disappear as well
+//! (`ink_merges`).
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use crate::failure::Failure;
 const NVDIMM_BYTES: u64 = 64 << 20;
 const KEY_COUNT: u32 = 10_000;
 
-/// Merges, cuts, and merges on.
+/// Merges, cuts the power, and continues.
 pub(super) fn merges(work: &Path, is_kasan: bool) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_kasan, ..Kind::default() }, &guest::merges()?)?;
     for part in ["begin", "end"] {
@@ -20,6 +21,6 @@ pub(super) fn merges(work: &Path, is_kasan: bool) -> Result<(), Failure> {
             return Err(objection);
         }
     }
-    println!("nodes went as keys did, and no key that stayed was lost by the cut between");
+    println!("nodes were merged as keys were deleted, and the cut lost no remaining key");
     Ok(())
 }

@@ -1,11 +1,16 @@
 //! `cargo xtask kernel`: InK as a module of the Linux kernel (`kernel/ink`, docs/kernel.md).
 //!
-//! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
-//! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
-//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone; `kasan` in the place of `hostile` means
-//! a kernel with KASAN and lockdep, built first, once. `merges [kasan]` deletes most keys, and cuts while nodes become fewer.
-//! `speed [COUNT]` compares calls of the module with calls of the library.
-//! `figure8 [PROCESSORS] [OPTIONS]` measures figure 8 of InK's paper in a guest, on a file system with DAX and without.
+//! - `build [VERSION]` builds the module for the kernel whose headers are installed.
+//! - `check` builds as much as this machine allows and lists the rest.
+//! - `run` shows the module in a guest.
+//! - `rounds COUNT [SEED]` cuts the power of a guest.
+//! - `hostile --minutes COUNT [SEED]` runs hostile processes in a guest; `hostile twins [SEED]` only against broken
+//!   variants of the module. `kasan` instead of `hostile` uses a kernel with KASAN and lockdep, which is built first,
+//!   once.
+//! - `merges [kasan]` deletes most keys and cuts the power while nodes merge.
+//! - `speed [COUNT]` compares the module's calls with the library's.
+//! - `figure8 [PROCESSORS] [OPTIONS]` measures figure 8 of InK's paper in a guest, on a file system with and without
+//!   DAX.
 
 mod figure8;
 mod guest;
@@ -24,11 +29,11 @@ use std::path::PathBuf;
 use crate::failure::Failure;
 use guest::Kind;
 
-/// Operations of each kind that are measured.
+/// Measured operations of each kind.
 const SPEED_COUNT: u64 = 5000;
 const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | merges [kasan] | speed [COUNT] | figure8 [PROCESSORS] [OPTIONS OF FIGURES]";
 
-/// Does what is asked for.
+/// Runs the command given by `words`.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
     let number = |word: &str| word.parse::<u64>().map_err(|_| USAGE.to_owned());
     let seed = |words: &[&str]| words.first().map(|word| number(word)).transpose();
@@ -55,7 +60,7 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// Where everything is made.
+/// Returns the working directory.
 fn work() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let work = program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("kernel");
@@ -70,10 +75,10 @@ fn build(version: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds what this machine allows, and says what it left out.
+/// Builds as much as this machine allows and lists the missing packages for the rest.
 fn check() -> Result<(), Failure> {
     module::check_header(&work()?)?;
-    // Also the code of the broken twins, which no other build here has.
+    // Includes the code of the broken variants, which no other build here contains.
     module::check_types(&work()?)?;
     println!("the Rust code of the module has no type error, and its C header compiles");
     let missing = module::missing(None);
@@ -88,7 +93,7 @@ fn check() -> Result<(), Failure> {
     }
     let absent = guest::missing();
     if absent.is_empty() {
-        println!("not loaded here: cargo xtask kernel run does that, in a guest");
+        println!("the module was not loaded; cargo xtask kernel run loads it in a guest");
     } else {
         println!("left out: a guest; missing: apt-get install {}", absent.join(" "));
     }

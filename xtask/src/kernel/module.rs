@@ -1,4 +1,4 @@
-//! The module: C and the Rust object, through the kernel's own build.
+//! Builds the module: C and the Rust object, with the kernel's own build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,29 +12,29 @@ use crate::rustc::{cargo, run};
 use crate::tree::root;
 use crate::vm::files::place_of;
 
-/// Where the module's source lies, from the workspace's root.
+/// The module's source, from the workspace's root.
 const SOURCE: &str = "kernel/ink";
-/// What the kernel's build takes of it.
+/// The files that the kernel's build uses.
 const FILES: [&str; 9] =
     ["Kbuild", "ink.h", "core.h", "module.h", "main.c", "request.c", "room.c", "region.c", "host.c"];
-/// What is run here, and the package of Debian that has it.
+/// Programs that build the module, each with its Debian package.
 const TOOLS: [(&str, &str); 5] =
     [("make", "make"), ("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "binutils"), ("readelf", "binutils")];
 
-/// What a C program expects of the header.
+/// A C program that uses the header.
 const HEADER_USER: &str = r#"#include "ink.h"
 _Static_assert(sizeof(struct ink_request) == 64, "a request has 64 bytes");
 _Static_assert(sizeof(struct ink_stat) == 80, "figures have 80 bytes");
 _Static_assert(INK_READ == 0xc040d702u, "the number of a read");
 "#;
 
-/// A module that was built.
+/// A built module.
 pub(super) struct Built {
     pub(super) file: PathBuf,
     pub(super) facts: String,
 }
 
-/// Kernel headers that are installed: of `version`, or the last.
+/// Returns the installed kernel headers: of `version`, or the latest.
 pub(super) fn headers(version: Option<&str>) -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir("/usr/src").ok()?.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| {
@@ -46,7 +46,7 @@ pub(super) fn headers(version: Option<&str>) -> Option<PathBuf> {
     found.pop()
 }
 
-/// What a build needs and this machine lacks.
+/// Lists the parts that a build needs and this machine lacks.
 pub(super) fn missing(version: Option<&str>) -> Vec<String> {
     let mut missing: Vec<String> = TOOLS
         .iter()
@@ -72,19 +72,19 @@ pub(super) fn check_header(work: &Path) -> Result<(), Failure> {
     run(compile.arg(&file))
 }
 
-/// Looks at the Rust code with the compiler of this directory, for this machine.
+/// Checks the Rust code with the workspace's compiler, for this machine.
 pub(super) fn check_types(work: &Path) -> Result<(), Failure> {
     let mut command = cargo();
     command.args(["check", "--quiet", "--locked", "--features=trace", "--target-dir"]).arg(work.join("types"));
     run(command.current_dir(root()?.join(SOURCE).join("core")))
 }
 
-/// True if an object can be linked and looked at.
+/// Returns true if an object can be linked and examined.
 pub(super) fn has_binutils() -> bool {
     TOOLS.iter().all(|(tool, package)| *package != "binutils" || place_of(tool).is_some())
 }
 
-/// The Rust code for the kernel, as one object that was looked at.
+/// Builds the Rust code for the kernel as one verified object.
 pub(super) fn rust_object(work: &Path, kind: Kind) -> Result<(PathBuf, String), Failure> {
     let toolchain = Toolchain::find().ok_or(toolchain::MISSING)?;
     let object = object::make(&toolchain, &root()?.join(SOURCE).join("core"), work, kind)?;
@@ -93,7 +93,7 @@ pub(super) fn rust_object(work: &Path, kind: Kind) -> Result<(PathBuf, String), 
     Ok((object, format!("{version}; {text_bytes} bytes of code, the largest frame {frame_bytes}")))
 }
 
-/// Builds the module for the kernel `version`, or the last whose headers are there.
+/// Builds the module for the kernel `version`, or for the latest kernel with headers.
 pub(super) fn build(work: &Path, version: Option<&str>, kind: Kind) -> Result<Built, Failure> {
     let missing = missing(version);
     if !missing.is_empty() {
@@ -102,7 +102,7 @@ pub(super) fn build(work: &Path, version: Option<&str>, kind: Kind) -> Result<Bu
     build_for(work, &headers(version).ok_or("they were there just now")?, kind)
 }
 
-/// Builds it for the kernel whose headers, or whose own build, lie there.
+/// Builds the module for the kernel whose headers or build are in `headers`.
 pub(super) fn build_for(work: &Path, headers: &Path, kind: Kind) -> Result<Built, Failure> {
     let (object, facts) = rust_object(work, kind)?;
     let dir = work.join(format!("module{}", kind.suffix()));
@@ -123,20 +123,20 @@ pub(super) fn build_for(work: &Path, headers: &Path, kind: Kind) -> Result<Built
 }
 
 fn lay_out(source: &Path, object: &Path, dir: &Path) -> Result<(), Failure> {
-    let told = |error: std::io::Error| format!("{}: {error}", dir.display());
+    let with_path = |error: std::io::Error| format!("{}: {error}", dir.display());
     _ = fs::remove_dir_all(dir);
-    fs::create_dir_all(dir).map_err(told)?;
+    fs::create_dir_all(dir).map_err(with_path)?;
     for file in FILES {
         fs::copy(source.join(file), dir.join(file)).map_err(|error| format!("{file}: {error}"))?;
     }
     let shipped = dir.join("rust_core.o_shipped");
-    fs::copy(object, &shipped).map_err(told)?;
+    fs::copy(object, &shipped).map_err(with_path)?;
     unwindable(&shipped);
-    // The kernel's build wants to know how each object was made.
-    fs::write(dir.join(".rust_core.o.cmd"), "").map_err(told)
+    // The kernel's build needs a record of how each object was made.
+    fs::write(dir.join(".rust_core.o.cmd"), "").map_err(with_path)
 }
 
-/// Tables for the kernel's own unwinder, as its build makes them for C. Without the tool a trace of a fault is a guess.
+/// Adds tables for the kernel's unwinder, as its build does for C. Without the tool, traces of faults are guesses.
 fn unwindable(object: &Path) {
     let objtool = Path::new("/usr/lib/linux-kbuild-6.1/tools/objtool/objtool");
     if objtool.is_file() {

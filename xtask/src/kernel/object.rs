@@ -1,4 +1,4 @@
-//! The Rust code as one object, and whether it is one that a kernel may load.
+//! The Rust code as one object, and the checks that a kernel may load it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::kernel::guest::Kind;
 use crate::kernel::toolchain::{TARGET, Toolchain, flags};
 use crate::rustc::{answer, cargo, run};
 
-/// What it may want of the kernel, and of the module's C.
+/// Symbols that the object may use from the kernel and from the module's C code.
 const ALLOWED: [&str; 16] = [
     "__x86_indirect_thunk_r11",
     "__x86_return_thunk",
@@ -29,13 +29,13 @@ const ALLOWED: [&str; 16] = [
     "memmove",
     "memset",
 ];
-/// With what the questions begin that each access asks of a kernel which checks its memory.
+/// Prefix of the functions that check each access in a KASAN kernel.
 const KASAN: &str = "__asan_";
-/// Relocations that the kernel's loader knows.
+/// Relocations that the kernel's loader supports.
 const RELOCATIONS: [&str; 5] = ["R_X86_64_64", "R_X86_64_PC32", "R_X86_64_PLT32", "R_X86_64_32S", "R_X86_64_32"];
-/// Of the 16 KiB that a kernel's stack has.
+/// Of the 16 KiB of a kernel stack.
 const FRAME_BYTES_MAX: u64 = 3 << 10;
-/// One section of each kind: the loader knows no others.
+/// One section of each kind: the loader supports no others.
 const SECTIONS: &str = "SECTIONS {
   .text : { *(.text .text.*) }
   .rodata : { *(.rodata .rodata.*) }
@@ -45,7 +45,7 @@ const SECTIONS: &str = "SECTIONS {
 ";
 const DROPPED: [&str; 6] = [".llvmbc", ".llvmcmd", ".comment", ".eh_frame", ".rela.eh_frame", ".note.gnu.property"];
 
-/// What was found.
+/// Results of the checks.
 pub(super) struct Facts {
     pub(super) text_bytes: u64,
     pub(super) frame_bytes: u64,
@@ -62,7 +62,7 @@ pub(super) fn make(toolchain: &Toolchain, source: &Path, work: &Path, kind: Kind
         .arg("--target-dir")
         .arg(&target_dir);
     command.args(kind.is_traced.then_some("--features=trace")).current_dir(source);
-    // Two of the processor's features are unknown to the compiler by name, which it says for each crate.
+    // Captures stderr: for each crate the compiler warns that it does not know two processor features by name.
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).stderr(std::process::Stdio::piped());
     let output = toolchain.unstable(command).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
@@ -89,26 +89,26 @@ fn link(archive: &Path, work: &Path) -> Result<PathBuf, Failure> {
     Ok(object)
 }
 
-/// Looks at every symbol, relocation and instruction.
+/// Checks every symbol, relocation and instruction.
 pub(super) fn check(object: &Path, kind: Kind) -> Result<Facts, Failure> {
     let symbols = answer(Command::new("nm").arg("-u").arg(object))?;
     let wanted: BTreeSet<&str> = symbols.split_whitespace().filter(|word| *word != "U").collect();
     let strange: Vec<_> = wanted.iter().filter(|symbol| !is_allowed(symbol, kind)).collect();
-    refuse("it wants symbols that nobody has", &strange)?;
+    refuse("symbols that are not allowed", &strange)?;
     let relocations = answer(Command::new("readelf").arg("-rW").arg(object))?;
     let kinds: BTreeSet<&str> = relocations.split_whitespace().filter(|word| word.starts_with("R_X86")).collect();
     refuse(
-        "the kernel's loader knows no",
+        "relocations that the kernel's loader does not support",
         &kinds.iter().filter(|kind| !RELOCATIONS.contains(kind)).collect::<Vec<_>>(),
     )?;
     let code = answer(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(object))?;
     let bad: Vec<_> = code.lines().filter(|line| is_unfit(line)).take(5).collect();
-    refuse("instructions that a kernel must not have", &bad)?;
+    refuse("instructions that a kernel must not contain", &bad)?;
     let frame_bytes = largest_frame(&code);
-    // A kernel that checks its memory has stacks of twice the size.
+    // A KASAN kernel has stacks of twice the size.
     let allowed_bytes = FRAME_BYTES_MAX << u32::from(kind.is_kasan);
     if frame_bytes > allowed_bytes {
-        return Err(format!("a function takes {frame_bytes} bytes of the stack, of at most {allowed_bytes}"));
+        return Err(format!("a function uses {frame_bytes} bytes of stack (at most {allowed_bytes} are allowed)"));
     }
     let size = answer(Command::new("size").arg(object))?;
     let text_bytes = size.split_whitespace().nth(6).and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
@@ -123,16 +123,17 @@ fn refuse<T: std::fmt::Debug>(what: &str, found: &[T]) -> Result<(), Failure> {
     if found.is_empty() { Ok(()) } else { Err(format!("the Rust object: {what}: {found:?}")) }
 }
 
-/// Vector registers, whose values are the interrupted process's; returns and calls that are not through thunks.
+/// Finds vector registers, whose values belong to the interrupted process, and returns and calls without thunks.
 fn is_unfit(line: &str) -> bool {
     let Some((_, instruction)) = line.split_once(":\t") else { return false };
-    // Behind a prefix, as in `repz ret`, too.
+    // Also after a prefix, as in `repz ret`.
     let has = |names: &[&str]| instruction.split_whitespace().any(|word| names.contains(&word));
     let is_vector = ["%xmm", "%ymm", "%zmm", "%mm"].iter().any(|register| instruction.contains(register));
     is_vector || has(&["ret", "lret"]) || (has(&["call", "jmp"]) && instruction.contains('*'))
 }
 
-/// A large frame is taken page by page: what one function takes counts together.
+/// Returns the largest stack frame. A large frame is allocated page by page, so all allocations of a function are
+/// added.
 fn largest_frame(code: &str) -> u64 {
     let (mut largest, mut sum) = (0, 0);
     for line in code.lines() {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_function_takes_of_the_stack_counts_together() {
+    fn call_chain_stack_use_is_summed() {
         let code = "0 <a>:\n 1:\tsub    $0x10,%rsp\n0 <b>:\n 2:\tsub    $0x1000,%rsp\n 3:\tsub    $0x8,%rsp\n";
         assert_eq!(largest_frame(code), 0x1008);
     }

@@ -1,16 +1,18 @@
 //! `cargo xtask kernel rounds N [SEED]`: power cuts of the module, round after round on one store.
 //!
-//! The processor's cache is modelled (`kernel/ink/plugin`): of what was stored and not written back a cut takes what the model has not
-//! evicted. A cut comes before any store to the region, or before any fence that lines wait for.
+//! A model of the processor's cache (`kernel/ink/plugin`) loses stored lines that were not written back, unless the
+//! model has evicted them. A cut comes before any store to the region, or before any fence that lines wait for.
 //!
-//! A life has some cuts, since a boot takes far longer than an opening. The last cut ends the life, and the module judges at the next boot what
-//! is left. Of each other cut the model writes an image, which the library opens and judges here.
+//! A life has several cuts, because a boot takes far longer than an opening. The last cut ends the life, and the
+//! module checks the store at the next boot. For each other cut the model writes an image, which the library opens
+//! and checks on the host.
 //!
-//! Half of the cuts are of a store with the order that every store has. The other half are of one with nodes of seven pairs, so that splits and merges are
-//! many, and cuts come while they are under way.
+//! Half of the cuts use a store with the usual node size. The other half use nodes of seven pairs, so that splits and
+//! merges are frequent and cuts interrupt them.
 //!
-//! Before the rounds four broken twins of the module must lose data, each another step left out: a rig that does not
-//! notice that would notice no loss of ours. One breaks merges alone, and loses nothing but where a cut falls into one.
+//! Before the rounds, four broken variants of the module, each without another step, must lose data: a test rig that
+//! misses them would miss a loss of hikv's. One variant breaks only merges, so it loses data only if a cut interrupts
+//! one.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -22,20 +24,20 @@ use crate::vm::judge::Judge;
 use crate::vm::life::{Ended, Image, Lives};
 
 const NVDIMM_BYTES: u64 = 64 << 20;
-/// Stores and fences between two cuts: some ten changes; in one life of three, parts of the opening and of a change.
+/// Stores and fences between two cuts: about ten changes. In one life of three: parts of the opening and of a change.
 const FAR: [u64; 2] = [4000, 100];
 const CLOSE: [u64; 2] = [60, 4];
-/// Fences alone: what a merge leaves half done is lost between two of them, and few changes are merges.
+/// Only before fences: data of an unfinished merge is lost between two of them, and few changes are merges.
 const AT_FENCES: [u64; 2] = [0, 100];
 const LIFE_CUT_COUNT_MAX: u64 = 10;
-/// A twin that is not caught in so many cuts is not seen.
+/// A broken variant that is not caught in this many cuts counts as missed.
 const TWIN_CUT_COUNT_MAX: u64 = 120;
 const MERGE_TWIN_CUT_COUNT_MAX: u64 = 400;
-/// The model evicts a line at one store of so many.
+/// The model evicts a line at one store in this many.
 const EVICTED_ONE_IN: u64 = 50;
-/// In the place of an image's number.
+/// Replaces an image's number for the last cut.
 const LAST: &str = "last";
-/// Of a store of the common order: as the module makes it, or as it is told.
+/// The usual node size: the module's default.
 const COMMON: &str = "";
 const SMALL: &str = "order=7";
 const TWINS: [(&str, &str, u64); 4] = [
@@ -45,7 +47,7 @@ const TWINS: [(&str, &str, u64); 4] = [
     ("MergeHalfLogged", SMALL, MERGE_TWIN_CUT_COUNT_MAX),
 ];
 
-/// A store, and the model of the cache before it.
+/// A store, and the model of the cache in front of it.
 struct Rounds<'a> {
     guest: &'a Guest,
     lives: Lives,
@@ -53,7 +55,7 @@ struct Rounds<'a> {
     judge: &'a Judge<'a>,
     random: u64,
     twin: Option<&'a str>,
-    /// Of the nodes of a new store, for the module.
+    /// Node size of a new store, as a parameter of the module.
     order: &'a str,
     counts: Counts,
 }
@@ -61,13 +63,13 @@ struct Rounds<'a> {
 #[derive(Default)]
 struct Counts {
     cuts: u64,
-    /// Before the module had opened the store.
+    /// Cuts before the module had opened the store.
     cuts_of_openings: u64,
-    /// Those that the module itself judged.
+    /// Cuts that the module itself checked.
     boots: u64,
 }
 
-/// Runs `count` rounds, after the twins.
+/// Runs `count` rounds, after the broken variants.
 pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), Failure> {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs());
     let seed = seed.unwrap_or_else(now);
@@ -79,9 +81,9 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     for (twin, order, cut_count_max) in TWINS {
         let mut rounds = Rounds::begin(&guest, &cache, &judge, (Some(twin), order), seed)?;
         match rounds.cuts(cut_count_max)? {
-            Some(why) => println!("the twin {twin}: caught: {why}"),
+            Some(why) => println!("broken variant {twin}: caught: {why}"),
             None => {
-                return Err(format!("the twin {twin} was not caught: what these rounds see is not to be relied on"));
+                return Err(format!("broken variant {twin} was not caught, so the rounds prove nothing"));
             }
         }
     }
@@ -91,9 +93,9 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
             return Err(format!("seed {seed}: {why}"));
         }
         if count > 0 && rounds.lives.total == 0 {
-            return Err("no change was acknowledged: these rounds show nothing".to_owned());
+            return Err("no change was acknowledged, so the rounds prove nothing".to_owned());
         }
-        println!("{}, nothing lost", rounds.told());
+        println!("{}, nothing lost", rounds.describe());
     }
     Ok(())
 }
@@ -111,7 +113,7 @@ impl<'a> Rounds<'a> {
         Ok(Rounds { guest, lives, cache, judge, random, twin, order, counts })
     }
 
-    /// What is objected to, and after how many cuts.
+    /// Runs `count` cuts; returns the first objection and its cut.
     fn cuts(&mut self, count: u64) -> Result<Option<String>, Failure> {
         while self.counts.cuts < count {
             let cut_count = LIFE_CUT_COUNT_MAX.min(count - self.counts.cuts);
@@ -120,22 +122,22 @@ impl<'a> Rounds<'a> {
                 return Ok(Some(format!("of cuts {first} to {}: {why}", self.counts.cuts)));
             }
             if self.twin.is_none() {
-                println!("{}", self.told());
+                println!("{}", self.describe());
             }
         }
         Ok(None)
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let Counts { cuts, cuts_of_openings, boots } = self.counts;
         let Lives { total, undone, merged, .. } = self.lives;
         format!(
-            "{}: {cuts} cuts in {boots} boots, {cuts_of_openings} of openings; {total} changes acknowledged, {undone} begun ones taken back, {merged} nodes merged",
-            if self.order.is_empty() { "the common order" } else { self.order }
+            "{}: {cuts} cuts in {boots} boots, {cuts_of_openings} during openings; {total} changes acknowledged, {undone} unfinished ones undone, {merged} nodes merged",
+            if self.order.is_empty() { "usual node size" } else { self.order }
         )
     }
 
-    /// Boots on what is durable; the model cuts.
+    /// Boots from the durable contents; the model cuts the power.
     fn life(&mut self, cut_count: u64) -> Result<Option<String>, Failure> {
         // Xorshift.
         self.random ^= self.random << 13;
@@ -165,7 +167,7 @@ impl<'a> Rounds<'a> {
         if let Ended::Lost(why) = ended {
             return Ok(Some(format!("at the boot: {why}")));
         }
-        // What the last cut left is judged here, too, for the sake of the last life.
+        // The image of the last cut is checked here as well, because no boot follows the last life.
         self.cache.leave(&image.with_extension(LAST))?;
         let acknowledged = self.lives.acknowledged.clone();
         self.lives.images.push(Image { number: LAST.to_owned(), acknowledged, is_open: true });

@@ -1,45 +1,42 @@
-//! `cargo xtask kernel run`: the module in a guest, before one's eyes. Keys are put by one process and read by another; a program
-//! writes, and says what is acknowledged; the machine is cut off; the next boot has every acknowledged key. A device whose writes are not
-//! durable when the module believes so is refused (virtio-pmem), and a store stops whose memory is reported to have failed.
+//! `cargo xtask kernel run`: demonstrates the module in a guest. One process writes keys and another reads them; a
+//! program writes and prints each acknowledged change; the power is cut; the next boot must have every acknowledged
+//! key. A virtio-pmem device, whose writes are not durable, must be refused, and a store must stop when the kernel
+//! reports failed memory.
 
 use super::guest::{self, Boot, Guest, Kind, Region, THREAD_COUNT};
 use crate::failure::Failure;
 use crate::vm::life::{Ended, Lives};
 
 const NVDIMM_BYTES: u64 = 256 << 20;
-/// Changes until the cut.
+/// Changes before the cut.
 const CHANGE_COUNT: u64 = 300;
 
-/// Shows it.
+/// Runs the demonstration.
 pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, Kind::default(), &guest::programs()?)?;
     let mut lives = Lives::new(THREAD_COUNT, 1);
-    println!("\nthe machine is switched on, with an empty NVDIMM; it is emulated, so this takes a while");
+    println!("\nthe machine boots with an empty NVDIMM; it is emulated, so this takes a while");
     live(&guest, &mut lives, true)?;
     let acknowledged = &lives.acknowledged;
     println!(
-        "\nthe machine is cut off, after two threads had {} and {} changes acknowledged; and switched on again",
+        "\nthe power was cut after {} and {} acknowledged changes of two threads; the machine boots again",
         acknowledged[0], acknowledged[1]
     );
     live(&guest, &mut lives, false)?;
-    println!(
-        "\nevery acknowledged key is there: what the program found is what those changes leave, and so are the three fruits"
-    );
-    println!("\nthe kernel is made to believe that memory of the NVDIMM has failed");
+    println!("\nevery acknowledged change is there, and so are the three fruits");
+    println!("\nsimulating failed memory in the NVDIMM");
     failed(&guest)?;
-    println!(
-        "\nthe machine gets a virtio-pmem device in the place of the NVDIMM: its host has a write cache before it"
-    );
+    println!("\nthe machine gets a virtio-pmem device instead of the NVDIMM: its host has a write cache");
     refused(&guest)
 }
 
-/// A boot that runs no program.
+/// Boots without a program.
 fn look(guest: &Guest, region: Region, each: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     let boot = Boot { region, twin: None, processor_count: 1, run: &["none".to_owned()], arguments: &[], append: "" };
     guest.attend(&boot, each)?.map_or(Ok(()), Err)
 }
 
-/// Nothing is done any more once the kernel has said that memory of the region has failed.
+/// Checks that every request fails once the kernel has reported failed memory in the region.
 fn failed(guest: &Guest) -> Result<(), Failure> {
     let (mut read_count, mut refused_count) = (0, 0);
     look(guest, Region::Failing, &mut |line| {
@@ -47,21 +44,21 @@ fn failed(guest: &Guest) -> Result<(), Failure> {
         refused_count += u32::from(line.contains("os error 5"));
     })?;
     if (read_count, refused_count) != (1, 1) {
-        return Err(format!("a key was read {read_count} times and refused {refused_count} times, and not once each"));
+        return Err(format!("a key was read {read_count} times and refused {refused_count} times; expected once each"));
     }
-    println!("\nthe store stopped when the kernel reported memory that has failed");
+    println!("\nthe store stopped when the kernel reported failed memory");
     Ok(())
 }
 
-/// The module takes no device whose writes are not durable when it believes so.
+/// Checks that the module refuses a device whose writes are not durable.
 fn refused(guest: &Guest) -> Result<(), Failure> {
     guest.empty()?;
     let mut is_named = false;
     look(guest, Region::WriteBack, &mut |line| is_named |= line.contains("write cache"))?;
     if !is_named {
-        return Err("the kernel's log does not say why the module is not loaded".to_owned());
+        return Err("the kernel's log has no reason for the refused module".to_owned());
     }
-    println!("\nthe module refuses it: what it acknowledged would not survive a loss of power");
+    println!("\nthe module refuses it: acknowledged writes would not survive a power loss");
     Ok(())
 }
 
@@ -83,7 +80,7 @@ fn live(guest: &Guest, lives: &mut Lives, is_new: bool) -> Result<(), Failure> {
     })?;
     match ended {
         Ended::Lost(why) => Err(why),
-        Ended::Held if fruits.len() < 3 => Err(format!("of three fruits these are there: {fruits:?}")),
+        Ended::Held if fruits.len() < 3 => Err(format!("of three fruits only these were found: {fruits:?}")),
         Ended::Held => Ok(()),
     }
 }

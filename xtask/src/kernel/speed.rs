@@ -1,7 +1,8 @@
-//! `cargo xtask kernel speed [COUNT]`: calls of the module against calls of the library, in one guest's kernel, on the same NVDIMM.
+//! `cargo xtask kernel speed [COUNT]`: compares the module's calls with the library's, in one guest's kernel, on the
+//! same NVDIMM.
 //!
-//! The emulator counts instructions, and its clock is that count: what is compared are instructions of a guest with one processor, the
-//! kernel's among them. A time of a machine is something else: neither caches nor write-backs take any time here.
+//! The emulator's clock counts instructions, so the results are instructions of a guest with one processor, including
+//! the kernel's. They are not times: neither caches nor write-backs take any time here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,17 +14,17 @@ use crate::vm::ICOUNT_NS;
 const NVDIMM_BYTES: u64 = 512 << 20;
 const OPERATIONS: [&str; 5] = ["insert", "get", "update", "scan of 50", "delete"];
 
-/// Instructions of an operation, by its name.
+/// Instructions per operation, by the operation's name.
 type Measured = BTreeMap<String, u64>;
 
-/// Measures `count` operations of each kind, and shows them.
+/// Measures `count` operations of each kind and prints a table.
 pub(super) fn speed(work: &Path, count: u64) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, Kind::default(), &guest::speed()?)?;
     let of = |region, place| measured(&guest, region, place, count);
     let module = of(Region::Device { is_new: true }, "/dev/hikv-ink")?;
     let mapped = of(Region::Ext4 { has_dax: true }, "/store/store")?;
     let journaled = of(Region::Ext4 { has_dax: false }, "/store/store")?;
-    println!("instructions of an operation; items of 16 and 256 bytes, {count} of them, one thread");
+    println!("instructions per operation; {count} items of 16 and 256 bytes, one thread");
     println!(
         "| operation | the module | the library, DAX | the library, no DAX | module / library, DAX | no DAX / DAX |"
     );

@@ -1,7 +1,8 @@
-//! The compiler for the kernel: one whose `core` can be built anew, since the kernel wants its own mitigations in every function.
+//! The compiler for the kernel module: one whose `core` can be recompiled, because the kernel requires its
+//! mitigations in every function.
 //!
-//! That needs the source of `core` of exactly that compiler: rustup's component `rust-src` for the toolchain of this directory, or Debian's
-//! `rustc-web` with `rust-web-src`.
+//! That needs the source of `core` of exactly that compiler: rustup's component `rust-src` for the workspace's
+//! toolchain, or Debian's `rustc-web` with `rust-web-src`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use crate::kernel::guest::Kind;
 use crate::rustc::{answer, run, rustc};
 use crate::vm::files::place_of;
 
-/// As any machine without an operating system: no vector registers, no red zone, the kernel's code model.
+/// A machine without an operating system: no vector registers, no red zone, the kernel's code model.
 pub(super) const TARGET: &str = "x86_64-unknown-none";
 
-/// What Debian's 6.1 is compiled with: retpolines, return thunks, no straight-line speculation, no global offset table.
+/// Flags that match Debian's kernel 6.1: retpolines, return thunks, no straight-line speculation, no global offset
+/// table.
 const FLAGS: [&str; 12] = [
     "-Crelocation-model=static",
     "-Cforce-unwind-tables=yes",
@@ -31,7 +33,7 @@ const FLAGS: [&str; 12] = [
     "-Copt-level=2",
 ];
 
-/// For a kernel that checks its memory (KASAN): each access asks first. On the stack and in what is constant nothing is checked.
+/// For KASAN: each access is checked first. Accesses to the stack and to constants are not checked.
 const KASAN_FLAGS: [&str; 5] = [
     "-Zsanitizer=kernel-address",
     "-Cllvm-args=-asan-mapping-offset=0xdffffc0000000000",
@@ -40,30 +42,30 @@ const KASAN_FLAGS: [&str; 5] = [
     "-Cllvm-args=-asan-globals=0",
 ];
 
-/// What this kind is compiled with.
+/// Returns the compiler flags for this kind.
 pub(super) fn flags(kind: Kind) -> Vec<&'static str> {
     let more = if kind.is_kasan { &KASAN_FLAGS[..] } else { &[] };
     FLAGS.iter().chain(more).copied().collect()
 }
 
-/// The kernel has the functions that this crate would have.
+/// The kernel provides the functions of this crate.
 const BUILTINS: &str = "#![feature(compiler_builtins)]\n#![allow(internal_features)]\n#![compiler_builtins]\n#![no_builtins]\n#![no_std]\n";
 
-/// A compiler, and a place for its `core`.
+/// A compiler, and a directory for its `core`.
 pub(super) struct Toolchain {
     pub(super) rustc: PathBuf,
     library: PathBuf,
     pub(super) version: String,
 }
 
-/// What is missing where there is none.
+/// Names the missing packages if there is no toolchain.
 pub(super) const MISSING: &str =
     "a compiler with the source of core: apt-get install rustc-web rust-web-src, or rustup component add rust-src";
 
 impl Toolchain {
-    /// The first compiler that has its source.
+    /// Finds the first compiler with its source.
     pub(super) fn find() -> Option<Toolchain> {
-        // By its whole name: a cargo of rustup's has its own directory first.
+        // By its full path: rustup's cargo puts its own directory first.
         let name = rustc().get_program().to_string_lossy().into_owned();
         let pinned = place_of(&name).unwrap_or_else(|| PathBuf::from(name));
         [pinned, PathBuf::from("/usr/bin/rustc")].into_iter().find_map(Toolchain::of)
@@ -81,7 +83,7 @@ impl Toolchain {
         Some(Toolchain { rustc, library, version })
     }
 
-    /// Compiles `core` for the kernel, unless that was done; where it lies.
+    /// Compiles `core` for the kernel, unless that was done, and returns its directory.
     pub(super) fn sysroot(&self, work: &Path, kind: Kind) -> Result<PathBuf, Failure> {
         let sysroot = work.join(if kind.is_kasan { "sysroot-kasan" } else { "sysroot" });
         let flags = flags(kind);
@@ -90,15 +92,15 @@ impl Toolchain {
         if fs::read_to_string(&stamp).is_ok_and(|found| found == made_of) {
             return Ok(sysroot);
         }
-        let told = |error: std::io::Error| format!("{}: {error}", libraries.display());
+        let with_path = |error: std::io::Error| format!("{}: {error}", libraries.display());
         _ = fs::remove_dir_all(&sysroot);
-        fs::create_dir_all(&libraries).map_err(told)?;
+        fs::create_dir_all(&libraries).map_err(with_path)?;
         let builtins = work.join("builtins.rs");
-        fs::write(&builtins, BUILTINS).map_err(told)?;
+        fs::write(&builtins, BUILTINS).map_err(with_path)?;
         let core = self.library.join("core/src/lib.rs");
         self.compile("core", &core, &sysroot, &flags)?;
         self.compile("compiler_builtins", &builtins, &sysroot, &flags)?;
-        fs::write(stamp, made_of).map_err(told)?;
+        fs::write(stamp, made_of).map_err(with_path)?;
         Ok(sysroot)
     }
 
@@ -111,7 +113,7 @@ impl Toolchain {
         run(&mut self.unstable(command))
     }
 
-    /// The flags with `Z` are no promise of the compiler's: what comes of them is checked, see `object`.
+    /// Enables unstable flags (`-Z`). The compiler does not guarantee their effect, so `object` verifies the result.
     pub(super) fn unstable(&self, mut command: Command) -> Command {
         command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", &self.rustc);
         command

@@ -1,5 +1,5 @@
-//! One build of all mutants: a copy of the workspace in which each step is switched by a number from outside. The source that is
-//! shipped has no such switch.
+//! Builds all mutants at once: a copy of the workspace in which an environment variable disables one step. The
+//! shipped source has no such switch.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::rustc::cargo;
 use crate::tree;
 
-/// Stands at the end of each crate that has mutants.
+/// Appended to each crate that has mutants.
 const SWITCH: &str = r#"
 #[doc(hidden)]
 #[allow(missing_docs, dead_code, unused_extern_crates)]
@@ -26,11 +26,11 @@ pub(crate) fn is_mutated(number: u64) -> bool {
 pub(super) struct Program {
     pub(super) suite: Suite,
     pub(super) file: PathBuf,
-    /// Its package's, where tests run.
+    /// The package's directory, where tests run.
     pub(super) dir: PathBuf,
 }
 
-/// The copy in `work`, with a switch in each site.
+/// Copies the workspace to `work`, with a switch at each site.
 pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, Failure> {
     let tree = work.join("tree");
     let mut changed: BTreeMap<&Path, Vec<&Site>> = BTreeMap::new();
@@ -57,7 +57,7 @@ fn switched(text: &str, sites: &[&Site]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Builds a suite in the copy, in a target directory of its own: cargo would take the copy for the workspace itself.
+/// Builds a suite of the copy, in its own target directory: otherwise cargo would mistake the copy for the workspace.
 pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     let mut command = cargo();
     command.current_dir(tree).env("CARGO_TARGET_DIR", tree.with_file_name("target"));
@@ -75,7 +75,7 @@ pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     })
 }
 
-/// Below `crates`.
+/// Returns the package's folder below `crates`.
 fn dir_of(package: &str) -> PathBuf {
     match package.strip_prefix("hikv-engine-") {
         Some(engine) => Path::new("engines").join(engine),

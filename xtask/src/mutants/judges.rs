@@ -1,8 +1,8 @@
-//! Which tests judge the mutants of which crate.
+//! The test suites that judge the mutants of each crate.
 
 use std::path::Path;
 
-/// A program of tests: the arguments that have cargo build it, and those that it is given.
+/// A test program: cargo's arguments to build it, and its own arguments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Suite {
     pub(super) package: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct Suite {
     pub(super) arguments: &'static [&'static str],
 }
 
-/// Hunts for broken twins take long, and say nothing of a mutant that the same tests without a twin do not say.
+/// Tests of broken variants take long and detect no mutant that the same tests without a broken variant miss.
 pub(super) const HUNTS: &str = "caught";
 
 const fn lib(package: &'static str) -> Suite {
@@ -21,12 +21,13 @@ const fn test(package: &'static str, target: &'static [&'static str]) -> Suite {
     Suite { package, target, arguments: &[] }
 }
 
-/// Without the model checkers, which take long and notice orderings that are wrong, and seldom a step that is left out.
+/// A library's tests without the model checkers, which take long and rarely detect an omitted step: they find wrong
+/// orderings.
 const fn plain(package: &'static str) -> Suite {
     Suite { arguments: &["--skip", "interleavings", "--skip", "::ring::"], ..lib(package) }
 }
 
-/// Those of one folder.
+/// The tests of one folder.
 const fn part(package: &'static str, arguments: &'static [&'static str]) -> Suite {
     Suite { arguments, ..lib(package) }
 }
@@ -52,7 +53,7 @@ const JOURNALED: Suite = Suite { arguments: &["journaled", "killed", "backup"], 
 const PBTREE: Suite = test("hikv-pbtree", &["--test", "pbtree"]);
 const PMEKV: Suite = test("hikv-engine-pmekv", &["--test", "pmekv"]);
 const REWO: Suite = test("hikv-engine-rewo-hash", &["--test", "rewo"]);
-const ROOM: Suite = test("hikv-engine-hikv", &["--test", "room"]);
+const SPACE: Suite = test("hikv-engine-hikv", &["--test", "space"]);
 const SERVER: Suite = test("hikv-server", &["--test", "server"]);
 const UNDO_LOG: Suite = test("hikv-undo-log", &["--test", "undo_log"]);
 const TRACED: Suite = Suite {
@@ -60,28 +61,29 @@ const TRACED: Suite = Suite {
     ..test("hikv-cli", &["--test", "program"])
 };
 
-/// Explorations that reach most steps of the protocols; then those of what few scripts do.
+/// Explorations that reach most steps of the protocols, followed by those of rarer scripts.
 const EXPLORED: Suite = explored(&["everyday", "clear_and_reopen", "several_puts", "batches::they_survive_whole"]);
-const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "no_room", "in_order", "expire", "go_by"]);
-const EXPLORED_SPLITS: Suite = explored(&["a_split", "one_line", "given_up", "around_a_split"]);
+const EXPLORED_FULL: Suite = explored(&["full_medium", "growth", "without_space", "in_order", "expire", "go_by"]);
+const EXPLORED_SPLITS: Suite = explored(&["split_survives", "one_line", "abandoned", "around_split"]);
 const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "deferred", "journaled", "killed"]);
 
-/// A crate with mutants, or a folder or a file of one, its own tests and those above it, the narrowest first.
+/// A crate with mutants, or a folder or file in a crate, with the crate's tests and those of crates above, the
+/// narrowest first.
 pub(super) struct Judges {
     /// Below `crates`.
     place: &'static str,
-    /// They take seconds.
+    /// Suites that take seconds.
     pub(super) quick: &'static [Suite],
     pub(super) slow: &'static [Suite],
 }
 
-/// Those of the file of a step.
+/// Returns the judges of a step's file.
 pub(super) fn of(file: &Path) -> &'static Judges {
     let is_of = |judges: &&Judges| file.strip_prefix("crates").is_ok_and(|file| file.starts_with(judges.place));
     JUDGES.iter().find(is_of).expect("its crate is listed")
 }
 
-/// The crates with mutants, below `crates`.
+/// Lists the crates with mutants, below `crates`.
 pub(super) fn packages() -> impl Iterator<Item = &'static str> {
     JUDGES.iter().map(|judges| judges.place).filter(|place| !place.contains("/src/"))
 }
@@ -89,7 +91,7 @@ pub(super) fn packages() -> impl Iterator<Item = &'static str> {
 const INDEX_SLOW: &[Suite] =
     &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
 
-/// A folder, or a file, stands before its crate.
+/// Folders and files come before their crate.
 const JUDGES: [Judges; 18] = [
     Judges {
         place: "epoch",
@@ -118,12 +120,12 @@ const JUDGES: [Judges; 18] = [
     Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
         place: "engines/hikv/src/read/cached.rs",
-        quick: &[plain("hikv-engine-hikv"), explored(&["who_reads_a_put"])],
+        quick: &[plain("hikv-engine-hikv"), explored(&["reader_waits_for"])],
         slow: &[explored(&["cached"])],
     },
     Judges {
         place: "engines/hikv",
-        quick: &[plain("hikv-engine-hikv"), ENGINE, ROOM],
+        quick: &[plain("hikv-engine-hikv"), ENGINE, SPACE],
         slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
     Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },

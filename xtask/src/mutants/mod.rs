@@ -1,15 +1,18 @@
-//! `cargo xtask mutants [quick] [FOLDER|FILE [COUNT]]`: which left-out step does which test notice?
+//! `cargo xtask mutants [quick] [FOLDER|FILE [COUNT]]`: omits steps and finds the test that detects each omission.
 //!
-//! 1. Steps are found in the source ([`sites`]): calls that order, flush, sync, settle and the like, locks, second looks.
-//! 2. A copy of the workspace is built once in which each is switched by a number ([`build`]): `MUT=n` leaves out step n.
-//! 3. The tests of the package, and those that stand above it, run for each, at most three minutes in all, until one fails. `quick`
-//!    runs those alone that take seconds; what they miss is left to a run of the others.
-//! 4. `docs/testing/mutants.md` keeps what came out. What has an outcome there is not run again, as long as the line is the same, in
-//!    the same file or in another of the crate. So a run may be stopped at any time and goes on where it was. To run one again, take
-//!    its row out. A run copies the source as of its beginning: nothing should be edited in that moment.
+//! 1. Finds steps in the source ([`sites`]): calls that order, flush, sync, settle and the like, locks, and repeated
+//!    checks.
+//! 2. Builds a copy of the workspace once, in which a number selects a step ([`build`]): `MUT=n` omits step n.
+//! 3. Runs the tests of the package and of packages above it for each step, for at most three minutes in total, until
+//!    one fails. `quick` runs only the tests that take seconds; a later run with all tests covers the rest.
+//! 4. Writes the outcomes to `docs/testing/mutants.md`. A step with an outcome there does not run again while the
+//!    line stays the same, in the same file or in another file of the crate. So a run may be interrupted at any time
+//!    and continues later. To repeat a step, remove its row. Do not edit sources while a run begins, because the
+//!    sources are copied then.
 //!
-//! A test that fails must fail once more, alone. A suite must pass without a mutant first; what a suite takes then bounds what it may take
-//! with one. One that does not come to its end in several times that is caught; one that is only cut off by the three minutes is not.
+//! A failed test must fail again on its own. A suite must first pass without a mutant; the measured duration then
+//! limits the runs with mutants. A suite that exceeds that limit several times over has caught the mutant; a suite
+//! that was only cut off by the three minutes has not.
 
 mod build;
 mod judges;
@@ -31,22 +34,23 @@ use sites::Site;
 use table::Table;
 
 const MUTANT_TIME_MAX: Duration = Duration::from_secs(180);
-/// So many times what it takes without a mutant, and this at least, a suite has with one.
+/// A suite with a mutant may take this many times its normal duration, and at least [`PATIENCE_MIN`].
 const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
-/// The outcome of a mutant that has not met the slow tests yet.
+/// The outcome of a mutant that the slow tests have not judged yet.
 const MISSED_BY_QUICK: &str = "not run by the slow tests";
 
-/// How a suite ended.
+/// The end of a suite.
 #[derive(PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// This test failed, or the process died.
+    /// The named test failed, or the process died.
     Failed(Option<String>),
     OutOfTime,
 }
 
-/// Runs what has no outcome yet: `count` mutants at most of a folder or of a file, or all; by the quick tests alone, or by all.
+/// Judges mutants without an outcome: at most `count` of a folder or a file, or all; with the quick tests only, or
+/// with all.
 pub(crate) fn run(is_quick: bool, which: Option<&str>, count: usize) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = program.ancestors().nth(2).ok_or("the program lies in no target directory")?;
@@ -76,7 +80,7 @@ pub(crate) fn run(is_quick: bool, which: Option<&str>, count: usize) -> Result<(
     Ok(())
 }
 
-/// The built suites, and what each takes without a mutant.
+/// The built suites, each with its duration without a mutant.
 struct Bench {
     tree: PathBuf,
     built: BTreeMap<Suite, (Program, Duration)>,
@@ -108,7 +112,7 @@ impl Bench {
         Ok(if slow { missed } else { MISSED_BY_QUICK }.to_owned())
     }
 
-    /// Built, and passed without a mutant.
+    /// Returns a suite that was built and passed without a mutant.
     fn built(&mut self, suite: Suite) -> Result<&(Program, Duration), Failure> {
         if !self.built.contains_key(&suite) {
             let program = build::program(&self.tree, suite)?;
@@ -124,8 +128,8 @@ impl Bench {
     }
 }
 
-/// How the suite ends with this mutant. A machine under load fails tests, too: one that fails has to fail once more, by itself, or
-/// the others go on without it.
+/// Runs a suite with a mutant. Tests may also fail because the machine is under load, so a failed test must fail
+/// again on its own; otherwise the suite continues without it.
 fn outcome_of(program: &Program, number: u64, time_max: Duration) -> Result<Outcome, Failure> {
     let (start, mut excused) = (Instant::now(), Vec::<String>::new());
     let left = || time_max.saturating_sub(start.elapsed());
@@ -178,14 +182,14 @@ fn run_suite(program: &Program, number: u64, arguments: &[&str], time_max: Durat
         _ = child.kill();
     }
     let status = child.wait().map_err(|error| format!("{command:?}: {error}"))?;
-    // A process that died said nothing of it.
+    // A process that died reported no failed test.
     if outcome == Outcome::Passed && !status.success() {
         return Ok(Outcome::Failed(None));
     }
     Ok(outcome)
 }
 
-/// The sites, with the numbers that `MUT` takes.
+/// Prints the sites, with their numbers for `MUT`.
 pub(crate) fn list(root: &Path) -> Result<(), Failure> {
     for package in judges::packages() {
         for site in sites::of(root, package)? {

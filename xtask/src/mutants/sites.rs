@@ -1,4 +1,4 @@
-//! The steps that can be left out: found in the source by the words that stand for them, a line each.
+//! Finds the steps that can be omitted, by keywords in the source; each step is one line.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,7 +27,7 @@ const STEPS: [&str; 18] = [
     "unlink",
     "wait",
 ];
-/// What a condition speaks of that looks again at what may have changed.
+/// Words in conditions that check again for concurrent changes.
 const LOOKS_AGAIN: [&str; 20] = [
     "chang",
     "dead",
@@ -50,7 +50,7 @@ const LOOKS_AGAIN: [&str; 20] = [
     "version",
     "whole",
 ];
-/// Lines that are no step of a protocol (hints to the kernel are none), or cannot be left out by themselves.
+/// Lines that are not steps of a protocol (such as hints to the kernel), or that cannot be omitted on their own.
 const NO_STEPS: [&str; 8] = [
     "SYNC_FILE_RANGE",
     "forget",
@@ -62,55 +62,58 @@ const NO_STEPS: [&str; 8] = [
     "word(record::",
 ];
 
-/// A branch of a broken twin: no store that is shipped takes it, and doing wrong is what it is for.
+/// A branch of a broken variant: it does wrong on purpose, and no shipped store takes it.
 const TWIN: &str = "breaks(canary::";
-/// How a function is introduced that such a branch calls.
-const TWINS_FUNCTION: &str = "/// The broken twin";
+/// Beginnings of the doc comment of a function that only such a branch calls.
+const TWINS_FUNCTION: [&str; 4] =
+    ["/// The broken twin", "/// The broken variant", "/// A broken variant", "/// Broken variant"];
 
-/// What is done to a line.
+/// The change to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// The call is not made.
+    /// The call is omitted.
     LeftOut,
-    /// The lock is not taken.
+    /// The lock is not acquired.
     NotLocked,
-    /// The condition does not hold.
+    /// The condition is false.
     NotLookedAt,
 }
 
 /// A line that a mutant changes.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    /// Below the workspace.
+    /// Relative to the workspace.
     pub(super) file: PathBuf,
-    /// From 0.
+    /// Counted from 0.
     pub(super) line: usize,
     pub(super) kind: Kind,
     pub(super) text: String,
-    /// How many lines before it in its file are the same.
+    /// Number of equal lines before it in its file.
     pub(super) nth: usize,
 }
 
 impl Site {
-    /// What it is known by from run to run: lines may move.
+    /// Returns the name that identifies the site from run to run, although lines may move.
     pub(super) fn name(&self) -> String {
         let nth = if self.nth == 0 { String::new() } else { format!(" ({})", self.nth + 1) };
         format!("{} `{}`{nth}", self.file.display(), self.text.replace('|', "¦"))
     }
 
-    /// Whether it lies in the package or the folder, below `crates`, or in a file whose path ends so.
+    /// Returns true if the site is in this package or folder below `crates`, or in a file whose path ends with
+    /// `which`.
     pub(super) fn is_of(&self, which: &str) -> bool {
         self.file.starts_with(Path::new("crates").join(which)) || self.file.ends_with(which)
     }
 
-    /// What switches it: of its name alone, so that a build outlives other sites' coming and going.
+    /// Returns the number that selects the site. It depends only on the name, so that a build stays valid when other
+    /// sites appear or disappear.
     pub(super) fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.name().hash(&mut hasher);
         hasher.finish()
     }
 
-    /// The line as it stands in the build of all mutants.
+    /// Returns the line for the build of all mutants.
     pub(super) fn switched(&self) -> String {
         let (text, number) = (&self.text, self.number());
         match self.kind {
@@ -127,7 +130,7 @@ impl Site {
     }
 }
 
-/// All sites of a package, but for those in its tests.
+/// Finds all sites of a package, except in its tests.
 pub(super) fn of(root: &Path, package: &str) -> Result<Vec<Site>, Failure> {
     let mut files = Vec::new();
     sources(&root.join("crates").join(package).join("src"), &mut files)?;
@@ -160,11 +163,11 @@ fn in_text(file: &Path, text: &str) -> Vec<Site> {
     let (mut sites, mut twin_end): (Vec<Site>, usize) = (Vec::new(), 0);
     for (line, &text) in lines.iter().enumerate() {
         if text.starts_with("#[cfg(") && text.contains("test") {
-            // What is for tests alone, wherever it stands.
+            // Skips code that exists only in tests.
             twin_end = twin_end.max(end_of_block(&indented, line + 1));
         } else if is_twin(text) {
             twin_end = end_of_block(&indented, line);
-        } else if text.starts_with(TWINS_FUNCTION) {
+        } else if TWINS_FUNCTION.iter().any(|beginning| text.starts_with(beginning)) {
             twin_end = lines
                 .iter()
                 .skip(line)
@@ -182,13 +185,13 @@ fn in_text(file: &Path, text: &str) -> Vec<Site> {
     sites
 }
 
-/// Whether a branch begins here that is a broken twin's alone.
+/// Returns true if a branch begins here that only a broken variant takes.
 fn is_twin(text: &str) -> bool {
     let asks = text.find(TWIN).map(|at| &text[..at]);
     text.ends_with('{') && asks.is_some_and(|before| !before.rsplit(' ').next().unwrap_or("").starts_with('!'))
 }
 
-/// The line that ends the block which begins in this one.
+/// Returns the line that ends the block which begins here.
 fn end_of_block(lines: &[&str], begin: usize) -> usize {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let inside = lines[begin + 1..].iter().take_while(|line| line.is_empty() || depth(line) > depth(lines[begin]));
@@ -210,7 +213,7 @@ fn kind(text: &str, next: &str) -> Option<Kind> {
     is_step(text).then_some(Kind::LeftOut)
 }
 
-/// A call, as a statement whose value nobody uses, of which the last method has the name of a step.
+/// Recognises a step: a call statement whose value is unused and whose last method has the name of a step.
 fn is_step(text: &str) -> bool {
     let Some(call) = text.strip_suffix(';') else { return false };
     let is_statement = call.starts_with(|first: char| first.is_ascii_lowercase())
@@ -222,7 +225,7 @@ fn is_step(text: &str) -> bool {
     is_statement && names.into_iter().any(|name| STEPS.iter().any(|step| name.starts_with(step)))
 }
 
-/// Whether the statement begins and ends in this line.
+/// Returns true if the statement begins and ends in this line.
 fn is_balanced(text: &str) -> bool {
     let count = |wanted: [char; 2]| text.chars().filter(|c| wanted.contains(c)).count();
     count(['(', '[']) == count([')', ']']) && (text.ends_with('{') || count(['{', '{']) == count(['}', '}']))
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_tests_alone_hides_nothing_behind_it() {
+    fn test_only_code_hides_nothing_after_it() {
         let source = "impl A {\n    #[cfg(test)]\n    fn a() {\n        x.order();\n    }\n\n    fn b() {\n        y.order();\n    }\n}\n\
                       #[cfg(test)]\nmod tests;\n\nfn c() {\n    z.order();\n}\n";
         let found: Vec<_> = in_text(Path::new("f"), source).into_iter().map(|site| site.text).collect();
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switched_line_does_what_it_did_unless_its_number_is_asked_for() {
+    fn switched_line_is_unchanged_without_its_number() {
         let sites = in_text(Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
         let switched: Vec<_> =
             sites.iter().map(|site| site.switched().replace(&site.number().to_string(), "7")).collect();
@@ -273,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broken_twin_does_is_no_step_and_what_it_leaves_out_is() {
+    fn broken_variant_code_is_no_step() {
         let source = "fn a() {\n    if medium.breaks(canary::TORN) {\n        x.flush();\n        y.order();\n    }\n    \
-                      if !medium.breaks(canary::LATE) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken twin's way.\n#[cold]\nfn b() {\n    \
+                      if !medium.breaks(canary::LATE) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken variant.\n#[cold]\nfn b() {\n    \
                       w.order();\n}\n";
         let found: Vec<_> = in_text(Path::new("f"), source).into_iter().map(|site| site.text).collect();
         assert_eq!(found, ["z.order();", "z.flush();"]);

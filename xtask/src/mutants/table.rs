@@ -1,4 +1,4 @@
-//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run, and when its line goes to another file.
+//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run, also when its line moves to another file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,25 @@ use crate::failure::Failure;
 
 const HEAD: &str = "# Mutants
 
-A mutant is the program with one step left out: a call that orders, flushes, syncs, settles, publishes, seals or retires, a lock, a second
-look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
-(`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
-page. It goes on where it was stopped; `cargo xtask mutants quick` runs the tests that take seconds, and leaves what they miss to the
-others; `cargo xtask mutants FOLDER COUNT` runs some, of a folder below `crates` or of one file, `cargo xtask mutants list` numbers them. A row's
-outcome is kept as long as its line stays the same, in its file or in another of its crate; what is written behind `missed` by hand is kept with it, and so is `equivalent`, with
-the reason, where what is left out changes nothing that anybody could see: such a mutant is not run.
+A mutant is a copy of the program that omits one step, such as a fence, a lock or a repeated check; this page lists
+each mutant and the test that detects it. It is for contributors who change a protocol, and for readers who judge how
+much the tests see.
+
+The steps are calls that order, flush, sync, settle, publish, seal or retire, locks, and conditions that check again
+for concurrent changes. `cargo xtask mutants` finds such lines in the source, builds all mutants at once in a copy of
+it (`xtask/src/mutants/`; the shipped source has no switches), runs the tests on each mutant for at most three
+minutes, and writes this page. An interrupted run can be continued.
+
+| command | effect |
+|---|---|
+| `cargo xtask mutants` | runs every mutant that has no outcome yet |
+| `cargo xtask mutants quick` | runs only tests that take seconds; the others are left to a later run |
+| `cargo xtask mutants FOLDER COUNT` | runs at most COUNT mutants of a folder below `crates`, or of a file |
+| `cargo xtask mutants list` | prints the number of each mutant |
+
+An outcome is kept while its line stays the same, in its file or in another file of its crate. Text that was added by
+hand after `missed` is kept as well. `equivalent`, followed by a reason, is also written by hand: omitting the step
+has no observable effect, so such a mutant is not run.
 
 ";
 
@@ -28,7 +40,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What the page says of these sites.
+    /// Reads the outcomes of these sites from the page.
     pub(super) fn read(file: &Path, sites: &[Site]) -> Result<Table, Failure> {
         let names: Vec<_> = sites.iter().map(|site| (site.name(), site.kind)).collect();
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -71,8 +83,8 @@ impl Table {
     }
 }
 
-/// The outcomes of the mutants that are there still. Where a crate has lost as many rows of a line as there are new ones of the same line,
-/// these have gone to other files, and take their outcomes along.
+/// Keeps the outcomes of mutants that still exist. If a crate lost as many rows of a line as it gained, the rows
+/// moved to other files and keep their outcomes.
 fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<String, String> {
     let is_there = |name: &String| names.iter().any(|(known, _)| known == name);
     let (mut outcomes, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = rows.into_iter().partition(|(name, _)| is_there(name));
@@ -85,7 +97,7 @@ fn kept(rows: BTreeMap<String, String>, names: &[(String, Kind)]) -> BTreeMap<St
     outcomes
 }
 
-/// What belongs to each line of each crate, of names as `Site::name` makes them.
+/// Groups items by the line and crate in their name, which has the form of `Site::name`.
 fn by_line<T>(of_names: impl IntoIterator<Item = (String, T)>) -> BTreeMap<(String, String), Vec<(String, T)>> {
     let mut lines: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (name, it) in of_names {
@@ -101,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_goes_with_its_line_and_is_lost_where_it_is_not_told_which() {
+    fn outcome_needs_its_line() {
         let row = |name: &str, outcome: &str| (name.to_owned(), outcome.to_owned());
         let rows = BTreeMap::from([
             row("crates/a/src/old.rs `x.order();`", "caught by one"),

@@ -3,7 +3,7 @@
 use super::svg::{Drawing, Text};
 use crate::failure::Failure;
 
-/// A box: a name, a purpose, and the folder of the source.
+/// A box: name, purpose, source folder.
 struct Part(&'static str, &'static str, &'static str);
 
 struct Layer {
@@ -45,7 +45,7 @@ const LAYERS: [Layer; 7] = [
             Part("index", "hash tables, B+tree", "crates/index"),
             Part("pbtree", "B+tree, undo-log", "crates/pbtree"),
             Part("items", "keys and values", "crates/items"),
-            Part("epoch", "when memory is free", "crates/epoch"),
+            Part("epoch", "reclaims memory", "crates/epoch"),
         ],
     },
     Layer { title: "Allocator", fill: "#ead7ee", parts: &[Part("heap", "chunks, slots, superblock", "crates/heap")] },
@@ -69,12 +69,12 @@ const LAYERS: [Layer; 7] = [
     },
 ];
 
-/// Returns an error that names the first box whose source is gone.
+/// Returns an error that names the first box without a source folder.
 pub(super) fn check(is_folder: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
     let mut parts = LAYERS.iter().flat_map(|layer| layer.parts);
     match parts.find(|Part(_, _, folder)| !is_folder(folder)) {
         Some(Part(name, _, folder)) => {
-            Err(format!("the figure of the architecture has a box {name}, but there is no {folder}"))
+            Err(format!("the figure of the architecture has a box {name}, but {folder} does not exist"))
         }
         None => Ok(()),
     }
@@ -86,7 +86,7 @@ const LAYER_HEIGHT: u32 = 64;
 const BOX_HEIGHT: u32 = 52;
 const GAP: u32 = 8;
 
-/// The figure.
+/// Draws the figure.
 pub(super) fn drawing() -> String {
     let mut drawing = Drawing::new(WIDTH, LAYERS.len() as u32 * LAYER_HEIGHT + 44, "hikv: the crates as layers");
     drawing.text(20, 24, Text::Title, "hikv: a call goes down, from the front ends to the storage");
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn missing_crates_are_named() {
         assert!(check(&|_| true).is_ok());
-        assert!(check(&|folder| folder != "crates/epoch").unwrap_err().contains("no crates/epoch"));
+        assert!(check(&|folder| folder != "crates/epoch").unwrap_err().contains("crates/epoch does not exist"));
     }
 
     #[test]

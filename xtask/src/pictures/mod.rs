@@ -1,13 +1,13 @@
-//! Draws the pictures of the pages, and writes the README's table of speed.
+//! Generates the pictures in the pages and the README's table of speed.
 //!
-//! | made | of |
+//! | generated | source |
 //! |---|---|
 //! | the table in `README.md`, between two marks | the table of rates in `docs/benchmarks.md` |
 //! | `docs/pictures/rivals.svg` | the same table |
 //! | `docs/pictures/architecture.svg` | the layers in [`layers`], whose crates must exist |
 //!
-//! `write` makes all three, and `check` demands the same contents. So the figures stand in one place, and a picture that is older
-//! than its table is an error.
+//! `write` generates all three; `check` fails if one differs. So figures are written once, and an outdated picture is
+//! an error.
 
 mod layers;
 mod rates;
@@ -32,19 +32,19 @@ pub(crate) fn write() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns an error that names the first file that is not as [`write`] would make it.
+/// Returns an error that names the first file that is not as [`write()`] would make it.
 pub(crate) fn check() -> Result<(), Failure> {
     let made = made()?;
     match made.iter().find(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)) {
-        Some((path, _)) => Err(format!("{path} is older than what it is made of: cargo xtask pictures write")),
+        Some((path, _)) => Err(format!("{path} is outdated; run cargo xtask pictures write")),
         None => {
-            println!("{} files are as their tables make them", made.len());
+            println!("{} generated files are up to date", made.len());
             Ok(())
         }
     }
 }
 
-/// Each file with its text.
+/// Generates the text of each file.
 fn made() -> Result<[(&'static str, String); 3], Failure> {
     let rates = rates::read(&read(BENCHMARKS)?)?;
     layers::check(&|folder| Path::new(folder).is_dir())?;
@@ -59,7 +59,7 @@ fn read(path: &str) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The page with `table` between the marks.
+/// Returns the page with `table` between the marks.
 fn with_table(page: &str, table: &str) -> Result<String, Failure> {
     let lacking = || format!("{README}: no table of speed between '{}' and '{END}'", MARK.trim_end());
     let (before, rest) = page.split_once(MARK).ok_or_else(lacking)?;

@@ -1,9 +1,10 @@
-//! The rates of hikv and its rivals: read from the table of `docs/benchmarks.md`, shown as the README's table and as a plot.
+//! The rates of hikv and its rivals: read from the table in `docs/benchmarks.md`, shown as the README's table and as
+//! a plot.
 
 use super::svg::{Drawing, Text};
 use crate::failure::Failure;
 
-/// The cells of the comparison that are shown, and a reader's words for each.
+/// The cells of the comparison that are shown, each with a title for readers.
 const SHOWN: [(&str, &str); 5] = [
     ("power:put:1", "durable put, 1 writer"),
     ("power:put:4", "durable put, 4 writers"),
@@ -13,7 +14,7 @@ const SHOWN: [(&str, &str); 5] = [
 ];
 const SYSTEMS: [&str; 4] = ["hikv", "RocksDB", "LMDB", "redb"];
 
-/// A row of the table: its title, and operations a second of each of [`SYSTEMS`].
+/// A row of the table: its title, and operations per second of each of [`SYSTEMS`].
 pub(super) struct Rates {
     title: &'static str,
     per_second: [u64; SYSTEMS.len()],
@@ -44,7 +45,7 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
     line.trim_matches('|').split('|').map(str::trim)
 }
 
-/// Thousands a second, rounded: with a decimal below 100, with a comma from 1,000 on.
+/// Formats a rate in thousands per second: one decimal below 100, commas from 1,000 on.
 fn thousands(per_second: u64) -> String {
     let (tenths, whole) = ((per_second + 50) / 100, (per_second + 500) / 1_000);
     match tenths {
@@ -54,7 +55,7 @@ fn thousands(per_second: u64) -> String {
     }
 }
 
-/// The table of the README.
+/// Formats the table of the README.
 pub(super) fn table(rates: &[Rates]) -> String {
     let line = |title: &str, cells: &[String]| format!("| {title} | {} |\n", cells.join(" | "));
     let head = line("K ops/s", &SYSTEMS.map(str::to_owned));
@@ -70,7 +71,7 @@ const BAR_HEIGHT: u32 = 16;
 const GROUP_HEIGHT: u32 = 26 + SYSTEMS.len() as u32 * (BAR_HEIGHT + 3);
 const TOP: u32 = 40;
 
-/// A group of bars for each row, each group on its own scale.
+/// Draws a group of bars for each row, each group on its own scale.
 pub(super) fn plot(rates: &[Rates]) -> String {
     let height = TOP + rates.len() as u32 * GROUP_HEIGHT + 24;
     let mut drawing = Drawing::new(WIDTH, height, "hikv alongside RocksDB, LMDB and redb");

@@ -23,7 +23,7 @@ impl Drawing {
         ))
     }
 
-    /// Adds text that begins at `x` and stands on the line `y`.
+    /// Adds text that begins at `x` on the baseline `y`.
     pub(super) fn text(&mut self, x: u32, y: u32, style: Text, text: &str) {
         let style = match style {
             Text::Title => "font-size=\"14\" font-weight=\"bold\"",

@@ -1,71 +1,140 @@
-//! Two rules for the sentences of the documentation, so that a newcomer need not guess which thread or program acts:
+//! Checks that the project's prose keeps to the rules for plain English in `CONTRIBUTING.md`.
 //!
-//! - in module heads (`//!`) and doc comments (`///`), the subject is a noun of the field ([`subjects`]);
-//! - in module heads, a sentence has one pronoun at most, and in doc comments two ([`pronouns`]).
-//!
-//! All sources are read, tests and examples too ([`text`] says how).
+//! Pages, comments, and the texts that programs print are read ([`text`]). Habits of unclear prose are counted ([`habits`]) for each page
+//! at the root, for `docs`, and for each crate; a count above its limit fails the check and prints the places. Places that cannot be
+//! written otherwise stand in `allowed.txt`, each with its reason.
 
-mod pronouns;
-mod subjects;
+mod allowed;
+mod habits;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use allowed::Allowed;
+use habits::{HABITS, Habit};
+use text::Line;
 
-/// Where sources are.
-const ROOTS: [&str; 3] = ["crates", "kernel", "xtask"];
-/// What builds leave beside a source.
+/// Folders with prose; pages at the root are read as well.
+const FOLDERS: [&str; 5] = ["bindings", "crates", "docs", "kernel", "xtask"];
+/// Folders of builds.
 const BUILT: &str = "target";
+/// Limits are counts in so many words.
+const UNIT_WORDS: usize = 10_000;
 
-/// A place that breaks a rule.
-struct Hit {
-    file: PathBuf,
-    line: usize,
-    words: String,
+/// The prose of one page at the root, of `docs`, or of one crate.
+#[derive(Default)]
+struct Group {
+    words: usize,
+    doc_lines: usize,
+    /// The places of each habit.
+    places: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// Prints all hits; whether there is none.
+/// Prints the places of each habit that a group has too many of.
+///
+/// # Errors
+/// If there is one, if an entry of `allowed.txt` matches nothing, or if a file cannot be read.
 pub(crate) fn check() -> Result<(), Failure> {
-    let mut count = 0;
-    for root in ROOTS {
-        let hits = hits_below(Path::new(root)).map_err(|error| format!("{root}: {error}"))?;
-        for Hit { file, line, words } in &hits {
-            println!("{}:{line}: {words}", file.display());
+    let mut allowed = Allowed::read()?;
+    let mut groups = BTreeMap::<String, Group>::new();
+    for path in sources()? {
+        let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let group = groups.entry(group_of(&path)).or_default();
+        for line in text::lines(&path, &source)? {
+            group.take(&path, &line, &mut allowed);
         }
-        count += hits.len();
     }
+    let mut count = 0;
+    for (name, group) in &groups {
+        for habit in HABITS.iter() {
+            count += usize::from(!group.keeps(name, habit));
+        }
+    }
+    allowed.all_used()?;
     if count > 0 {
-        return Err(format!("{count} subjects that are no noun of the field, or pronouns too many (xtask/src/prose)"));
+        return Err(format!(
+            "{count} habits above their limits: CONTRIBUTING.md, 'Plain English', says how to write instead"
+        ));
     }
-    println!("subjects of sentences are nouns of the field, and no sentence has more pronouns than it may");
+    let words: usize = groups.values().map(|group| group.words).sum();
+    println!("{words} words keep to the rules for plain English");
     Ok(())
 }
 
-fn hits_below(dir: &Path) -> std::io::Result<Vec<Hit>> {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    entries.sort();
-    let mut hits = Vec::new();
-    for path in entries {
-        if path.ends_with(BUILT) {
-            continue;
-        }
-        if path.is_dir() {
-            hits.extend(hits_below(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let found = hits_of(&fs::read_to_string(&path)?);
-            hits.extend(found.into_iter().map(|(line, words)| Hit { file: path.clone(), line, words }));
+impl Group {
+    fn take(&mut self, path: &Path, line: &Line, allowed: &mut Allowed) {
+        self.words += line.text.split_whitespace().count();
+        self.doc_lines += usize::from(line.is_doc_comment);
+        for habit in HABITS.iter() {
+            for _ in 0..habit.count(line) {
+                if !allowed.allows(path, habit.name, &line.text) {
+                    let place = format!("{}:{}: {}: {}", path.display(), line.number, habit.name, line.text.trim());
+                    self.places.entry(habit.name).or_default().push(place);
+                }
+            }
         }
     }
-    Ok(hits)
+
+    fn keeps(&self, name: &str, habit: &Habit) -> bool {
+        let places = self.places.get(habit.name).map_or(&[][..], Vec::as_slice);
+        let size = if habit.is_of_doc_lines() { self.doc_lines } else { self.words };
+        let count_max = (size * habit.count_max).div_ceil(UNIT_WORDS);
+        if places.len() <= count_max {
+            return true;
+        }
+        println!("{name}: {} of '{}', at most {count_max}:", places.len(), habit.name);
+        places.iter().for_each(|place| println!("  {place}"));
+        false
+    }
 }
 
-/// The hits of one source, each with its line.
-fn hits_of(source: &str) -> Vec<(usize, String)> {
-    let mut hits = subjects::hits_of(source);
-    hits.extend(pronouns::hits_of(source));
-    hits.sort();
-    hits
+/// A page at the root by its name, a crate by its folder, all else by its first folder.
+fn group_of(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let depth = match parts[0].as_str() {
+        "crates" if parts[1] == "engines" => 3,
+        "crates" => 2,
+        _ => 1,
+    };
+    parts[..depth.min(parts.len())].join("/")
+}
+
+fn sources() -> Result<Vec<PathBuf>, Failure> {
+    let mut found: Vec<PathBuf> = entries(Path::new("."))?
+        .into_iter()
+        .filter(|path| is_page(path))
+        .map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
+        .collect();
+    for folder in FOLDERS {
+        collect(Path::new(folder), &mut found)?;
+    }
+    Ok(found)
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    for path in entries(folder)? {
+        if path.is_dir() {
+            if !path.ends_with(BUILT) {
+                collect(&path, found)?;
+            }
+        } else if is_page(&path) || text::is_source(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// The entries of a folder, in the order of their names.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let read = || -> std::io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
+    let mut entries = read().map_err(|error| format!("{}: {error}", folder.display()))?;
+    entries.sort();
+    Ok(entries)
 }

@@ -1,130 +1,213 @@
-//! The documentation in a source. Code blocks are left out; paragraphs, items of a list and cells of a table stand by themselves.
+//! The prose of a file: the text of a page, the comments of a source, and the texts that a program prints.
 //!
-//! A sentence ends at a full stop, a question or exclamation mark, a colon or a semicolon, which a bracket or a quotation mark may
-//! follow, or where the paragraph ends. What stands in backticks is a name: none of that ends a sentence there.
+//! Blocks of code are left out. Of the string literals of a source only sentences are read, and none of its tests.
 
-/// A word and its line.
-pub(super) type Word<'a> = (usize, &'a str);
+use std::path::Path;
 
-/// A paragraph, an item or a cell.
-#[derive(Default)]
-pub(super) struct Paragraph<'a> {
-    /// Of a module's head.
-    pub(super) is_head: bool,
-    pub(super) words: Vec<Word<'a>>,
+use proc_macro2::{Group, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItemFn, ItemFn, ItemMod, LitStr, Macro, Meta};
+
+use crate::failure::Failure;
+
+/// Words of a string literal that is read as a sentence.
+const SENTENCE_WORDS_MIN: usize = 4;
+
+/// One line of prose.
+pub(super) struct Line {
+    /// Its number, from 1; 0 for a text that a program prints.
+    pub(super) number: usize,
+    /// The text, without the marker of a comment.
+    pub(super) text: String,
+    /// True in a doc comment.
+    pub(super) is_doc_comment: bool,
+    /// True in a page.
+    pub(super) is_of_page: bool,
 }
 
-/// The paragraphs of a source's documentation.
-pub(super) fn paragraphs(source: &str) -> Vec<Paragraph<'_>> {
-    let mut paragraphs = vec![Paragraph::default()];
-    let (mut marker_before, mut is_code, mut is_heading) = (None, false, false);
-    for (at, line) in source.lines().enumerate() {
-        let (marker, text) = comment(line);
-        let next = || Paragraph { is_head: marker == Some("//!"), words: Vec::new() };
-        if marker != marker_before {
-            (marker_before, is_code) = (marker, false);
-            paragraphs.push(next());
-        }
-        if text.starts_with("```") {
+/// Returns true for a Rust source.
+pub(super) fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
+
+/// Returns the prose of a page or a source.
+///
+/// # Errors
+/// If a source is none of Rust.
+pub(super) fn lines(path: &Path, source: &str) -> Result<Vec<Line>, Failure> {
+    if !is_source(path) {
+        return Ok(page(source));
+    }
+    let mut lines = comments(source);
+    if !is_test(path) {
+        let file = syn::parse_file(source).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut texts = Texts(Vec::new());
+        texts.visit_file(&file);
+        lines.extend(texts.0.into_iter().map(|text| Line {
+            number: 0,
+            text,
+            is_doc_comment: false,
+            is_of_page: false,
+        }));
+    }
+    Ok(lines)
+}
+
+fn page(source: &str) -> Vec<Line> {
+    let line =
+        |(number, text): (usize, &str)| Line { number, text: text.to_owned(), is_doc_comment: false, is_of_page: true };
+    prose(source.lines().enumerate().map(|(at, text)| (at + 1, text))).map(line).collect()
+}
+
+fn comments(source: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    // A comment ends, with its block of code, where a line is none.
+    let (mut before, mut is_code) = (0, false);
+    for (number, is_doc_comment, text) in source.lines().enumerate().filter_map(comment) {
+        is_code &= before + 1 == number;
+        before = number;
+        if is_fence(text) {
             is_code = !is_code;
         } else if !is_code {
-            if text.is_empty() || begins_item(text) || is_heading {
-                paragraphs.push(next());
-            }
-            is_heading = text.starts_with('#');
-            for (nth, cell) in cells(text).enumerate() {
-                if nth > 0 {
-                    paragraphs.push(next());
+            lines.push(Line { number, text: text.to_owned(), is_doc_comment, is_of_page: false });
+        }
+    }
+    lines
+}
+
+/// The number of a comment's line, whether it is of a doc comment, and its text.
+fn comment((at, line): (usize, &str)) -> Option<(usize, bool, &str)> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some((at + 1, text.starts_with(['/', '!']), text.trim_start_matches(['/', '!'])))
+}
+
+/// The lines outside blocks of code.
+fn prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> impl Iterator<Item = (usize, &'a str)> {
+    let mut is_code = false;
+    lines.filter(move |(_, text)| {
+        let is_fence = is_fence(text);
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+fn is_fence(text: &str) -> bool {
+    text.trim_start().starts_with("```")
+}
+
+/// Returns true if the file has only tests, examples or benchmarks.
+fn is_test(path: &Path) -> bool {
+    path.iter()
+        .any(|part| ["tests", "tests.rs", "examples", "benches", "testkit", "fuzz"].iter().any(|name| part == *name))
+}
+
+/// The sentences among a source's string literals.
+struct Texts(Vec<String>);
+
+impl Texts {
+    fn take(&mut self, text: String) {
+        if text.split_whitespace().count() >= SENTENCE_WORDS_MIN {
+            self.0.push(text);
+        }
+    }
+
+    fn take_tokens(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) if !is_doc_comment(&group) => self.take_tokens(group.stream()),
+                TokenTree::Literal(literal) => {
+                    if let Ok(text) = syn::parse_str::<LitStr>(&literal.to_string()) {
+                        self.take(text.value());
+                    }
                 }
-                let words = without_marker(cell).map(|word| (at + 1, word));
-                paragraphs.last_mut().expect("never empty").words.extend(words);
+                TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Punct(_) => {}
             }
         }
     }
-    paragraphs
 }
 
-/// The sentences of a paragraph, without the names in backticks: of such a word stays what is behind the last backtick.
-pub(super) fn sentences<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
-    let mut is_name = false;
-    let words = words.iter().map(|&(line, word)| {
-        is_name ^= word.matches('`').count() % 2 == 1;
-        (line, if is_name { "" } else { word.rsplit('`').next().unwrap_or_default() })
-    });
-    let words: Vec<Word> = words.collect();
-    words.split_inclusive(|(_, word)| ends_sentence(word)).map(<[Word]>::to_vec).collect()
+impl<'ast> Visit<'ast> for Texts {
+    fn visit_lit_str(&mut self, text: &'ast LitStr) {
+        self.take(text.value());
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        self.take_tokens(call.tokens.clone());
+    }
+
+    /// Doc comments are attributes, and are read as comments.
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let Meta::List(list) = &attribute.meta {
+            self.take_tokens(list.tokens.clone());
+        }
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_for_tests(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
 }
 
-fn ends_sentence(word: &str) -> bool {
-    word.trim_end_matches([')', ']', '"', '\'', '*', '_']).ends_with(['.', ':', ';', '?', '!'])
+/// Returns true for the attribute that the compiler makes of a doc comment within a macro call.
+fn is_doc_comment(group: &Group) -> bool {
+    matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// Without punctuation. What stands in backticks is a name, and no word.
-pub(super) fn bare(word: &str) -> String {
-    word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`').to_lowercase()
-}
-
-/// The marker of a doc comment and its text; no text where the line has none.
-fn comment(line: &str) -> (Option<&'static str>, &str) {
-    let line = line.trim();
-    let of = |marker| line.strip_prefix(marker).map(|text| (Some(marker), text.trim()));
-    of("//!").or_else(|| of("///")).unwrap_or((None, ""))
-}
-
-/// A row of a table has several; any other line is one.
-fn cells(text: &str) -> impl Iterator<Item = &str> {
-    let separator = if text.starts_with('|') { '|' } else { '\0' };
-    text.split(separator)
-}
-
-fn begins_item(text: &str) -> bool {
-    text.starts_with('#') || text.split_whitespace().next().is_some_and(is_marker)
-}
-
-fn without_marker(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().skip(usize::from(text.split_whitespace().next().is_some_and(is_marker)))
-}
-
-/// Of a list: `-`, `*`, `1.`; of a heading: `#`.
-fn is_marker(word: &str) -> bool {
-    let number = word.strip_suffix('.').unwrap_or_default();
-    matches!(word, "-" | "*" | "#" | "##") || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let is_cfg_test = || {
+            attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
+        };
+        attribute.path().is_ident("test") || is_cfg_test()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sentences_of(source: &str) -> Vec<String> {
-        let joined = |words: Vec<Word>| words.iter().map(|&(_, word)| word).collect::<Vec<_>>().join(" ");
-        paragraphs(source).iter().flat_map(|paragraph| sentences(&paragraph.words)).map(joined).collect()
+    fn texts(path: &str, source: &str) -> Vec<String> {
+        let lines = lines(Path::new(path), source).expect("prose");
+        lines.into_iter().map(|line| line.text.trim().to_owned()).collect()
     }
 
     #[test]
-    fn a_sentence_ends_with_its_mark() {
-        for (text, expected) in [
-            ("A lock. A writer.", vec!["A lock.", "A writer."]),
-            ("A lock: a writer; a reader", vec!["A lock:", "a writer;", "a reader"]),
-            ("A lock? Yes! And", vec!["A lock?", "Yes!", "And"]),
-            ("(A lock.) A writer 'waits.' So", vec!["(A lock.)", "A writer 'waits.'", "So"]),
-            ("A lock (a word), 1.5 bytes, of 64. A writer", vec!["A lock (a word), 1.5 bytes, of 64.", "A writer"]),
-        ] {
-            assert_eq!(sentences_of(&format!("//! {text}\n")), expected, "{text}");
-        }
+    fn pages_are_read_without_code() {
+        assert_eq!(texts("a.md", "One\n```text\ntwo\n```\nthree"), ["One", "three"]);
     }
 
     #[test]
-    fn a_sentence_goes_on_in_the_next_line_and_ends_with_its_paragraph_item_or_cell() {
-        assert_eq!(sentences_of("//! A lock\n//! is held\n//!\n//! by it\n"), ["A lock is held", "by it"]);
-        assert_eq!(sentences_of("//! - A lock\n//!   is held\n//! 2. by it\n"), ["A lock is held", "by it"]);
-        assert_eq!(sentences_of("//! # A lock\n//! is held\n"), ["A lock", "is held"]);
-        assert_eq!(sentences_of("//! | a | b |\n//! |---|---|\n//! | c | d |"), ["a", "b", "---", "---", "c", "d"]);
+    fn comments_are_read_without_code() {
+        let source = "//! One\n\n/// two\n/// ```\n/// three\n/// ```\n/// four\nfn a() {\n    // five\n}\n";
+        assert_eq!(texts("crates/a/src/lib.rs", source), ["One", "two", "four", "five"]);
     }
 
     #[test]
-    fn what_is_no_prose_is_no_sentence() {
-        assert_eq!(sentences_of("//! A lock\n//! ```text\n//! it: it\n//! ```\n//! is held.\n"), ["A lock is held."]);
-        assert_eq!(sentences_of("//! A `it; it.` lock, `it`. So\n"), ["A   lock, .", "So"]);
-        assert!(sentences_of("// A comment.\nlet it = its;\n").is_empty());
+    fn printed_sentences_are_read() {
+        let source = r#"
+            #[command(about = "Print all keys in order")]
+            fn a() -> String { let _ = "short"; b! { /// A comment of a field.
+                c } format!("cannot open the store {}", b("a key of four words")) }
+            #[cfg(test)]
+            mod tests { fn c() { panic!("a test says so too") } }
+            #[test]
+            fn d() { panic!("another test says so") }
+        "#;
+        let expected = ["Print all keys in order", "cannot open the store {}", "a key of four words"];
+        assert_eq!(texts("crates/a/src/lib.rs", source), expected);
+        assert!(texts("crates/a/tests/a.rs", source).is_empty());
     }
 }

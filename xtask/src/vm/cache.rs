@@ -1,4 +1,5 @@
-//! The model of the processor's cache before an NVDIMM, a plugin of the emulator (`kernel/ink/plugin`), as a guest is given it.
+//! The model of the processor's cache in front of an NVDIMM: a plugin of the emulator (`kernel/ink/plugin`), as a
+//! guest uses it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,32 +9,33 @@ use crate::failure::Failure;
 use crate::rustc::run;
 use crate::tree::root;
 
-/// Where the model lies, and what is durable of the NVDIMM.
+/// The path of the model, and of the durable contents of the NVDIMM.
 pub(crate) struct Cache {
     plugin: PathBuf,
     durable: PathBuf,
 }
 
-/// Whose stores go through the cache. Those of the other are not looked at, or durable at once.
+/// The party whose stores pass through the cache. Stores of the other party are ignored, or durable immediately.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Kernel,
     Processes,
 }
 
-/// The cuts of a boot, each after so many stores or fences at most; with none of one kind, cuts come before the other alone.
+/// The cuts of a boot, each after at most this many stores or fences. If one of the two is 0, cuts come only before
+/// the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Cuts<'a> {
-    /// The last one ends the boot; the others leave images.
+    /// The last cut ends the boot; the others leave images.
     pub(crate) count: u64,
     pub(crate) stores_max: u64,
     pub(crate) fences_max: u64,
-    /// Of each image, a point and a number behind.
+    /// Path of the images; each adds a point and a number.
     pub(crate) image: &'a Path,
 }
 
 impl Cache {
-    /// Made in `work`.
+    /// Compiles the model in `work`.
     pub(crate) fn build(work: &Path) -> Result<Cache, Failure> {
         let (plugin, source) = (work.join("cache.so"), root()?.join("kernel/ink/plugin/cache.c"));
         let mut compile = Command::new("gcc");
@@ -42,23 +44,23 @@ impl Cache {
         Ok(Cache { plugin, durable: work.join("durable") })
     }
 
-    /// Nothing is durable, of so many bytes.
+    /// Starts with `len_bytes` of zeros as the durable contents.
     pub(crate) fn empty(&self, len_bytes: u64) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.durable.display());
-        File::create(&self.durable).and_then(|file| file.set_len(len_bytes)).map_err(told)
+        let described = |error: std::io::Error| format!("{}: {error}", self.durable.display());
+        File::create(&self.durable).and_then(|file| file.set_len(len_bytes)).map_err(described)
     }
 
-    /// What is durable is what `nvdimm` has.
+    /// Takes the durable contents from `nvdimm`.
     pub(crate) fn take(&self, nvdimm: &Path) -> Result<(), Failure> {
         copy(nvdimm, &self.durable)
     }
 
-    /// What is durable is put there.
+    /// Copies the durable contents to `file`.
     pub(crate) fn leave(&self, file: &Path) -> Result<(), Failure> {
         copy(&self.durable, file)
     }
 
-    /// What is durable is put into `nvdimm`. The emulator's arguments that put the model before it.
+    /// Copies the durable contents to `nvdimm` and returns the emulator's arguments that load the model.
     pub(crate) fn before(
         &self,
         by: By,
@@ -72,13 +74,14 @@ impl Cache {
         let by = if by == By::Kernel { "kernel" } else { "processes" };
         let Cuts { count, stores_max, fences_max, image } = cuts;
         let [plugin, live, durable] = [&self.plugin, nvdimm, &self.durable].map(|file: &Path| file.display());
-        let told = format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in}");
+        let described =
+            format!("by={by},size={len_bytes},live={live},durable={durable},seed={seed},evict={evicted_one_in}");
         let cuts = format!("cuts={count},stores={stores_max},fences={fences_max},image={}", image.display());
-        Ok(["-plugin".to_owned(), format!("{plugin},{told},{cuts}")])
+        Ok(["-plugin".to_owned(), format!("{plugin},{described},{cuts}")])
     }
 }
 
-/// Without the holes.
+/// Copies a file without its holes.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     run(Command::new("cp").arg("--sparse=always").arg(from).arg(to))
 }

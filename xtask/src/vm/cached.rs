@@ -1,13 +1,15 @@
-//! `cargo xtask vm cached N [SEED]`: power cuts of a guest that take what only the processor's cache had, on a device-DAX device.
+//! `cargo xtask vm cached N [SEED]`: power cuts of a guest that lose the contents of the processor's cache, on
+//! device-DAX.
 //!
-//! The processor's cache is modelled before the guest's NVDIMM ([`cache`](super::cache)): what was stored and not written back is
-//! lost, unless the model has evicted that line, and what was written back without a fence arrives or does not. Cuts come before any
-//! fence. All changes are batches of one thread.
+//! A model of the processor's cache is in front of the guest's NVDIMM ([`cache`](super::cache)). A line that was
+//! stored and not written back is lost, unless the model has evicted it. A line that was written back without a fence
+//! arrives or does not. Cuts come before any fence. All changes are batches of one thread.
 //!
-//! A life has many cuts. The last one ends it, and the next boot judges what is there by what was acknowledged; of each other one the model writes
-//! what it would have left, and the same program judges that here, in memory.
+//! A life has many cuts. The last one ends it, and the next boot compares the store with the acknowledged changes.
+//! For each other cut the model writes an image of the store, which the same program checks here, in memory.
 //!
-//! Before that two twins must lose: a store that writes nothing back, and one that commits a batch before its entries are durable.
+//! Before that, two broken variants must lose data: a store that writes nothing back, and one that commits a batch
+//! before its entries are durable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +24,13 @@ use crate::failure::Failure;
 const TWINS: [&str; 2] = ["NothingFlushed", "BatchBeforeEntries"];
 const TWIN_CUT_COUNT_MAX: u64 = 100;
 const LIFE_CUT_COUNT_MAX: u64 = 20;
-/// The model evicts a line at one store of so many.
+/// The model evicts a line at one store in this many.
 const EVICTED_ONE_IN: u64 = 2;
-/// Between two cuts: some batches.
+/// Fences between two cuts: a few batches.
 const FENCE_COUNT_MAX: u64 = 40;
 const NVDIMM_BYTES: u64 = 64 << 20;
 
-/// A store, and the model of the cache before it.
+/// A store, and the model of the cache in front of it.
 struct Rounds<'a> {
     guest: &'a Guest,
     cache: &'a Cache,
@@ -38,7 +40,7 @@ struct Rounds<'a> {
     random: u64,
 }
 
-/// Tries `count` cuts, after the twins.
+/// Runs `count` cuts, after the broken variants.
 pub(super) fn cached(count: u64, seed: u64) -> Result<(), Failure> {
     println!("seed {seed}");
     let work = work()?;
@@ -55,7 +57,7 @@ pub(super) fn cached(count: u64, seed: u64) -> Result<(), Failure> {
     TWINS.iter().try_for_each(|twin| catch(&mut begin(twin)?)).and_then(|()| hold(&mut begin("")?, count))
 }
 
-/// An NVDIMM that a guest has made a device-DAX device.
+/// Makes an NVDIMM that a guest has configured as device-DAX.
 fn made(guest: &Guest, work: &Path) -> Result<PathBuf, Failure> {
     guest.empty_nvdimm(NVDIMM_BYTES)?;
     let mut qemu = guest.boot("fs=devdax dax=new", &guest.nvdimm_arguments()?)?;
@@ -69,8 +71,12 @@ fn made(guest: &Guest, work: &Path) -> Result<PathBuf, Failure> {
 fn catch(rounds: &mut Rounds<'_>) -> Result<(), Failure> {
     let twin = rounds.twin;
     match rounds.cuts(TWIN_CUT_COUNT_MAX)? {
-        Some(why) => println!("the twin {twin}: caught: {why}"),
-        None => return Err(format!("the twin {twin} was not caught in {TWIN_CUT_COUNT_MAX} cuts: they show nothing")),
+        Some(why) => println!("broken variant {twin}: caught: {why}"),
+        None => {
+            return Err(format!(
+                "broken variant {twin} was not caught in {TWIN_CUT_COUNT_MAX} cuts, so the cuts prove nothing"
+            ));
+        }
     }
     Ok(())
 }
@@ -80,14 +86,14 @@ fn hold(rounds: &mut Rounds<'_>, count: u64) -> Result<(), Failure> {
         return Err(format!("seed {}: {why}", rounds.lives.seed));
     }
     if count > 0 && rounds.lives.total == 0 {
-        return Err("no batch was acknowledged: these cuts show nothing".to_owned());
+        return Err("no batch was acknowledged, so these cuts prove nothing".to_owned());
     }
     println!("{count} cuts, {} batches acknowledged, nothing lost", rounds.lives.total);
     Ok(())
 }
 
 impl Rounds<'_> {
-    /// What is objected to, and after how many cuts.
+    /// Runs `count` cuts; returns the first objection and its cut.
     fn cuts(&mut self, count: u64) -> Result<Option<String>, Failure> {
         let mut done = 0;
         while done < count {
@@ -116,7 +122,7 @@ impl Rounds<'_> {
             said.extend(line.strip_prefix("said ").map(str::to_owned));
         })?;
         if let Some(wrong) = said.iter().find(|said| *said != "devdax power") {
-            return Err(format!("the store says {wrong}"));
+            return Err(format!("the store reports {wrong}"));
         }
         if let Ended::Lost(why) = ended {
             return Ok(Some(format!("at the boot: {why}")));

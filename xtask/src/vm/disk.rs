@@ -1,9 +1,9 @@
-//! A disk with a volatile write cache, for a guest: an NBD server whose memory is cut off.
+//! A disk with a volatile write cache for a guest: an NBD server whose memory is lost at a power cut.
 //!
-//! What was written is read back at once. A write is durable once a flush that came after it was answered; of the writes since,
-//! each is kept by a cut, lost, or torn between sectors, each by itself, so that later ones survive earlier ones.
+//! Reads return written data immediately. A write is durable once a later flush was answered. A cut keeps, loses, or
+//! tears (between sectors) each write since then independently, so that later writes may survive earlier ones.
 //!
-//! The protocol is the fixed newstyle one with simple replies, as far as QEMU's client needs it.
+//! The protocol is fixed newstyle NBD with simple replies, as far as QEMU's client needs it.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ const SIMPLE_REPLY: u32 = 0x6744_6698;
 const OPT_EXPORT_NAME: u32 = 1;
 const OPT_ABORT: u32 = 2;
 const OPT_GO: u32 = 7;
-/// Flags are sent; flushes are known.
+/// The flags are valid; the disk supports flushes.
 const EXPORT_FLAGS: u16 = 1 | 4;
 
 /// Sectors that are not zero.
@@ -51,11 +51,11 @@ impl Image {
     }
 }
 
-/// How a disk keeps its word.
+/// The honesty of a disk about flushes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Disk {
     Honest,
-    /// The twin that says a flush is done and does nothing.
+    /// The broken variant: reports each flush as done and does nothing.
     IgnoresFlushes,
 }
 
@@ -63,7 +63,7 @@ struct State {
     disk: Disk,
     seen: Image,
     durable: Image,
-    /// In the order of the requests: the first sector, and what was written.
+    /// Writes in the order of the requests: the first sector, and the data.
     cached: Vec<(u64, Vec<u8>)>,
     is_cut: bool,
 }
@@ -78,12 +78,12 @@ impl Served {
         let state = State { disk, seen: image.clone(), durable: image, cached: Vec::new(), is_cut: false };
         let served = Served(Arc::new(Mutex::new(state)));
         let shared = Arc::clone(&served.0);
-        // It ends with the guest's connection, which the guest's end closes.
+        // Ends with the guest's connection, which closes when the guest ends.
         thread::spawn(move || listener.accept().and_then(|(stream, _)| serve(stream, len_bytes, &shared)));
         Ok(served)
     }
 
-    /// Cuts the power: nothing is answered any more. What is left.
+    /// Cuts the power: no request is answered any more. Returns the remaining contents.
     pub(super) fn cut(&self, random: &mut impl FnMut() -> u64) -> Image {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_cut = true;
@@ -140,14 +140,14 @@ fn serve(mut stream: UnixStream, len_bytes: u64, state: &Mutex<State>) -> io::Re
             }
             _ => {}
         }
-        // Under the lock: an answer that a cut comes before is not given.
+        // Sent under the lock, so that a cut before the reply suppresses it.
         let mut reply = [&SIMPLE_REPLY.to_be_bytes()[..], &[0; 4], &cookie.to_be_bytes()].concat();
         reply.append(&mut bytes);
         stream.write_all(&reply)?;
     }
 }
 
-/// The handshake, up to where requests come.
+/// Carries out the handshake, up to the first request.
 fn greet(stream: &mut UnixStream, len_bytes: u64) -> io::Result<()> {
     // Fixed newstyle; no padding.
     stream.write_all(&[b"NBDMAGIC", &IHAVEOPT.to_be_bytes()[..], &[0, 3]].concat())?;

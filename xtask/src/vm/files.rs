@@ -1,4 +1,5 @@
-//! What any guest boots: Debian's kernel, and a first file system in memory with busybox, modules, programs and the first process.
+//! Files that every guest boots: Debian's kernel, and an initial file system in memory with busybox, modules,
+//! programs and an init script.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,7 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::rustc::{answer, run};
 
-/// What is run here to make one, and the package of Debian that has it.
+/// Programs that make a guest, each with its Debian package.
 pub(crate) const TOOLS: [(&str, &str); 7] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
@@ -20,21 +21,21 @@ pub(crate) const TOOLS: [(&str, &str); 7] = [
     ("apt-get", "apt"),
 ];
 
-/// The first file system of a guest.
+/// The initial file system of a guest.
 pub(crate) struct FirstFiles<'a> {
     /// The first process: a script.
     pub(crate) init: &'a str,
-    /// What busybox is called there.
+    /// Names under which busybox is linked.
     pub(crate) applets: &'a [&'a str],
-    /// The kernel's modules, with what each depends on; loaded in the order of `/modules/order`.
+    /// Kernel modules; their dependencies are added. Loaded in the order of `/modules/order`.
     pub(crate) modules: &'a [&'a str],
-    /// Programs, with the libraries that they are linked to: in `/bin`.
+    /// Programs for `/bin`; their shared libraries are added.
     pub(crate) programs: &'a [PathBuf],
-    /// Other files: in `/`.
+    /// Other files, for `/`.
     pub(crate) files: &'a [PathBuf],
 }
 
-/// The packages of the tools that are not installed.
+/// Lists the packages of tools that are not installed.
 pub(crate) fn missing<'a>(tools: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Vec<&'a str> {
     tools.into_iter().filter(|(tool, _)| place_of(tool).is_none()).map(|&(_, package)| package).collect()
 }
@@ -45,13 +46,13 @@ pub(crate) fn place_of(tool: &str) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(tool)).find(|file| file.is_file())
 }
 
-/// Debian's present kernel, and where its modules lie; fetched and unpacked once.
+/// Downloads and unpacks Debian's current kernel once; returns the kernel and the directory of its modules.
 pub(crate) fn kernel(dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     if !dir.join("boot").is_dir() {
         fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let depends = answer(Command::new("apt-cache").args(["depends", "linux-image-amd64"]))?;
         let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
-        let package = package.ok_or("no kernel is known to apt-get: run apt-get update")?;
+        let package = package.ok_or("apt-get finds no kernel; run apt-get update")?;
         run(Command::new("apt-get").args(["download", "-qq", package]).current_dir(dir))?;
         for file in entries(dir)?.iter().filter(|file| file.extension().is_some_and(|end| end == "deb")) {
             run(Command::new("dpkg").arg("-x").arg(file).arg(dir))?;
@@ -63,13 +64,13 @@ pub(crate) fn kernel(dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((unpacked(&dir.join("boot"))?, only(&dir.join("lib/modules"), "")?))
 }
 
-/// The kernel itself, which the emulator begins at once: an emulated processor takes longer to unpack it than for the rest of the start.
+/// Unpacks the kernel image: the emulated processor would take longer for that than for the rest of the boot.
 fn unpacked(boot: &Path) -> Result<PathBuf, Failure> {
     let kernel = boot.join("vmlinux");
     if !kernel.is_file() {
         let packed = only(boot, "vmlinuz")?;
         let bytes = fs::read(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
-        let payload = payload(&bytes).ok_or_else(|| format!("{}: not a kernel", packed.display()))?;
+        let payload = payload(&bytes).ok_or_else(|| format!("{}: not a kernel image", packed.display()))?;
         let (from, to) = (boot.join("payload.xz"), boot.join("payload"));
         fs::write(&from, payload).map_err(|error| format!("{}: {error}", from.display()))?;
         run(Command::new("xz").args(["--decompress", "--force"]).arg(&from))?;
@@ -78,7 +79,8 @@ fn unpacked(boot: &Path) -> Result<PathBuf, Failure> {
     Ok(kernel)
 }
 
-/// What is packed in a kernel, by the header of the boot protocol (`setup_sects`, `payload_offset`, `payload_length`); its length, unpacked, is behind it.
+/// Returns the packed payload of a kernel image, as the header of the boot protocol describes it (`setup_sects`,
+/// `payload_offset`, `payload_length`); its unpacked length follows it.
 fn payload(bytes: &[u8]) -> Option<&[u8]> {
     let half = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let start = (usize::from(*bytes.get(0x1f1)?) + 1) * 512 + half(0x248)?;
@@ -96,30 +98,31 @@ fn only(dir: &Path, beginning: &str) -> Result<PathBuf, Failure> {
 }
 
 impl FirstFiles<'_> {
-    /// Lays them out in `root`, and packs them.
+    /// Lays out the files in `root` and packs them.
     pub(crate) fn pack(&self, root: &Path, modules: &Path, initrd: &Path) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("{}: {error}", root.display());
+        let with_path = |error: std::io::Error| format!("{}: {error}", root.display());
         _ = fs::remove_dir_all(root);
         for dir in ["bin", "dev", "etc", "proc", "sys", "modules"] {
-            fs::create_dir_all(root.join(dir)).map_err(told)?;
+            fs::create_dir_all(root.join(dir)).map_err(with_path)?;
         }
-        fs::copy(place_of("busybox").ok_or("busybox is not installed")?, root.join("bin/busybox")).map_err(told)?;
+        fs::copy(place_of("busybox").ok_or("busybox is not installed")?, root.join("bin/busybox"))
+            .map_err(with_path)?;
         for applet in self.applets {
-            symlink("busybox", root.join("bin").join(applet)).map_err(told)?;
+            symlink("busybox", root.join("bin").join(applet)).map_err(with_path)?;
         }
-        fs::write(root.join("init"), self.init).map_err(told)?;
-        fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(told)?;
+        fs::write(root.join("init"), self.init).map_err(with_path)?;
+        fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(with_path)?;
         add_modules(root, modules, self.modules)?;
         self.programs.iter().try_for_each(|program| add_program(root, program))?;
         for file in self.files {
-            fs::copy(file, root.join(file.file_name().expect("a name"))).map_err(told)?;
+            fs::copy(file, root.join(file.file_name().expect("a name"))).map_err(with_path)?;
         }
         let pack = format!("cd '{}' && find . | cpio -o -H newc --quiet > '{}'", root.display(), initrd.display());
         run(Command::new("sh").args(["-c", &pack]))
     }
 }
 
-/// With what each depends on, in the order of loading.
+/// Adds modules with their dependencies, in the order of loading.
 fn add_modules(root: &Path, modules: &Path, wanted: &[&str]) -> Result<(), Failure> {
     let (version, base) =
         (modules.file_name().expect("a name"), modules.ancestors().nth(3).expect("below lib/modules"));
@@ -140,16 +143,16 @@ fn add_modules(root: &Path, modules: &Path, wanted: &[&str]) -> Result<(), Failu
     fs::write(root.join("modules/order"), order).map_err(|error| error.to_string())
 }
 
-/// A program with the libraries that it is linked to.
+/// Adds a program and its shared libraries.
 fn add_program(root: &Path, program: &Path) -> Result<(), Failure> {
-    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let with_path = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::copy(program, root.join("bin").join(program.file_name().expect("a name")))
-        .map_err(|error| told(program, error))?;
+        .map_err(|error| with_path(program, error))?;
     let linked = answer(Command::new("ldd").arg(program))?;
     for library in linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
         let to = root.join(library.strip_prefix("/").expect("it is absolute"));
-        fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| told(&to, error))?;
-        fs::copy(library, &to).map_err(|error| told(library, error))?;
+        fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| with_path(&to, error))?;
+        fs::copy(library, &to).map_err(|error| with_path(library, error))?;
     }
     Ok(())
 }

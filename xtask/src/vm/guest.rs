@@ -1,4 +1,4 @@
-//! What a guest of this kind boots: the program in its first file system, and a file system on a disk.
+//! The guest of `cargo xtask vm`: the program in its initial file system, and a file system on a disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use crate::failure::Failure;
 use crate::rustc::{answer, cargo, run};
 use crate::vm::files::{self, FirstFiles, place_of};
 
-/// What is run here beside what any guest needs, and the package of Debian that has it.
+/// Further programs that make this guest, each with its Debian package.
 const TOOLS: [(&str, &str); 4] =
     [("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"), ("mkfs.btrfs", "btrfs-progs"), ("ndctl", "ndctl")];
-/// Those for disks and for an NVDIMM, and those for an NVDIMM.
+/// Modules for disks and NVDIMMs; [`NVDIMM_MODULES`] suffice for NVDIMMs.
 pub(super) const MODULES: [&str; 7] = ["virtio_pci", "virtio_blk", "ext4", "xfs", "btrfs", "nfit", "nd_pmem"];
 pub(super) const NVDIMM_MODULES: [&str; 6] = ["ext4", "xfs", "nfit", "nd_pmem", "dax_pmem", "device_dax"];
-/// What the guest runs beside it to make a file system on an NVDIMM, which must be told apart from a plain disk first.
+/// Programs that the guest runs to make a file system on an NVDIMM. The guest must first distinguish it from a disk.
 const PROGRAMS: [&str; 3] = ["ndctl", "mkfs.ext4", "mkfs.xfs"];
 const APPLETS: [&str; 8] = ["sh", "mount", "insmod", "poweroff", "cat", "mkdir", "mknod", "devmem"];
-/// As much as XFS wants.
+/// The minimum size that XFS accepts.
 pub(super) const DISK_BYTES: u64 = 320 << 20;
 const MEMORY_MIB: u32 = 512;
-/// Where a guest of this memory finds its NVDIMM.
+/// Physical address of the NVDIMM in a guest with this much memory.
 const NVDIMM_AT: &str = "0x100000000";
 
-/// The first process: everything it needs is on the kernel's command line, behind its own name.
+/// The first process. All its parameters are on the kernel's command line, after its own name.
 const INIT: &str = r#"#!/bin/sh
 mount -t devtmpfs none /dev
 mount -t proc none /proc
@@ -55,14 +55,14 @@ IFS=,
 poweroff -f
 "#;
 
-/// Builds the program that is run there.
+/// Builds the program that runs in the guest.
 pub(super) fn power_cut() -> Result<PathBuf, Failure> {
     run(cargo().args(["build", "--quiet", "--package", "hikv", "--example", "power_cut"]))?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(this.parent().expect("a directory").join("examples/power_cut"))
 }
 
-/// What does not change from boot to boot.
+/// The parts that stay the same from boot to boot.
 pub(super) struct Guest {
     kernel: PathBuf,
     initrd: PathBuf,
@@ -70,7 +70,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Made in `work`, where the kernel is kept for the next time; it runs `power_cut`.
+    /// Makes a guest in `work`, where the kernel is kept for later runs; the guest runs `power_cut`.
     pub(super) fn make(work: &Path, power_cut: PathBuf, wanted: &[&str]) -> Result<Guest, Failure> {
         let missing = files::missing(files::TOOLS.iter().chain(&TOOLS));
         if !missing.is_empty() {
@@ -89,18 +89,18 @@ impl Guest {
         Ok(Guest { kernel, initrd, work: work.to_owned() })
     }
 
-    /// What an NVDIMM is kept in.
+    /// Returns the file of the NVDIMM.
     pub(super) fn nvdimm(&self) -> PathBuf {
         self.work.join("nvdimm")
     }
 
-    /// Puts an empty NVDIMM in.
+    /// Inserts an empty NVDIMM.
     pub(super) fn empty_nvdimm(&self, len_bytes: u64) -> Result<(), Failure> {
-        let told = |error: std::io::Error| format!("the NVDIMM's file: {error}");
-        fs::File::create(self.nvdimm()).and_then(|file| file.set_len(len_bytes)).map_err(told)
+        let named_error = |error: std::io::Error| format!("the NVDIMM's file: {error}");
+        fs::File::create(self.nvdimm()).and_then(|file| file.set_len(len_bytes)).map_err(named_error)
     }
 
-    /// The emulator's arguments that plug it in.
+    /// Returns the emulator's arguments for the NVDIMM.
     pub(super) fn nvdimm_arguments(&self) -> Result<[String; 4], Failure> {
         let file = self.nvdimm();
         let len_bytes = file.metadata().map_err(|error| format!("{}: {error}", file.display()))?.len();
@@ -108,7 +108,7 @@ impl Guest {
         Ok(["-object".into(), memory, "-device".into(), "nvdimm,memdev=nvdimm".into()])
     }
 
-    /// Switches it on. The first process is told `words`.
+    /// Boots the guest, with `words` for the first process.
     pub(super) fn boot(&self, words: &str, arguments: &[String]) -> Result<Child, Failure> {
         let mut qemu = machine(MEMORY_MIB, 1);
         qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(arguments);
@@ -117,7 +117,7 @@ impl Guest {
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
     }
 
-    /// A disk with an empty file system.
+    /// Returns a disk with an empty file system.
     pub(super) fn formatted(&self, fs: &str) -> Result<Image, Failure> {
         let file = self.work.join("formatted");
         fs::File::create(&file).and_then(|file| file.set_len(DISK_BYTES)).map_err(|error| error.to_string())?;

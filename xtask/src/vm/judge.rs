@@ -1,5 +1,5 @@
-//! What a cut would have left of a store in an NVDIMM, judged here: the region is laid out as that of a store on tmpfs, and a program
-//! opens it as such.
+//! Checks images that a cut would have left of a store in an NVDIMM: copies the region to a store on tmpfs and opens
+//! it with a program.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, copy};
@@ -9,16 +9,16 @@ use std::process::{Command, Stdio};
 use super::life::{Image, Lives};
 use crate::failure::Failure;
 
-/// With what a region begins.
+/// The first bytes of a region.
 const MAGIC: &[u8] = b"\x89hikv\r\n\x1a";
 
-/// A program that opens a store, and says `judged` and numbers, or `lost` and why.
+/// A program that opens a store and prints `judged` and numbers, or `lost` and the reason.
 pub(crate) struct Judge<'a> {
     program: &'a Path,
-    /// Told between the store's directory and the seed.
+    /// Arguments between the store's directory and the seed.
     words: &'a [&'a str],
     dir: PathBuf,
-    /// Where an image is kept that was objected to.
+    /// Path for images that were rejected.
     kept: PathBuf,
 }
 
@@ -29,27 +29,27 @@ impl<'a> Judge<'a> {
         Ok(Judge { program, words, dir, kept: work.join("objected") })
     }
 
-    /// Where images are written.
+    /// Returns the path for new images.
     pub(crate) fn image(&self) -> PathBuf {
         self.dir.join("image")
     }
 
-    /// What is wrong with the images that a life has left.
+    /// Returns the first objection to the images of a life.
     pub(crate) fn objection(&self, lives: &Lives) -> Result<Option<String>, Failure> {
         for image in &lives.images {
             let file = self.dir.join(format!("image.{}", image.number));
-            let told = |error: std::io::Error| format!("{}: {error}", file.display());
+            let with_path = |error: std::io::Error| format!("{}: {error}", file.display());
             if let Some(why) = self.one(&file, image, lives.seed)? {
-                fs::copy(&file, &self.kept).map_err(told)?;
+                fs::copy(&file, &self.kept).map_err(with_path)?;
                 return Ok(Some(format!("at image {}, kept as {}: {why}", image.number, self.kept.display())));
             }
-            fs::remove_file(&file).map_err(told)?;
+            fs::remove_file(&file).map_err(with_path)?;
         }
         Ok(None)
     }
 
     fn one(&self, file: &Path, image: &Image, seed: u64) -> Result<Option<String>, Failure> {
-        // A store that is still being made promises nothing; the next boot begins anew.
+        // A store that is still being created promises nothing; the next boot creates it again.
         if image.acknowledged.iter().all(|&count| count == 0) {
             return Ok(None);
         }
@@ -65,7 +65,7 @@ impl<'a> Judge<'a> {
         let verdict = lines.into_iter().find(|line| line.starts_with("judged") || line.starts_with("lost"));
         _ = judge.kill();
         _ = judge.wait();
-        let verdict = verdict.ok_or("the judge says nothing")?;
+        let verdict = verdict.ok_or("the judge printed no verdict")?;
         Ok(verdict.starts_with("lost").then_some(verdict))
     }
 }
@@ -76,7 +76,7 @@ impl Drop for Judge<'_> {
     }
 }
 
-/// Puts the region of an image where a store in a directory has its own; false if there is none yet.
+/// Copies the region of an image to a store's directory; returns false if there is no store yet.
 fn lay_out(image: &Path, store: &Path) -> std::io::Result<bool> {
     _ = fs::remove_dir_all(store);
     let bytes = fs::read(image)?;

@@ -1,4 +1,4 @@
-//! Lives of one store: a boot, some acknowledged changes, a cut; and the next boot judges what is there.
+//! Lives of one store: a boot, some acknowledged changes, a power cut. The next boot checks the result.
 
 use std::process::Child;
 use std::sync::mpsc::RecvTimeoutError;
@@ -7,33 +7,33 @@ use super::time::Time;
 use super::{SILENCE_MAX, lines_of};
 use crate::failure::Failure;
 
-/// How a life ended.
+/// The end of a life.
 pub(crate) enum Ended {
     Held,
-    /// What the program objects to.
+    /// The program's objection.
     Lost(String),
 }
 
-/// What the model of the processor's cache says around the number of an image.
+/// Characters that the cache model prints around the number of an image.
 const IMAGE: [char; 2] = ['\u{1}', '\u{2}'];
 
-/// What a cut would have left, had it ended the life.
+/// The contents that a cut would have left if it had ended the life.
 pub(crate) struct Image {
     pub(crate) number: String,
-    /// What was acknowledged before.
+    /// Changes acknowledged before the cut, per thread.
     pub(crate) acknowledged: Vec<u64>,
-    /// True if the store was open by then.
+    /// True if the store was open at that time.
     pub(crate) is_open: bool,
 }
 
-/// What one life leaves to the next.
+/// State that one life passes to the next.
 pub(crate) struct Lives {
     pub(crate) seed: u64,
-    /// Of each thread.
+    /// Per thread.
     pub(crate) acknowledged: Vec<u64>,
-    /// Changes that openings took back.
+    /// Unfinished changes that openings undid.
     pub(crate) undone: u64,
-    /// Nodes that merges made fewer, as far as was said; of all lives, and of the present one.
+    /// Nodes removed by merges, as far as reported: in all lives, and in the current one.
     pub(crate) merged: u64,
     merged_now: u64,
     pub(crate) total: u64,
@@ -54,13 +54,14 @@ impl Lives {
         }
     }
 
-    /// What the guest's program is told.
+    /// Returns the arguments of the guest's program.
     pub(crate) fn arguments(&self, program: &str) -> Vec<String> {
         let numbers = std::iter::once(&self.seed).chain(&self.acknowledged).map(u64::to_string);
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
-    /// Lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line.
+    /// Runs until `wanted` changes are acknowledged, then cuts the power; with `None` the machine cuts itself. Calls
+    /// `each` with every other line.
     pub(crate) fn live(
         &mut self,
         mut qemu: Child,
@@ -81,7 +82,7 @@ impl Lives {
             let line = match time.next_line(&lines, SILENCE_MAX) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) if wanted.is_none() => break,
-                Err(_) => return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed)),
+                Err(_) => return Err(format!("seed {}: the guest printed nothing more after '{last}'", self.seed)),
             };
             last.clone_from(&line);
             let line = std::mem::take(&mut begun) + &line;
@@ -101,7 +102,7 @@ impl Lives {
             }
         }
         _ = qemu.kill();
-        // What was said before the cut counts, read or not.
+        // Lines printed before the cut count, whether they were read by then or not.
         for line in lines {
             said += u64::from(line.starts_with("a "));
             self.take(&line)?;
@@ -111,12 +112,12 @@ impl Lives {
         Ok(Ended::Held)
     }
 
-    /// Enters what a line says; true if it says what was found.
+    /// Records a line; returns true if it reports the store's contents.
     fn take(&mut self, line: &str) -> Result<bool, Failure> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["a", thread, count] => {
-                // A line that the cut tore says nothing.
+                // A line torn by the cut is ignored.
                 if let (Ok(thread), Ok(count)) = (thread.parse::<usize>(), count.parse()) {
                     self.acknowledged[thread] = count;
                 }

@@ -1,15 +1,16 @@
 //! `cargo xtask vm rounds N [SEED [MEDIUM]]`: power cuts in a guest, round after round on one store.
 //!
-//! A round boots Debian's kernel in QEMU, without a need for KVM or root. The program `power_cut` (an example of the library) opens
-//! the store that the last round left, on ext4, XFS or btrfs, judges what is there by what was acknowledged, and writes, saying what
-//! is acknowledged; after some of that the power is cut. The disk has a volatile write cache ([`disk`]): what was not flushed is
-//! kept, lost or torn, in any order.
+//! A round boots Debian's kernel in QEMU, without KVM or root. The program `power_cut` (an example of the library)
+//! opens the store of the last round on ext4, XFS or btrfs, compares it with the acknowledged changes, then writes
+//! and prints each acknowledged change. After some of them the power is cut. The disk has a volatile write cache
+//! ([`disk`]): a cut keeps, loses or tears unflushed writes, in any order.
 //!
-//! Before the rounds of a file system two twins must be caught: a disk that ignores flushes, and a store that acknowledges without
-//! having synced. A rig that catches neither would see no loss of ours.
+//! Before the rounds of a file system, two broken variants must be caught: a disk that ignores flushes, and a store
+//! that acknowledges without a sync. A test rig that misses them would miss a loss of hikv's.
 //!
-//! On an NVDIMM, ext4 and XFS are mounted with DAX, and grant `MAP_SYNC`. There, cuts fall between any two instructions of the guest,
-//! but take nothing from the NVDIMM: the processor's cache is modelled by [`cached`] alone. The twin there is a promise of more than was acknowledged.
+//! On an NVDIMM, ext4 and XFS are mounted with DAX and grant `MAP_SYNC`. There, cuts come between any two
+//! instructions of the guest but lose nothing of the NVDIMM; only [`cached`] models the processor's cache. The broken
+//! variant there promises more than was acknowledged.
 
 pub(crate) mod cache;
 mod cached;
@@ -39,47 +40,47 @@ const THREAD_COUNT: usize = 2;
 const NVDIMM_BYTES: u64 = 512 << 20;
 /// A round is cut after fewer acknowledged changes than this.
 const CHANGE_COUNT_MAX: u64 = 400;
-/// A twin that is not caught in so many rounds is not seen.
+/// A broken variant that is not caught in this many rounds counts as missed.
 const TWIN_ROUND_COUNT_MAX: u64 = 12;
-/// No boot and no change takes as long, on a machine however busy.
+/// Longer than any boot or change, even on a busy machine.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// What an instruction takes by the clock of a guest with one processor.
+/// Time of an instruction on the clock of a guest with one processor.
 pub(crate) const ICOUNT_NS: u64 = 1 << ICOUNT_SHIFT;
 const ICOUNT_SHIFT: u32 = 3;
 
-/// What is tried.
+/// The parameters of a series of rounds.
 #[derive(Clone, Copy)]
 struct Trial {
     fs: &'static str,
-    /// The level that the store is opened at, and the one that it is judged by.
+    /// The level at which the store is opened, and the level by which it is judged.
     opened: &'static str,
     promised: &'static str,
     medium: Medium,
-    /// Changes that the judge is told of beyond what was acknowledged.
+    /// Changes added to the acknowledged ones, to deceive the judge.
     exaggerated: u64,
 }
 
-/// What the file system lies on.
+/// The storage of the file system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Medium {
     Disk(Disk),
     Nvdimm,
 }
 
-/// What is plugged into a guest, and what a cut leaves of it.
+/// The device of a guest, and the contents that a cut leaves.
 enum Plugged {
     Disk(Served, PathBuf),
     Nvdimm([String; 4]),
 }
 
-/// How a round ended.
+/// The end of a round.
 enum Ended {
     Held,
-    /// What the program objects to.
+    /// The program's objection.
     Lost(String),
 }
 
-/// What one round leaves to the next.
+/// State that one round passes to the next.
 struct Life<'a> {
     guest: &'a Guest,
     trial: Trial,
@@ -88,13 +89,13 @@ struct Life<'a> {
     random: u64,
     acknowledged: [u64; THREAD_COUNT],
     total: u64,
-    /// Nothing was acknowledged yet, nor an NVDIMM formatted.
+    /// True until a change was acknowledged or an NVDIMM formatted.
     is_new: bool,
 }
 
 const USAGE: &str = "usage: cargo xtask vm rounds COUNT [SEED [MEDIUM]] | vm cached COUNT [SEED]";
 
-/// Does what is asked for.
+/// Runs the command given by `words`.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
     let number = |word: &str| word.parse::<u64>().map_err(|_| USAGE.to_owned());
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs());
@@ -111,7 +112,8 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// Runs `count` rounds on each file system, on both media, after the twins; on those alone that `only` begins the name of.
+/// Runs `count` rounds on each file system and storage, after the broken variants; only on those whose name begins
+/// with `only`.
 fn rounds(count: u64, seed: u64, only: &str) -> Result<(), Failure> {
     println!("seed {seed}");
     let guest = Guest::make(&work()?, guest::power_cut()?, &guest::MODULES)?;
@@ -137,7 +139,7 @@ fn rounds(count: u64, seed: u64, only: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where everything is made.
+/// Returns the working directory.
 fn work() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("vm"))
@@ -151,12 +153,12 @@ fn catch(guest: &Guest, twin: &str, trial: Trial, seed: u64) -> Result<(), Failu
             return Ok(());
         }
     }
-    Err(format!("{trial}: {twin} was not caught in {TWIN_ROUND_COUNT_MAX} rounds: the rounds show nothing"))
+    Err(format!("{trial}: {twin} was not caught in {TWIN_ROUND_COUNT_MAX} rounds, so the rounds prove nothing"))
 }
 
 fn hold(guest: &Guest, trial: Trial, count: u64, seed: u64) -> Result<(), Failure> {
     let mut life = Life::new(guest, trial, seed)?;
-    // One more, to judge what the last cut left.
+    // One more round judges the last cut.
     for round in 0..=count {
         if let Ended::Lost(why) = life.round()? {
             return Err(format!("{trial}, seed {seed}, round {round}: {why}"));
@@ -213,7 +215,7 @@ impl Life<'_> {
         self.random
     }
 
-    /// Boots, lets some changes be acknowledged, and cuts.
+    /// Boots, waits for some acknowledged changes, and cuts the power.
     fn round(&mut self) -> Result<Ended, Failure> {
         let plugged = self.plug()?;
         let mut qemu = self.boot(&plugged)?;
@@ -224,7 +226,10 @@ impl Life<'_> {
         while !is_up || said < wanted {
             let Ok(line) = lines.recv_timeout(SILENCE_MAX) else {
                 _ = qemu.kill();
-                return Err(format!("{}, seed {}: the guest says nothing more after '{last}'", self.trial, self.seed));
+                return Err(format!(
+                    "{}, seed {}: the guest printed nothing more after '{last}'",
+                    self.trial, self.seed
+                ));
             };
             last.clone_from(&line);
             if line.starts_with("lost") {
@@ -239,7 +244,7 @@ impl Life<'_> {
         }
         _ = qemu.kill();
         _ = qemu.wait();
-        // What was said before the cut counts, read or not.
+        // Lines printed before the cut count, whether they were read by then or not.
         for line in lines {
             said += u64::from(line.starts_with("a "));
             self.take(&line)?;
@@ -258,12 +263,12 @@ impl Life<'_> {
         Ok(Plugged::Disk(served, socket))
     }
 
-    /// Enters what a line says; true if it says what was found.
+    /// Records a line; returns true if it reports the store's contents.
     fn take(&mut self, line: &str) -> Result<bool, Failure> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["a", thread, count] => {
-                // A line that the cut tore says nothing.
+                // A line torn by the cut is ignored.
                 if let (Ok(thread), Ok(count)) = (thread.parse::<usize>(), count.parse()) {
                     self.acknowledged[thread] = count;
                 }
@@ -277,7 +282,7 @@ impl Life<'_> {
             ["said", medium, durability] => {
                 let wanted = if self.trial.medium == Medium::Nvdimm { "dax" } else { self.trial.fs };
                 if (medium, durability) != (wanted, self.trial.opened) {
-                    return Err(format!("{}: the store says {line}", self.trial));
+                    return Err(format!("{}: the store reports {line}", self.trial));
                 }
             }
             _ => {}
@@ -287,8 +292,8 @@ impl Life<'_> {
 
     fn boot(&self, plugged: &Plugged) -> Result<Child, Failure> {
         let Trial { fs, opened, promised, exaggerated, .. } = self.trial;
-        let told = if self.is_new { 0 } else { exaggerated };
-        let [first, second] = self.acknowledged.map(|count| count + told);
+        let reported = if self.is_new { 0 } else { exaggerated };
+        let [first, second] = self.acknowledged.map(|count| count + reported);
         let dax = match plugged {
             Plugged::Disk(..) => "no",
             Plugged::Nvdimm(_) if self.is_new => "new",
@@ -299,14 +304,15 @@ impl Life<'_> {
     }
 }
 
-/// An emulated machine with so much memory, so many processors, room for an NVDIMM, and a console at our standard input and output.
+/// Returns an emulated machine with this much memory and this many processors, space for an NVDIMM, and a console on
+/// standard input and output.
 pub(crate) fn machine(memory_mib: u32, processor_count: u32) -> Command {
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-machine", "q35,nvdimm=on,nvdimm-persistence=mem-ctrl", "-accel", "tcg", "-cpu", "max"]);
     qemu.args(["-m", &format!("{memory_mib},slots=2,maxmem=4G")]);
     qemu.args(["-smp", &processor_count.to_string()]);
-    // Time is counted in instructions: a guest on a machine that is busy takes its own slowness for broken timers, and dies. With
-    // two processors it would not come up.
+    // Time is counted in instructions: on a busy machine, a guest would take its own slowness for broken timers and
+    // stop. With two processors it would not boot this way.
     if processor_count == 1 {
         qemu.args(["-icount", &format!("shift={ICOUNT_SHIFT},sleep=off")]);
     }
@@ -314,7 +320,7 @@ pub(crate) fn machine(memory_mib: u32, processor_count: u32) -> Command {
     qemu
 }
 
-/// What the guest says, whole lines alone; it ends with the guest.
+/// Receives the complete lines that the guest prints; ends with the guest.
 pub(crate) fn lines_of(qemu: &mut Child) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let mut output = BufReader::new(qemu.stdout.take().expect("it is piped"));

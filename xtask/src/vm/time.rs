@@ -1,25 +1,25 @@
-//! What time an emulator has had. On a machine that is busy it waits for a processor, and a guest that says nothing meanwhile is not at fault: such
-//! waits are no silence.
+//! The processor time of an emulator. On a busy machine the emulator waits for a processor; such waits do not count
+//! as silence of the guest.
 
 use std::fs;
 use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Between two looks at what the emulator waited.
+/// Interval between two readings of the emulator's waiting time.
 const LOOK: Duration = Duration::from_secs(20);
 
-/// An emulator's time.
+/// Measures an emulator's time.
 pub(crate) struct Time {
     pid: u32,
     start: Instant,
 }
 
-/// What its threads had together, since it was begun.
+/// Sum over the emulator's threads since its start.
 #[derive(Clone, Copy, Default)]
 struct Had {
     ran: Duration,
-    /// While others had the processors.
+    /// Time while other processes had the processors.
     waited: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Time {
         Time { pid: qemu.id(), start: Instant::now() }
     }
 
-    /// What the guest says next, unless it is silent for so long, not counting waits for a processor.
+    /// Returns the guest's next line, or an error after `silence_max` of silence, without waits for a processor.
     pub(crate) fn next_line(
         &self,
         lines: &Receiver<String>,
@@ -47,18 +47,18 @@ impl Time {
         }
     }
 
-    /// For a person.
-    pub(crate) fn told(&self) -> String {
+    /// Formats the times for a reader.
+    pub(crate) fn describe(&self) -> String {
         let Had { ran, waited } = self.had();
         format!(
-            "the emulator had {} s of a processor's time in {} s, and waited {} s for it",
+            "processor time of the emulator: {} s in {} s; waited {} s for a processor",
             ran.as_secs(),
             self.start.elapsed().as_secs(),
             waited.as_secs()
         )
     }
 
-    /// Of threads that are there. A machine that does not count this has none.
+    /// Sums over the existing threads; zero on a machine that does not count this.
     fn had(&self) -> Had {
         let mut had = Had::default();
         for thread in fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten() {

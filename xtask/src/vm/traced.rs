@@ -1,5 +1,5 @@
-//! The program for a guest whose cache is modelled, built from a copy of the source in which each write-back is marked for the model,
-//! and a twin is asked for by the environment.
+//! Builds the guest's program for the cache model: from a copy of the source in which each write-back is marked for
+//! the model, and the environment selects a broken variant.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 use crate::tree;
 
-/// A file, what is found there once, and what takes its place.
+/// A file, a text that occurs once in it, and its replacement.
 type Change = (&'static str, &'static str, &'static str);
 
-/// The emulator leaves CLWB out: the model takes the load behind the marker for it.
+/// The emulator ignores CLWB, so the model uses the load after the marker instead.
 const WRITE_BACK: Change = (
     "crates/pmem/src/arch/x86_64.rs",
     r#"asm!("clwb [{}]", in(reg) byte, options(nostack, preserves_flags));"#,
@@ -26,7 +26,7 @@ const BREAKS: Change = (
     }
 }
 
-/// True if the environment asks for this twin.
+/// True if the environment selects this broken variant.
 pub(crate) fn is_twin(name: &str) -> bool {
     extern crate std;
     static ASKED: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
@@ -35,7 +35,7 @@ pub(crate) fn is_twin(name: &str) -> bool {
 "#,
 );
 
-/// Builds it in `work`.
+/// Builds the program in `work`.
 pub(super) fn program(work: &Path) -> Result<PathBuf, Failure> {
     let (root, work) = (tree::root()?, work.join("traced"));
     let tree = work.join("tree");
@@ -54,6 +54,6 @@ fn changed(bytes: Vec<u8>, (file, found, put): Change) -> Result<Vec<u8>, Failur
     let text = String::from_utf8(bytes).map_err(|error| format!("{file}: {error}"))?;
     match text.matches(found).count() {
         1 => Ok(text.replace(found, put).into_bytes()),
-        count => Err(format!("{file}: what is to be marked for the model is there {count} times")),
+        count => Err(format!("{file}: the text to mark for the model occurs {count} times instead of once")),
     }
 }

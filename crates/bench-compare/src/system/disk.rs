@@ -1,4 +1,4 @@
-//! The disk alone: what every store that syncs its log has to wait for.
+//! The disk without a store: the time that every store has to wait for a sync of its log.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -10,9 +10,9 @@ use super::Opening;
 use crate::cell::Level;
 use crate::error::Error;
 
-/// What a file system writes at least.
+/// The smallest write of a file system.
 const BLOCK_BYTES: usize = 4096;
-/// As long as a store's log may be: larger than what a device keeps in a cache of its own.
+/// As long as a store's log can be: larger than a device's own cache.
 const FILE_BLOCKS: u64 = 1 << 14;
 
 pub(super) struct Disk {
@@ -49,7 +49,7 @@ impl Subject for Disk {
     }
 
     fn get_into(&self, _key: &[u8], _value: &mut Vec<u8>) -> Result<bool, Error> {
-        Err("there is nothing to get".into())
+        Err("the bare disk has no gets".into())
     }
 
     fn put(&self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
@@ -65,7 +65,7 @@ impl Subject for Disk {
     }
 
     fn delete(&self, _key: &[u8]) -> Result<bool, Error> {
-        Err("there is nothing to delete".into())
+        Err("the bare disk has no deletes".into())
     }
 
     fn close(self) -> Result<(), Error> {

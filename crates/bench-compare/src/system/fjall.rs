@@ -1,4 +1,4 @@
-//! fjall: each put a record of its journal, which is in the kernel's hands then; at `power` it is synced.
+//! fjall: each put is a record of its journal, handed to the kernel; at `power` it is synced.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +22,7 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Fjall, Error> {
 }
 
 impl Fjall {
-    /// What was written is as durable as the level says.
+    /// Makes earlier writes as durable as the level requires.
     fn persist(&self) -> Result<(), Error> {
         match self.level {
             Level::Power => Ok(self.store.persist(PersistMode::SyncData)?),
@@ -49,7 +49,7 @@ impl Subject for Fjall {
         self.persist()
     }
 
-    /// It does not say whether the key was there. Workloads delete what is.
+    /// fjall does not report whether the key existed. Workloads delete existing keys.
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.items.remove(key)?;
         self.persist().map(|()| true)

@@ -1,4 +1,5 @@
-//! Our engines: on a disk with a journal, in tmpfs with none. HiKV keeps order where a workload needs it; others have it or do not.
+//! hikv's engines: with a journal on a disk, without one in tmpfs. The HiKV engine keeps order if a workload needs it;
+//! other engines always or never do.
 
 use ::hikv::{Durability, EngineKind, Options};
 use bench::Candidate;
@@ -7,7 +8,7 @@ use super::Opening;
 use crate::cell::Level;
 use crate::error::Error;
 
-/// Opens the store, at its medium's own level where none is given.
+/// Opens the store, at its medium's own level if `level` is `None`.
 pub(super) fn open(opening: &Opening<'_>, engine: EngineKind, level: Option<Level>) -> Result<Candidate, Error> {
     let options = Options::new().engine(engine).ordered(opening.is_ordered && engine == EngineKind::HiKv);
     let options = match level {

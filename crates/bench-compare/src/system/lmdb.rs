@@ -1,4 +1,4 @@
-//! LMDB: each put a transaction; at `buffered` without a sync.
+//! LMDB: each put is a transaction; without a sync at `buffered`.
 
 use std::fs;
 use std::ops::{Bound, ControlFlow};
@@ -11,7 +11,7 @@ use super::{Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
-/// Room for pages that are half full, those of transactions that readers still see, and as many records again.
+/// Space for half-full pages, for pages of transactions that readers still see, and for as many records again.
 const MAP_BYTES_PER_ITEM_BYTE: u64 = 12;
 const MAP_BYTES_MIN: u64 = 1 << 30;
 
@@ -31,7 +31,7 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Lmdb, Error> {
         // SAFETY: after a crash of the machine the store is not used again.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
-    // SAFETY: the directory is this program's alone.
+    // SAFETY: only this program uses the directory.
     let environment = unsafe { options.open(directory) }?;
     let mut making = environment.write_txn()?;
     let items = environment.create_database(&mut making, None)?;
@@ -57,7 +57,7 @@ impl Subject for Lmdb {
         self.load(&[(key, value)])
     }
 
-    /// One transaction.
+    /// Puts all items in one transaction.
     fn load(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut transaction = self.environment.write_txn()?;
         items.iter().try_for_each(|(key, value)| self.items.put(&mut transaction, key, value))?;

@@ -1,4 +1,4 @@
-//! The systems: how each is opened at a level. What it does is measured as a `bench::Subject`.
+//! The systems, and how each is opened at a durability level. An open system is measured as a `bench::Subject`.
 
 mod disk;
 mod fjall;
@@ -18,50 +18,50 @@ use bench::{Records, Subject};
 use crate::cell::{Cell, Level};
 use crate::error::Error;
 
-/// Memory for blocks of the store, of the systems that have such a cache: more than any of them can use of a million items,
-/// so that no get waits for the disk.
+/// Block cache of the systems that have one: more than any of them can use for a million items, so that no get waits
+/// for the disk.
 const CACHE_BYTES: usize = 2 << 30;
 
 /// A system's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum System {
-    /// One of our engines, journaled on the disk.
+    /// An engine of hikv, journaled on the disk.
     Ours(EngineKind),
-    /// One of our engines, in memory that outlives the process and not the machine.
+    /// An engine of hikv in tmpfs: memory that survives the process but not the machine.
     OursTmpfs(EngineKind),
     #[cfg(feature = "rocksdb")]
     Rocksdb,
     Lmdb,
-    /// LMDB's file in such memory.
+    /// LMDB's file in tmpfs.
     LmdbTmpfs,
     Redb,
     Fjall,
-    /// What the disk gives: a write to a file that has all its blocks, and, at `power`, one sync of it; no store at all.
+    /// The bare disk, no store: a write to a preallocated file and, at `power`, a sync.
     Disk,
 }
 
-/// How a system's store is opened. Every put is as durable as the level says when it returns.
+/// The parameters for opening a system's store. When a put returns, it is as durable as the level requires.
 pub(crate) struct Opening<'a> {
-    /// Where it is, or is made.
+    /// The store's directory, which may not exist yet.
     pub(crate) directory: &'a Path,
     pub(crate) level: Level,
-    /// What it holds, or shall hold.
+    /// The records that the store holds or will hold.
     pub(crate) records: Records,
-    /// Whether keys are kept in order, where a system can do without.
+    /// Requests that keys are kept in order, for systems with a choice.
     pub(crate) is_ordered: bool,
 }
 
-/// Does something with a system, whichever it is.
+/// An action on any system.
 pub(crate) trait Measure {
-    /// What comes of it.
+    /// The action's result.
     type Found;
 
-    /// Does it.
+    /// Runs the action.
     fn measure(self, subject: &impl Subject) -> Result<Self::Found, Error>;
 }
 
 impl System {
-    /// Those that are compared unless others are asked for, in the order of their turns.
+    /// The systems compared by default, in the order of their turns.
     pub(crate) const USUAL: &[System] = &[
         System::Ours(EngineKind::HiKv),
         System::OursTmpfs(EngineKind::HiKv),
@@ -73,19 +73,19 @@ impl System {
         System::Disk,
     ];
 
-    /// All that may be asked for.
+    /// Returns all systems that can be selected.
     pub(crate) fn all() -> impl Iterator<Item = System> {
         let engines = [EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
         let ours = engines.into_iter().flat_map(|engine| [System::Ours(engine), System::OursTmpfs(engine)]);
         System::USUAL.iter().copied().chain([System::LmdbTmpfs]).chain(ours)
     }
 
-    /// Whether its store lies in memory that outlives the process and not the machine.
+    /// Returns true if the system's store is in tmpfs.
     pub(crate) fn is_in_memory(self) -> bool {
         matches!(self, System::OursTmpfs(_) | System::LmdbTmpfs)
     }
 
-    /// Opens or makes the system's store, has it measured, and closes the store.
+    /// Opens or creates the system's store, measures it, and closes it.
     pub(crate) fn open<M: Measure>(self, opening: &Opening<'_>, measure: M) -> Result<M::Found, Error> {
         match self {
             System::Ours(engine) => closed(hikv::open(opening, engine, Some(opening.level))?, measure),
@@ -99,7 +99,7 @@ impl System {
         }
     }
 
-    /// Whether it can do that.
+    /// Returns true if the system can run the cell.
     pub(crate) fn has(self, cell: Cell) -> bool {
         let lacks_order = matches!(self, System::Ours(EngineKind::RewoHash) | System::OursTmpfs(EngineKind::RewoHash));
         match self {
@@ -116,7 +116,7 @@ fn closed<M: Measure>(subject: impl Subject, measure: M) -> Result<M::Found, Err
     Ok(found)
 }
 
-/// Copies a value out, if there is one.
+/// Copies a value out if there is one.
 fn copy_out(found: Option<impl AsRef<[u8]>>, value: &mut Vec<u8>) -> bool {
     let Some(found) = found else { return false };
     value.clear();
@@ -145,6 +145,6 @@ impl FromStr for System {
     type Err = String;
 
     fn from_str(name: &str) -> Result<System, String> {
-        System::all().find(|system| system.to_string() == name).ok_or_else(|| format!("there is no system '{name}'"))
+        System::all().find(|system| system.to_string() == name).ok_or_else(|| format!("unknown system '{name}'"))
     }
 }

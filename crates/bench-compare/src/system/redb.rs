@@ -1,4 +1,4 @@
-//! redb: each put a transaction; at `buffered` of the durability `None`.
+//! redb: each put is a transaction; at `buffered` with durability `None`.
 
 use std::ops::ControlFlow;
 
@@ -66,7 +66,7 @@ impl Subject for Redb {
         self.insert(self.durability, &[(key, value)])
     }
 
-    /// One transaction: what is not durable yet stays in memory.
+    /// Puts all items in one transaction, durably: data that is not durable yet stays in memory.
     fn load(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         self.insert(Durability::Immediate, items)
     }

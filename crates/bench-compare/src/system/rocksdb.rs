@@ -1,5 +1,5 @@
-//! RocksDB: each put a record of its log, synced in groups at `power`; the log files are used again, so that a sync changes
-//! no metadata of the file system. The rest as the makers leave it, but for a cache that holds everything.
+//! RocksDB: each put is a record of its log, synced in groups at `power`. Log files are recycled, so that a sync
+//! changes no metadata of the file system. Everything else is the default, except a cache that holds everything.
 
 use std::ops::ControlFlow;
 
@@ -10,10 +10,10 @@ use super::{CACHE_BYTES, Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
-/// Log files that wait to be used again: one is written while the memory tables of the others are flushed.
+/// Log files waiting for reuse: one is written while the memory tables of the others are flushed.
 const RECYCLED_LOG_COUNT: usize = 4;
 
-/// What RocksDB's own tuning guide gives as good for point lookups.
+/// The value that RocksDB's tuning guide recommends for point lookups.
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
 
 pub(super) struct RocksDb {
@@ -53,7 +53,7 @@ impl Subject for RocksDb {
         Ok(self.store.put_opt(key, value, &self.write)?)
     }
 
-    /// It does not say whether the key was there. Workloads delete what is.
+    /// RocksDB does not report whether the key existed. Workloads delete existing keys.
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.store.delete_opt(key, &self.write)?;
         Ok(true)

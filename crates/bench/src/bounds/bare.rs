@@ -1,10 +1,11 @@
-//! The least that a store can do.
+//! The least work that any store can do.
 //!
-//! A record's number, which the key tells, is its place in an index of 16 bytes a record; the word there tells the slot of the item. A put
-//! writes the item to a free slot, orders that, and publishes the slot's number: two fences, as every store needs that writes items out of
-//! place. A delete publishes that there is none: one. Nothing is compared or locked: a pass reads or writes, never both, and of two
-//! threads that put the same record at a time each has a slot of its own. A scan has the numbers of its slots in a row, in volatile memory, and asks
-//! for the items ahead.
+//! A record's number, which is computed from its key, selects one of the index's entries of 16 bytes; the word there
+//! holds the slot of the item. A put writes the item to a free slot, orders that, and publishes the slot's number: two
+//! fences, the minimum for a store that writes items out of place. A delete publishes that there is no item: one fence.
+//! Nothing is compared or locked. That is sound because a pass either reads or writes, never both, and two threads that
+//! put the same record at the same time use separate slots. A scan has its slot numbers in a row, in volatile memory,
+//! and prefetches the items.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -23,42 +24,43 @@ use crate::subject::{Error, Need, Subject};
 
 use super::in_order::InOrder;
 
-/// What a store's index has for an entry.
+/// An index entry, as in any store.
 const ENTRY_BYTES: u64 = 16;
-/// What an item has beside key and value: lengths and a checksum.
+/// An item's bytes in addition to key and value: lengths and a checksum.
 const HEADER: [u8; 16] = [0; 16];
-/// Records that may be added, at most: more than a pass adds.
+/// The maximum number of added records: more than a pass adds.
 const ADDED_MAX: u64 = 1 << 20;
-/// Slots that wait for the next item, and more where there are many threads.
+/// Spare slots for the next items; more with many threads.
 const SPARE_COUNT_MIN: usize = 64;
-/// Places that are tried for a slot that is free again.
+/// Places that are tried for a freed slot.
 const KEPT_NEAR_COUNT: usize = 4;
-/// How often a thread looks for a slot that another one is about to keep.
+/// The number of times that a thread searches for a slot that another thread is about to free.
 const SWEEP_COUNT_MAX: usize = 1000;
-/// Items of a scan that are on their way while one is shown: more take longer, fewer too.
+/// Items that a scan prefetches: with more or fewer it is slower.
 const ITEMS_AHEAD: usize = 6;
 
-/// See the module.
+/// The minimal store; see the module.
 pub(super) struct Bare {
     medium: Delayed<Mapped>,
     records: Records,
     threads: u64,
-    /// Of the index: loaded records, then added ones.
+    /// Entries of the index: loaded records, then added ones.
     place_count: u64,
     slot_bytes: u64,
     slot_end: u64,
-    /// Each the number of a free slot, or 0.
+    /// Each holds the number of a free slot, or 0.
     spares: Box<[AtomicU64]>,
-    /// Free slots that had no place there: threads that met at one have taken unused slots.
+    /// Free slots for which `spares` had no place: threads that met at one have used unused slots.
     more: Mutex<Vec<u64>>,
     /// The next slot that was never used.
     next: AtomicU64,
-    /// The loaded records, once scans need their order.
+    /// The loaded records in key order, once scans need it.
     in_order: OnceLock<InOrder>,
 }
 
 impl Bare {
-    /// With room for the records, and for some that are added if the workload `grows`, in a file in `home` that has no name any more.
+    /// Creates a store with space for the records, and for added ones if the workload `grows`, in an unlinked file in
+    /// `home`.
     pub(super) fn create(home: &Path, config: &Config, grows: bool, latency: Latency) -> Result<Bare, Error> {
         let Config { records, threads, .. } = *config;
         let place_count = records.count + if grows { records.count.min(ADDED_MAX) } else { 0 };
@@ -86,7 +88,7 @@ impl Bare {
         })
     }
 
-    /// Where the index tells of a record.
+    /// Returns the index entry of a record.
     #[inline(always)]
     fn entry(&self, record: u64) -> Offset {
         let place = match added_by(record) {
@@ -104,7 +106,7 @@ impl Bare {
         if slot == 0 || record & absent(0) != 0 {
             return None;
         }
-        // SAFETY: nobody writes while somebody reads.
+        // SAFETY: no thread writes during a pass that reads.
         unsafe { self.medium.bytes(start.span(self.records.value_bytes as u64)) }.ok()
     }
 
@@ -117,7 +119,7 @@ impl Bare {
         InOrder::of((0..self.records.count).map(item).collect())
     }
 
-    /// What tells keys apart, in their order.
+    /// Returns the bytes that distinguish keys, as a number in key order.
     #[inline(always)]
     fn start_of(&self, key: &[u8]) -> u64 {
         key.get(self.records.shared_bytes..).and_then(<[u8]>::first_chunk).map_or(0, |start| u64::from_be_bytes(*start))
@@ -129,8 +131,9 @@ impl Bare {
         lines.for_each(|line| self.medium.prefetch_line(Offset(slot * self.slot_bytes + line * LINE_BYTES)));
     }
 
-    /// A slot that is the caller's alone: one that was kept, one that was never used, or the one that the record had before it was deleted. There
-    /// are more than threads take at a time, so one that is put behind a thread that looks for it is found when that looks again.
+    /// Reserves a slot: a freed one, one that was never used, or the one that the record had before it was deleted.
+    /// There are more slots than threads use at a time, so a slot that is freed behind a searching thread is found when
+    /// it searches again.
     fn take_slot(&self, place: Offset) -> Result<u64, Error> {
         let kept = |spare: &AtomicU64| Some(spare.swap(0, Ordering::AcqRel)).filter(|&slot| slot != 0);
         let fresh = || {
@@ -153,7 +156,7 @@ impl Bare {
         slot.ok_or_else(|| "no slot is left".into())
     }
 
-    /// Keeps a slot that is free again, for another item.
+    /// Keeps a freed slot for another item.
     fn keep_slot(&self, place: Offset, slot: u64) {
         let mut displaced = slot;
         for further in 0..KEPT_NEAR_COUNT {
@@ -170,7 +173,7 @@ impl Bare {
         &self.spares[((place.0 / ENTRY_BYTES) as usize + further) % self.spares.len()]
     }
 
-    /// Makes `slot` what the index tells; what it told before.
+    /// Makes the index point to `slot`; returns the previous slot.
     fn publish(&self, entry: Offset, slot: u64) -> Result<u64, Error> {
         let mut before = self.medium.load(entry, Ordering::Acquire);
         while let Err(other) = self.medium.compare_exchange(entry, before, slot) {
@@ -209,7 +212,7 @@ impl Subject for Bare {
         let entry = self.entry(self.records.record_of(key).unwrap_or_default());
         self.medium.prefetch_line(entry);
         let slot = self.take_slot(entry)?;
-        // SAFETY: the slot is this thread's alone, and the item ends within it.
+        // SAFETY: only this thread uses the slot, and the item ends within it.
         unsafe { self.medium.stream(Offset(slot * self.slot_bytes), &[&HEADER, key, value]) };
         self.medium.order();
         match self.publish(entry, slot)? {
@@ -223,7 +226,7 @@ impl Subject for Bare {
         let entry = self.entry(self.records.record_of(key).unwrap_or_default());
         let before = self.publish(entry, 0)?;
         if before != 0 {
-            // What was deleted is put back between two passes.
+            // Deleted records are put back between two passes.
             self.medium.store(entry.plus(8), before, Ordering::Release);
         }
         Ok(before != 0)
@@ -240,7 +243,7 @@ impl Subject for Bare {
         for (i, &slot) in slots.iter().enumerate() {
             slots.get(i + ITEMS_AHEAD).into_iter().for_each(|&ahead| self.ask_for(ahead));
             let item = Offset(slot * self.slot_bytes + HEADER.len() as u64).span(self.records.item_bytes());
-            // SAFETY: nobody writes while somebody reads.
+            // SAFETY: no thread writes during a pass that reads.
             let (key, value) = unsafe { self.medium.bytes(item) }?.split_at(self.records.key_bytes);
             if each(key, value).is_break() {
                 break;
@@ -262,8 +265,8 @@ mod tests {
         let records = Records { count: 300, key_bytes: 20, shared_bytes: 4, value_bytes: 64 };
         let (workloads, plan) = (vec![Workload::Scan], None);
         let config = Config { workloads, records, pass: Duration::ZERO, threads: 1, plan, keeps_order: false, seed: 0 };
-        let place = tempfile::tempdir().expect("there is room");
-        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        let place = tempfile::tempdir().expect("there is space");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is space");
         let (mut key, mut value) = (vec![0; 20], vec![0; 64]);
         for record in 0..records.count {
             records.write_key(record, &mut key);
@@ -279,14 +282,14 @@ mod tests {
         }
     }
 
-    /// Threads that put the same few records lose no slot, and each value is whole.
+    /// Threads that put the same few records lose no slot, and each value is intact.
     #[test]
     fn slots_are_enough_for_ever() {
         let records = Records { count: 40, key_bytes: 16, shared_bytes: 0, value_bytes: 64 };
         let (workloads, pass, plan) = (vec![Workload::Update], Duration::ZERO, None);
         let config = Config { workloads, records, pass, threads: 3, plan, keeps_order: false, seed: 0 };
-        let place = tempfile::tempdir().expect("there is room");
-        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is room");
+        let place = tempfile::tempdir().expect("there is space");
+        let bare = Bare::create(place.path(), &config, false, Latency::default()).expect("there is space");
         let (mut key, mut value) = ([0; 16], Vec::new());
         thread::scope(|scope| {
             for thread in 0..3_u64 {
@@ -304,7 +307,7 @@ mod tests {
         let kept =
             bare.spares.iter().filter(|spare| spare.load(Ordering::Relaxed) != 0).count() + bare.more.lock().len();
         let unused = bare.slot_end - bare.next.load(Ordering::Relaxed).min(bare.slot_end);
-        assert_eq!(kept as u64 + unused, bare.spares.len() as u64, "all but one a record are free");
+        assert_eq!(kept as u64 + unused, bare.spares.len() as u64, "all slots except one per record are free");
         for record in 0..records.count {
             records.write_key(record, &mut key);
             assert!(bare.get_into(&key, &mut value).expect("it is read") && records.is_item(&key, &value));

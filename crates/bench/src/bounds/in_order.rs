@@ -1,26 +1,27 @@
-//! The bare machine's records by their keys: what an ordered index tells, without a search through nodes.
+//! The minimal store's records by their keys: an ordered index without a search through nodes.
 
-/// Keys' first bytes, and the slots of their items, from the least key to the greatest.
+/// The first bytes of keys, and the slots of their items, from the smallest key to the greatest.
 pub(super) struct InOrder {
     starts: Box<[u64]>,
     slots: Box<[u64]>,
 }
 
 impl InOrder {
-    /// Of keys that begin so, with the slots of their items.
+    /// Creates the index from pairs of a key's start and its slot.
     pub(super) fn of(mut items: Vec<(u64, u64)>) -> InOrder {
         items.sort_unstable();
         let (starts, slots): (Vec<u64>, Vec<u64>) = items.into_iter().unzip();
         InOrder { starts: starts.into(), slots: slots.into() }
     }
 
-    /// The slots from the first key on that does not begin lower.
+    /// Returns the slots from the first key on whose start is not below `start`.
     #[inline(always)]
     pub(super) fn from(&self, start: u64) -> &[u64] {
         &self.slots[self.place(start)..]
     }
 
-    /// Keys are spread evenly: where one lies is reckoned, from there once more, and looked for in the neighbourhood.
+    /// Interpolates the position, because keys are distributed evenly; corrects it once more from there, and then
+    /// searches nearby.
     #[inline(always)]
     fn place(&self, start: u64) -> usize {
         let starts = &self.starts[..];

@@ -1,8 +1,9 @@
-//! What a machine allows, in the run that measures a store there: figures of machines differ, ratios to their bounds hardly.
+//! Lower bounds of the machine, measured in the same run as a store. Figures differ between machines; ratios to these
+//! bounds hardly do.
 //!
-//! Two subjects take the store's place in the same loops. [`Nothing`] does nothing: what remains is what the loop takes by itself.
-//! [`Bare`] does what no store can leave out, with the same flushes and fences: one line of an index, one item, nothing compared,
-//! locked, or allocated.
+//! Two subjects replace the store in the same loops. [`Nothing`] does nothing: the result is the loop's own time.
+//! [`Bare`] does only the work that no store can leave out, with the same flushes and fences: one line of an index, one
+//! item, and no comparison, lock or allocation.
 
 mod bare;
 mod in_order;
@@ -21,10 +22,10 @@ use crate::workload::Workload;
 use self::bare::Bare;
 pub(crate) use self::nothing::Nothing;
 
-/// Long beside a turn of the machine's scheduler, short beside a pass.
+/// Long compared with a time slice of the scheduler, short compared with a pass.
 const PASS_MAX: Duration = Duration::from_millis(250);
 
-/// Those that are measured, in this order: what deletes comes last.
+/// The workloads that are measured, in this order; the one that deletes is last.
 const MEASURED: [Workload; 7] = [
     Workload::Get,
     Workload::Miss,
@@ -35,12 +36,13 @@ const MEASURED: [Workload; 7] = [
     Workload::Delete,
 ];
 
-/// What the machine takes for an operation of a workload at least.
+/// The least time that the machine needs for an operation of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Of its thread's time, in a pass.
+    /// Nanoseconds of the thread's time per operation, in a pass.
     pub ns: f64,
-    /// 99.9 % took no longer, each timed: what is above `ns` the machine does beside.
+    /// The 99.9th percentile of operations that are timed one by one; the difference to `ns` is the machine's other
+    /// work.
     pub p999_us: f64,
 }
 
@@ -51,11 +53,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Measures bare operations on as many records as `config` has, with as many threads, in a file of the directory `home` that is gone
-    /// in the end. Ends early when `stop` becomes true.
+    /// Measures bare operations on as many records as `config` has, with as many threads, in a temporary file in the
+    /// directory `home`. Ends early when `stop` becomes true.
     ///
     /// # Errors
-    /// If there is no room for the file.
+    /// If there is no space for the file.
     pub fn measure(
         home: &Path,
         config: &Config,
@@ -83,7 +85,7 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// Of an operation of `workload`.
+    /// Returns the bound of an operation of `workload`.
     #[must_use]
     pub fn of(&self, workload: Workload) -> Option<Bound> {
         let bounded = workload.bounded_as()?;

@@ -1,4 +1,4 @@
-//! No store: what the loop takes by itself.
+//! The loop without a store, to measure the loop's own time.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -10,10 +10,10 @@ use crate::session::Session;
 use crate::subject::{Error, Need, Subject};
 use crate::workload::Workload;
 
-/// Some ten thousand turns of the loop.
+/// About ten thousand iterations of the loop.
 const PASS_MAX: Duration = Duration::from_millis(20);
 
-/// Answers at once, and never rightly: what is copied and compared is as long as a right answer.
+/// Answers immediately, with wrong values: as many bytes are copied and compared as for a right answer.
 pub(crate) struct Nothing {
     key: Vec<u8>,
     value: Vec<u8>,
@@ -24,7 +24,8 @@ impl Nothing {
         Nothing { key: vec![0; records.key_bytes], value: vec![0; records.value_bytes] }
     }
 
-    /// How long a turn of the workload's loop takes, in nanoseconds of its thread; `None` for one that has no loop.
+    /// Measures an iteration of the workload's loop, in nanoseconds of its thread; `None` for a workload without a
+    /// loop.
     pub(crate) fn own_ns(&self, workload: Workload, config: &Config) -> Result<Option<f64>, Error> {
         if workload == Workload::Rebuild {
             return Ok(None);

@@ -1,11 +1,11 @@
-//! Operations that use records up. A pass ends when there are none left.
+//! Operations that use records up. A pass ends when none is left.
 
 use rand::rngs::SmallRng;
 
 use super::{Act, Draw, Draws};
 use crate::seat::Seat;
 
-/// New records. Each pass may add as many as were loaded, so that memory stays bounded.
+/// Inserts of new records. Each pass may add as many as were loaded, so that memory stays bounded.
 pub(super) struct Insert {
     seat: Seat,
     limit: u64,
@@ -25,14 +25,14 @@ impl Draws for Insert {
         Some(Draw { act: Act::Insert, record })
     }
 
-    /// Goes on where the last pass ended: the store still grows, rather than filling what was freed.
+    /// Continues where the last pass ended: the store grows further and does not just fill freed space.
     fn rewind(&mut self) -> bool {
         self.limit += self.seat.share(self.seat.records.count);
         false
     }
 }
 
-/// Loaded records in random order, each once.
+/// Deletes of loaded records in random order, each once.
 pub(super) struct Delete {
     seat: Seat,
     drawn: u64,

@@ -1,4 +1,4 @@
-//! Which operations a thread of a workload does, on which records: drawn ahead of time, without the store.
+//! The operations of a workload's thread and their records, drawn ahead of time without the store.
 
 mod consuming;
 mod steady;
@@ -14,33 +14,33 @@ use self::consuming::{Delete, Insert};
 use self::steady::{Scan, Steady};
 use self::ycsb::{Mix, Ycsb};
 
-/// What is done to a record.
+/// An operation on a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
-    /// Reads it into a buffer.
+    /// Reads the record into a buffer.
     GetInto,
-    /// Reads it into memory of its own.
+    /// Reads the record into memory of its own.
     GetOwned,
-    /// Reads it in place.
+    /// Reads the record in place.
     GetWith,
-    /// Reads it, which is not there.
+    /// Reads a record that does not exist.
     Miss,
-    /// Reads it with the next fifteen.
+    /// Reads the record with the next fifteen.
     MultiGet,
-    /// Replaces its value.
+    /// Replaces the record's value.
     Update,
-    /// Adds it.
+    /// Adds the record.
     Insert,
-    /// Removes it.
+    /// Removes the record.
     Delete,
-    /// Reads so many items from it on.
+    /// Reads this many items, beginning at the record.
     Scan(u64),
-    /// Reads it, then replaces its value.
+    /// Reads the record, then replaces its value.
     ReadThenUpdate,
 }
 
 impl Act {
-    /// What it is for a pool of threads.
+    /// Returns the operation's kind in the statistics of a thread pool.
     pub(crate) fn kind(self) -> Kind {
         match self {
             Act::GetInto | Act::GetOwned | Act::GetWith | Act::Miss | Act::MultiGet => Kind::Get,
@@ -57,19 +57,19 @@ pub(crate) struct Draw {
     pub(crate) record: u64,
 }
 
-/// A thread's operations, one after the other.
+/// A thread's operations in sequence.
 pub(crate) trait Draws: Send {
-    /// The next one; `None` when none is left.
+    /// Returns the next operation; `None` when none is left.
     fn draw(&mut self, rng: &mut SmallRng) -> Option<Draw>;
 
-    /// Makes room for another pass, where a pass uses records up. True if it begins anew, so that what was drawn and not done is drawn
-    /// again: a stream that removed records has put them back.
+    /// Prepares another pass, if a pass uses records up. Returns true if the sequence starts again, so that operations
+    /// that were drawn and not done are drawn again: a stream that removed records has put them back.
     fn rewind(&mut self) -> bool {
         false
     }
 }
 
-/// What a thread does of `workload`; `None` if that is not made of operations.
+/// Returns a thread's operations of `workload`; `None` if the workload is not made of operations.
 pub(crate) fn draws_of(workload: Workload, seat: &Seat) -> Option<Box<dyn Draws>> {
     let steady = |act| Some(Box::new(Steady::new(act, seat)) as Box<dyn Draws>);
     let ycsb = |mix| Some(Box::new(Ycsb::new(mix, seat)) as Box<dyn Draws>);

@@ -1,4 +1,4 @@
-//! Operations that use no record up, so that a pass lasts as long as it may.
+//! Operations that use no record up, so that a pass lasts its full time.
 
 use rand::rngs::SmallRng;
 
@@ -8,7 +8,7 @@ use crate::records::absent;
 use crate::scans::SCAN_ITEMS_MAX;
 use crate::seat::Seat;
 
-/// One act, again and again, on any loaded record, or on absent ones where it is a miss.
+/// One kind of operation repeatedly, on any loaded record, or on absent records if it is a miss.
 pub(super) struct Steady {
     act: Act,
     records: u64,
@@ -28,7 +28,7 @@ impl Draws for Steady {
     }
 }
 
-/// Scans of 1 to 100 items from any loaded record on, each length as likely.
+/// Scans of 1 to 100 items beginning at any loaded record, each length equally likely.
 pub(super) struct Scan {
     records: u64,
 }
@@ -46,7 +46,7 @@ impl Draws for Scan {
     }
 }
 
-/// A scan of any length.
+/// Draws a scan's length.
 pub(super) fn scan(rng: &mut SmallRng) -> Act {
     Act::Scan(1 + uniform(rng, SCAN_ITEMS_MAX))
 }

@@ -8,18 +8,18 @@ use super::{Act, Draw, Draws};
 use crate::distribution::{Ranks, Scrambled};
 use crate::seat::Seat;
 
-/// What most operations, or at least half of them, are.
+/// The kind of operation of which at least half consist.
 #[derive(Clone, Copy)]
 enum Read {
     /// Reads of popular records.
     Popular,
     /// Reads of the newest records.
     Recent,
-    /// Scans from popular records on.
+    /// Scans beginning at popular records.
     Scan,
 }
 
-/// What is done beside reads.
+/// The other operations of a workload.
 #[derive(Clone, Copy)]
 enum Other {
     Update,
@@ -50,18 +50,19 @@ pub(super) struct Ycsb {
     seat: Seat,
     popular: Scrambled,
     latest: Ranks,
-    /// Records that this thread adds; those drawn before are there when a read of them comes.
+    /// Records that this thread adds; one that was drawn before a read of it exists when the read runs.
     inserted: u64,
 }
 
 impl Ycsb {
-    /// On the loaded records, with a skew of its own.
+    /// Draws from the loaded records, with its own skew.
     pub(super) fn new(mix: Mix, seat: &Seat) -> Ycsb {
         let records = seat.records.count;
         Ycsb { mix, seat: *seat, popular: Scrambled::new(records), latest: Ranks::new(records), inserted: 0 }
     }
 
-    /// The newest records are the most popular: what this thread inserted, then what was loaded.
+    /// Draws a recent record. The newest are the most popular: first those that this thread inserted, then the loaded
+    /// ones.
     fn recent(&self, rng: &mut SmallRng) -> u64 {
         let age = self.latest.sample(rng);
         match self.inserted.checked_sub(age + 1) {

@@ -1,5 +1,5 @@
-//! Scans as printed (section 4.3): 'HiKV must lock all updating queues temporally before serving Scan, which would block the Put of other
-//! threads'.
+//! Scans as the paper prints them (section 4.3): 'HiKV must lock all updating queues temporally before serving Scan,
+//! which would block the Put of other threads'.
 
 use std::ops::ControlFlow;
 
@@ -9,8 +9,8 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Subject};
 
-/// Writers share a lock; a scan takes it alone, applies what is queued, and lets go before it reads the tree. A writer waits before the
-/// write, not between write and queue.
+/// Writers share a lock. A scan locks it exclusively, applies the queued changes, and releases it before reading the
+/// tree. A writer waits before its write, not between the write and the queue.
 #[derive(Debug, Default)]
 pub struct BlockedQueues {
     queues: RwLock<()>,
@@ -53,9 +53,10 @@ mod tests {
 
     use super::*;
 
-    /// A scan comes while a write is under way: it waits for that write, and no later write begins before it has the queues.
+    /// A scan that arrives during a write waits for that write, and no later write begins before the scan has the
+    /// queues.
     #[test]
-    fn a_scan_that_waits_for_a_write_blocks_the_next_one() {
+    fn scan_awaiting_write_blocks_next() {
         let dir = tempfile::tempdir().unwrap();
         let options = Options::new().durability(Durability::Buffered).background(false);
         let store = Candidate::new(options.open(dir.path()).unwrap());
@@ -73,7 +74,7 @@ mod tests {
             };
             let write = || {
                 let scan = scope.spawn(scanning);
-                // A scan that blocks nobody ends.
+                // Ends with a failure if the scan does not block.
                 while way.queues.try_read().is_some() {
                     assert!(!scan.is_finished(), "the queues were open");
                     thread::yield_now();
@@ -84,6 +85,6 @@ mod tests {
             let scan = way.around_write(&store, b"key", Write::Put(b"value"), write).unwrap();
             assert_eq!(scan.join().unwrap(), [b"key"], "a scan sees the writes before it");
         });
-        assert!(way.queues.try_write().is_some(), "it lets go");
+        assert!(way.queues.try_write().is_some(), "the lock is released");
     }
 }

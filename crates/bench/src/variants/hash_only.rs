@@ -1,4 +1,4 @@
-//! A hash index and nothing else: what order costs is what is left out.
+//! A hash index without an ordered one: the difference is the cost of order.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Need};
 
-/// Workloads that keep order run without, where they need no more than writes. There are no scans.
+/// Workloads that keep order run without it if they need only writes. There are no scans.
 #[derive(Debug, Default)]
 pub struct HashOnly;
 
@@ -39,6 +39,6 @@ impl Way for HashOnly {
         _from: &[u8],
         _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        Err(hikv::Error::HashOnly.into())
+        Err(hikv::Error::NoOrder.into())
     }
 }

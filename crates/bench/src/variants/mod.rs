@@ -1,14 +1,14 @@
-//! HiKV otherwise: what the paper compares it with, to see what each idea is worth (sections 4.3 and 4.5). For benchmarks alone:
-//! each is a subject around a store as it ships, none is in a store's format, and the engine knows of none
-//! (`docs/decisions/0048-variants-live-in-the-benchmark.md`).
+//! Variants of HiKV: the alternatives with which the paper compares it, to measure the value of each idea (sections 4.3
+//! and 4.5). They exist only for benchmarks: each wraps an unmodified store, none has a store format, and the engine
+//! does not depend on any (`docs/decisions/0048-measure-every-store-through-one-trait.md`).
 //!
-//! | variant | what is otherwise | how |
+//! | variant | difference | implementation |
 //! |---|---|---|
 //! | `hash-only` | no order, and so no scans | a store without order ([`HashOnly`]) |
-//! | `sync` | the tree is updated by the writer, before it returns | a write waits until all changes are applied, and applies them ([`Synchronous`]) |
-//! | `par` | several trees, by ranges of keys, between which keys migrate | a store without order, and trees beside it ([`Par`]) |
-//! | `wal` | a log in place of ordered writes: 3 persists a put, 2 a delete | key and value are logged and persisted before the put ([`Wal`]) |
-//! | `blocked-queues` | a scan locks the queues, as printed | writers share a lock that a scan takes until it has caught up ([`BlockedQueues`]) |
+//! | `sync` | the writer updates the tree before it returns | a write applies all changes, or waits until they are applied ([`Synchronous`]) |
+//! | `par` | several trees, by ranges of keys, between which keys migrate | a store without order, and separate trees ([`Par`]) |
+//! | `wal` | a log instead of ordered writes: 3 persists per put, 2 per delete | key and value are logged and persisted before the put ([`Wal`]) |
+//! | `blocked-queues` | a scan locks the queues, as printed | writers share a lock that a scan holds until it has caught up ([`BlockedQueues`]) |
 
 mod blocked;
 mod hash_only;

@@ -1,13 +1,13 @@
-//! HiKV-sync: hash index and tree are updated within one thread, the writer's.
+//! HiKV-sync: one thread, the writer's, updates both the hash index and the tree.
 
 use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::Error;
 
-/// Every write waits until the tree has it. The store has no background threads, so it is the writers that apply.
+/// Every write waits until the tree contains it. The store has no background threads, so writers apply the changes.
 ///
-/// Of writers at the same time one applies what all have left, a group at a time, and the others wait for it: where there are many, each
-/// pays a little less than a descent of its own.
+/// One of several concurrent writers applies the changes of all of them, a group at a time, while the others wait: with
+/// many writers, each pays a little less than for its own descent of the tree.
 #[derive(Debug, Default)]
 pub struct Synchronous;
 

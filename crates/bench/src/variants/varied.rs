@@ -1,24 +1,24 @@
-//! A store of which some operations go another way.
+//! A store with some operations replaced.
 
 use std::ops::ControlFlow;
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 
 use crate::candidate::Candidate;
 use crate::subject::{Error, Need, Persists, Subject};
 
-/// What a write does to its key.
+/// A write's effect on its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Write<'a> {
-    /// It gets this value.
+    /// The key gets this value.
     Put(&'a [u8]),
-    /// It goes.
+    /// The key is removed.
     Delete,
 }
 
-/// What is otherwise; by default nothing.
+/// The replaced operations; by default none.
 pub trait Way: Sync {
-    /// Its name, as on the command line.
+    /// Returns the name, as on the command line.
     fn name(&self) -> &'static str;
 
     /// See [`Subject::offers`].
@@ -26,10 +26,10 @@ pub trait Way: Sync {
         store.offers(need)
     }
 
-    /// Has `write` do what `what` says of `key`, with whatever comes before or after it.
+    /// Calls `write`, which does `what` to `key`, with additional work before or after it.
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn around_write<R>(
         &self,
         store: &Candidate,
@@ -41,7 +41,7 @@ pub trait Way: Sync {
     /// See [`Subject::put_in_order`].
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn put_in_order(&self, store: &Candidate) -> Result<(), Error> {
         store.put_in_order()
     }
@@ -49,7 +49,7 @@ pub trait Way: Sync {
     /// See [`Subject::scan`].
     ///
     /// # Errors
-    /// As the store says.
+    /// Any error of the store.
     fn scan(
         &self,
         store: &Candidate,
@@ -64,38 +64,38 @@ pub trait Way: Sync {
         store.queued_count()
     }
 
-    /// See [`Subject::help`].
+    /// See [`Subject::step`].
     ///
     /// # Errors
-    /// As the store says.
-    fn help(&self, store: &Candidate) -> Result<u64, hikv::Error> {
-        store.help()
+    /// Any error of the store.
+    fn step(&self, store: &Candidate) -> Result<u64, hikv::Error> {
+        store.step()
     }
 
-    /// See [`Subject::upkeep`].
-    fn upkeep(&self, store: &Candidate) -> Upkeep {
-        store.upkeep()
+    /// See [`Subject::queue_stats`].
+    fn queue_stats(&self, store: &Candidate) -> QueueStats {
+        store.queue_stats()
     }
 
-    /// What is asked of a medium beside the store's.
+    /// Returns the flushes and fences of media other than the store's.
     fn persists(&self) -> Persists {
         Persists::default()
     }
 }
 
-/// A store, and what is otherwise.
+/// A store with some operations replaced.
 pub struct Varied<W> {
     store: Candidate,
     way: W,
 }
 
 impl<W: Way> Varied<W> {
-    /// `store`, this way.
+    /// Replaces operations of `store`.
     pub fn new(store: Candidate, way: W) -> Varied<W> {
         Varied { store, way }
     }
 
-    /// What is otherwise.
+    /// Returns the replacement.
     pub fn way(&self) -> &W {
         &self.way
     }
@@ -146,12 +146,12 @@ impl<W: Way> Subject for Varied<W> {
         self.way.queued_count(&self.store)
     }
 
-    fn help(&self) -> Result<u64, hikv::Error> {
-        self.way.help(&self.store)
+    fn step(&self) -> Result<u64, hikv::Error> {
+        self.way.step(&self.store)
     }
 
-    fn upkeep(&self) -> Upkeep {
-        self.way.upkeep(&self.store)
+    fn queue_stats(&self) -> QueueStats {
+        self.way.queue_stats(&self.store)
     }
 
     fn persists(&self) -> Option<Persists> {

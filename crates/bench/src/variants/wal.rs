@@ -1,14 +1,17 @@
-//! HiKV-wal: a write-ahead log guarantees what ordered writes do otherwise (section 4.5). A put first writes key and value to a log and persists that,
-//! then it writes the item and the entry: three persists. A delete logs its key: two.
+//! HiKV-wal: a write-ahead log provides the consistency that HiKV gets from ordered writes (section 4.5). A put first
+//! writes key and value to a log and persists the record, then it writes the item and the entry: three persists. A
+//! delete logs its key: two.
 //!
-//! The log is a ring of records in lanes beside the store, on the same file system and as slow. It is never read: what follows are the
-//! store's own writes, whose order makes them consistent without the log. So what is measured is what a log costs, not what one could
-//! save (the order between item and entry, which is a fence that also is the item's persist).
+//! The log is a ring of records in lanes outside the store, on the same file system and with the same delays. No code
+//! reads the log, because the store's own writes follow, whose order makes the store consistent without a log. So this
+//! measures the cost of a log, and not the possible saving (the order between item and entry, a fence that also
+//! persists the item).
 //!
 //! # Limits
-//! - A record, that is key, value and 16 bytes in whole lines, is [`Wal::RECORD_BYTES_MAX`] long at most; a longer one is refused before anything is written.
-//! - As many threads log at the same time as there are lanes, 16; more wait for one another.
-//! - Writes are single puts and deletes, which is what workloads do: batches and conditional writes are not logged.
+//! - A record (key, value and 16 bytes, in complete lines) is at most [`Wal::RECORD_BYTES_MAX`] long; a longer one is
+//!   refused before anything is written.
+//! - As many threads log at the same time as there are lanes, 16; more threads wait for one another.
+//! - Writes are single puts and deletes, as the workloads make them: batches and conditional writes are not logged.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,39 +24,39 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Persists};
 
-/// Where the log lies: counted, and as slow as the store's medium.
+/// The log's medium: counted, and with the same delays as the store's medium.
 pub type WalMedium = Probed<Mapped, (Delays, PersistCounts)>;
 
 /// Two lengths before key and value.
 const HEADER_BYTES: u64 = 16;
-/// Threads that log at the same time.
+/// Threads that can log at the same time.
 const LANE_COUNT: usize = 16;
-/// Far more than the longest record that is measured, and small beside a store.
+/// Far more than the longest record that is measured, and small compared with a store.
 const LANE_BYTES: u64 = 4 << 20;
 
 /// The log.
 #[derive(Debug)]
 pub struct Wal {
     medium: WalMedium,
-    /// How far each lane is written. Its holder alone uses the lane.
+    /// The length written in each lane. Only the holder of the lock uses the lane.
     lanes: [Mutex<u64>; LANE_COUNT],
     next: AtomicUsize,
 }
 
 impl Wal {
-    /// The longest record.
+    /// The length of the longest record.
     pub const RECORD_BYTES_MAX: u64 = LANE_BYTES;
 
-    /// How long the record of a put is: whole lines.
+    /// Returns the length of the record of a put: complete lines.
     #[must_use]
     pub const fn record_bytes(key_bytes: u64, value_bytes: u64) -> u64 {
         (HEADER_BYTES + key_bytes + value_bytes).next_multiple_of(LINE_BYTES)
     }
 
-    /// A log in the new file `path`.
+    /// Creates a log in the new file `path`.
     ///
     /// # Errors
-    /// If the file cannot be made or mapped.
+    /// If the file cannot be created or mapped.
     pub fn create(path: &Path, latency: Latency) -> Result<Wal, MapError> {
         let file = Mapped::create(path, LANE_COUNT as u64 * LANE_BYTES, MapOptions::default())?;
         let medium = Probed::with_probe(file, (Delays::new(latency), PersistCounts::default()));
@@ -73,7 +76,8 @@ impl Wal {
             *written = 0;
         }
         let at = Offset(lane as u64 * LANE_BYTES + *written);
-        // SAFETY: the lane is this thread's while it has its lock, and nothing refers into it; the record ends within it.
+        // SAFETY: only this thread uses the lane while it holds its lock, and nothing refers into it; the record ends
+        // within it.
         unsafe { self.medium.stream(at, &[&header, key, value]) };
         *written += record_bytes;
         let ticket = self.medium.commit(Level::Strongest);
@@ -81,7 +85,7 @@ impl Wal {
         Ok(())
     }
 
-    /// A lane that no other thread uses, or the next one.
+    /// Returns a lane that no other thread uses, or the next one.
     fn lane(&self) -> (usize, parking_lot::MutexGuard<'_, u64>) {
         let free = self.lanes.iter().enumerate().find_map(|(lane, lock)| Some((lane, lock.try_lock()?)));
         free.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Every workload on a store that is right, and on twins each broken in one way: their wrong results must be counted.
+//! Every workload on a correct store and on variants with one fault each, whose wrong results must be counted.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bench::{Bounds, Config, Error, Event, Need, Persists, Records, Row, Subject, Workload, run};
 
-/// How a twin is broken.
+/// The fault of a variant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     None,
-    /// Reads answer with the value of another key.
+    /// Reads return the value of another key.
     OtherValue,
     /// Reads miss the last byte.
     CutValue,
@@ -20,15 +20,15 @@ enum Fault {
     LostKeys,
     /// Reads of absent keys find something, and so do deletes.
     GhostKeys,
-    /// Deletes say that nothing was there.
+    /// Deletes report that nothing existed.
     LostDeletes,
-    /// Scans leave out the key that they begin with.
+    /// Scans leave out the key at which they begin.
     LateScans,
     /// Scans end after two items.
     ShortScans,
-    /// Scans go on from the second item to the fourth, and then to the third.
+    /// Scans continue from the second item to the fourth, and then to the third.
     UnorderedScans,
-    /// It says that it has no scans.
+    /// The store reports that it has no scans.
     NoScans,
 }
 
@@ -66,7 +66,7 @@ impl Twin {
 
 impl Subject for Twin {
     fn name(&self) -> String {
-        "twin".into()
+        "variant".into()
     }
 
     fn offers(&self, need: Need) -> bool {
@@ -150,7 +150,7 @@ fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
 }
 
 #[test]
-fn a_right_store_has_no_errors_and_keeps_its_records() {
+fn correct_store_has_no_errors() {
     let (rows, twin) = rows(Fault::None, &Workload::ALL);
     assert!(rows.iter().map(|row| row.workload).eq(Workload::ALL.map(Workload::name)));
     for row in rows {
@@ -160,7 +160,7 @@ fn a_right_store_has_no_errors_and_keeps_its_records() {
         assert!(row.ops_per_sec > 0.0 && row.p50_us > Some(0.0) && row.p50_us <= row.p999_us, "{row}");
         assert!(row.p999_us <= row.p9999_us && row.p9999_us <= row.max_us, "{row}");
     }
-    assert_eq!(twin.items.lock().unwrap().len(), 500, "what the workloads added or removed is put right");
+    assert_eq!(twin.items.lock().unwrap().len(), 500, "added and removed records are restored");
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn every_fault_is_counted() {
 }
 
 #[test]
-fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
+fn stopped_pass_is_reported() {
     let twin = Twin { items: Mutex::default(), fault: Fault::None };
     let config = Config { pass: Duration::MAX, ..config(&[Workload::Get, Workload::Miss]) };
-    // The second look after the load comes after a burst of operations.
+    // The second check after the load comes after a burst of operations.
     let looks = AtomicU32::new(0);
     let mut rows = Vec::new();
     let loaded = AtomicBool::new(false);
@@ -218,15 +218,15 @@ fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
 }
 
 #[test]
-fn what_a_store_cannot_do_is_refused_before_anything_is_loaded() {
+fn unsupported_workload_is_refused_before_load() {
     let twin = Twin { items: Mutex::default(), fault: Fault::NoScans };
     let config = config(&[Workload::InsertOrdered, Workload::YcsbE]);
     let refused = run(&twin, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));
-    assert_eq!(refused.unwrap_err().to_string(), "twin has no ordered scans, which ycsb-e needs");
+    assert_eq!(refused.unwrap_err().to_string(), "variant has no ordered scans, which ycsb-e needs");
     assert!(twin.items.lock().unwrap().is_empty());
 }
 
-/// What each workload does, seen by a store of points: it needs nothing that it does not say.
+/// Runs each workload on a store without order: it uses no operation that it does not declare.
 #[test]
 fn workloads_need_what_they_say() {
     struct Points(Twin);

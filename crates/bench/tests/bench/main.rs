@@ -1,4 +1,4 @@
-//! Workloads, with what counts as wrong in their results, and the variants of HiKV on which all results are right.
+//! Workloads and their checks of results, and the variants of HiKV, whose results must all be right.
 
 mod checked;
 mod variants;

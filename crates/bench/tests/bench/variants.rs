@@ -1,4 +1,4 @@
-//! Variants of HiKV on stores: what each costs in persists, and that every workload is right on each.
+//! Variants of HiKV on stores: the cost of each in persists, and correct results of every workload.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn config(plan: Option<Plan>) -> Config {
     }
 }
 
-/// No result is wrong, and the order has caught up with all that was written.
+/// Checks that no result is wrong, and that the ordered index has caught up with every write.
 fn is_right(subject: &impl Subject, plan: Option<Plan>) {
     let mut row_count = 0;
     run(subject, &config(plan), &Bounds::default(), &|| false, |event| {
@@ -57,10 +57,10 @@ fn is_right(subject: &impl Subject, plan: Option<Plan>) {
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(count, 2_000, "what the workloads added or removed is put right, in the order, too");
+    assert_eq!(count, 2_000, "added and removed records are restored, also in the ordered index");
 }
 
-/// With threads of their own behind them, and by pools.
+/// With backend threads of their own, and with pools.
 fn is_right_in_each_way<W: Way>(way: impl Fn() -> W, options: &dyn Fn() -> Options) {
     let fixed = Plan::Fixed(Split { serving: 2, backend: 1 });
     for plan in [None, Some(Plan::Adaptive(Reading::WritesLumped)), Some(fixed)] {
@@ -94,7 +94,7 @@ fn hash_only_has_no_order() {
     subject.put(b"key", b"value").unwrap();
     assert_eq!((subject.queued_count(), subject.get_owned(b"key").unwrap().as_deref()), (None, Some(&b"value"[..])));
     let refused = subject.scan(b"", |_, _| ControlFlow::Continue(()));
-    assert!(matches!(refused.unwrap_err().downcast_ref(), Some(hikv::Error::HashOnly)));
+    assert!(matches!(refused.unwrap_err().downcast_ref(), Some(hikv::Error::NoOrder)));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn queues_of_any_number_and_bound_are_right() {
     }
 }
 
-/// Nobody but writers applies: each queue fills up to its bound, and so as many changes wait as all queues hold.
+/// Only writers apply changes: each queue fills up to its bound, so as many changes wait as all queues hold.
 #[test]
 fn as_many_changes_wait_as_the_queues_hold() {
     for (count, bound) in [(1, 2), (1, 64), (4, 64)] {
@@ -137,7 +137,7 @@ fn as_many_changes_wait_as_the_queues_hold() {
     }
 }
 
-/// Fences of one operation, after the first of its kind, which makes room.
+/// Counts the fences of one operation, after the first one of its kind, which allocates space.
 fn fences(subject: &impl Subject) -> [u64; 3] {
     let count = |operation: &dyn Fn()| {
         let before = subject.persists().unwrap().fence_count;
@@ -154,7 +154,7 @@ fn fences(subject: &impl Subject) -> [u64; 3] {
 }
 
 #[test]
-fn a_log_costs_a_third_persist() {
+fn log_costs_third_persist() {
     let place = place();
     let still = || options().background(false);
     assert_eq!(fences(&open(&place, still())), [2, 2, 1], "put, update, delete with ordered writes");
@@ -164,7 +164,7 @@ fn a_log_costs_a_third_persist() {
 }
 
 #[test]
-fn a_log_goes_round() {
+fn log_goes_round() {
     let place = place();
     let wal = Wal::create(&place.path().join("log"), Latency::default()).unwrap();
     let subject = Varied::new(open(&place, options()), wal);

@@ -1,4 +1,4 @@
-//! `backup` and `restore`: a copy that opens as a store, or none.
+//! Tests `backup` and `restore`: they leave a copy that opens as a store, or nothing.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn filled() -> Place {
 }
 
 #[test]
-fn a_backup_is_a_store_and_comes_back() {
+fn backup_is_store_and_comes_back() {
     let place = filled();
     let (out, back) = (place.file("out"), place.file("back"));
     let ended = place.run("backup", &[&out]);
@@ -29,7 +29,7 @@ fn a_backup_is_a_store_and_comes_back() {
     assert!(!place.file("out.partial").exists() && !place.file("back.partial").exists());
 }
 
-/// The files of a copy that is being written are where its writer put them.
+/// Writing a copy causes no warning that the files of a store were moved.
 #[test]
 fn copies_warn_of_nothing() {
     let place = filled();
@@ -50,23 +50,23 @@ fn copies_warn_of_nothing() {
 fn nothing_is_overwritten() {
     let place = filled();
     let out = place.write("out", "a letter");
-    place.run("backup", &[&out]).failed(2, &["out", "is there already"]);
-    place.run("restore", &[&out]).failed(2, &["is there already"]);
+    place.run("backup", &[&out]).failed(2, &["out", "already exists"]);
+    place.run("restore", &[&out]).failed(2, &["already exists"]);
     assert_eq!(fs::read(out).unwrap(), b"a letter");
 }
 
 #[test]
-fn a_store_in_use_says_who_can_make_its_backup() {
+fn store_in_use_names_backup_command() {
     let place = filled();
     let store = Store::open(place.store()).unwrap();
-    place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "nobody but that process"]);
+    place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "only that process"]);
     assert!(!place.file("out").exists());
     drop(store);
     place.run("backup", &[place.file("out")]).succeeded();
 }
 
 #[test]
-fn a_damaged_backup_is_refused() {
+fn damaged_backup_is_refused() {
     let place = filled();
     let region = place.store().join("store.hikv");
     let mut bytes = fs::read(&region).unwrap();
@@ -80,7 +80,7 @@ fn a_damaged_backup_is_refused() {
 }
 
 #[test]
-fn a_missing_store_is_not_made() {
+fn missing_store_is_not_made() {
     let place = Place::new();
     place.run("backup", &[place.file("out")]).failed(2, &["there is no store"]);
     place.run("restore", &[place.file("out")]).failed(2, &["there is no store"]);

@@ -1,4 +1,4 @@
-//! Wrong paths, wrong sizes, wrong arguments: a clear error each, and nothing made or lost.
+//! Tests wrong paths, sizes and arguments: each is an error, and nothing is created or lost.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ fn only_commands_that_store_make_a_store() {
 }
 
 #[test]
-fn a_path_that_cannot_hold_a_store_is_refused() {
+fn unusable_path_is_refused() {
     let place = Place::new();
     let file = place.write("file", "not a directory");
     let under = file.join("store");
@@ -30,7 +30,7 @@ fn a_path_that_cannot_hold_a_store_is_refused() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_refused_with_its_length() {
+fn too_long_key_is_refused_with_length() {
     let place = Place::new();
     place.run("put", &[&"k".repeat(KEY_BYTES_MAX), "longest"]).succeeded();
     place.run("put", &[&"k".repeat(KEY_BYTES_MAX + 1), "v"]).failed(2, &["store", "65536", "65535"]);
@@ -38,7 +38,7 @@ fn a_key_that_is_too_long_is_refused_with_its_length() {
 }
 
 #[test]
-fn a_value_that_is_too_long_is_refused_with_its_length() {
+fn too_long_value_is_refused_with_length() {
     let place = Place::new();
     place.run("put", &["k", "before"]).succeeded();
     let sparse = place.file("sparse");
@@ -49,7 +49,7 @@ fn a_value_that_is_too_long_is_refused_with_its_length() {
 }
 
 #[test]
-fn a_missing_value_file_is_named_before_a_store_is_made() {
+fn missing_value_file_is_named_first() {
     let place = Place::new();
     place.run("put", &["k", "--value-file", "/no/such/file"]).failed(2, &["/no/such/file"]);
     assert!(!place.store().exists());

@@ -1,4 +1,4 @@
-//! Stores that cannot be used, or not wholly: the error names the file and what is wrong, and nothing changes.
+//! Tests damaged and foreign files: the error names the file and the fault, and the file does not change.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use crate::support::Place;
 
-/// Both copies of the superblock.
+/// The offsets of both copies of the superblock.
 const SUPERBLOCK_OFFSETS: [u64; 2] = [0, 4096];
-/// Of the format's major version within a copy.
+/// The offset of the format's major version within a copy.
 const MAJOR_OFFSET: u64 = 8;
 
-/// A store of 1,000 items.
+/// Creates a store of 1,000 items.
 fn filled() -> Place {
     let place = Place::new();
     let text: String = (0..1_000).map(|number| format!("key-{number}\tvalue-{number}-{}\n", "v".repeat(100))).collect();
@@ -23,7 +23,7 @@ fn region(place: &Place) -> PathBuf {
     place.store().join("store.hikv")
 }
 
-/// Every command that opens a store ends with 2 and `words`, and the region stays as it is.
+/// Checks that every command that opens a store ends with 2 and `words`, and that the region does not change.
 fn refused(place: &Place, words: &[&str]) {
     let before = fs::read(region(place)).unwrap();
     for (command, arguments) in [("get", &["key-1"][..]), ("put", &["k", "v"]), ("check", &[]), ("serve", &[])] {
@@ -33,7 +33,7 @@ fn refused(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn a_foreign_file_is_refused() {
+fn foreign_file_is_refused() {
     let place = filled();
     let text = "not a store\n".repeat(400_000);
     fs::write(region(&place), text).unwrap();
@@ -44,11 +44,11 @@ fn a_foreign_file_is_refused() {
 fn an_empty_file_is_refused() {
     let place = filled();
     fs::write(region(&place), "").unwrap();
-    refused(&place, &["only 0 are left"]);
+    refused(&place, &["only 0"]);
 }
 
 #[test]
-fn a_truncated_file_is_refused_with_both_lengths() {
+fn truncated_file_is_refused_with_both_lengths() {
     let place = filled();
     let file = File::options().write(true).open(region(&place)).unwrap();
     let len_bytes = file.metadata().unwrap().len();
@@ -57,7 +57,7 @@ fn a_truncated_file_is_refused_with_both_lengths() {
 }
 
 #[test]
-fn a_newer_format_is_refused_with_its_number() {
+fn newer_format_is_refused_with_its_number() {
     let place = filled();
     let file = File::options().write(true).open(region(&place)).unwrap();
     for copy in SUPERBLOCK_OFFSETS {
@@ -67,7 +67,7 @@ fn a_newer_format_is_refused_with_its_number() {
 }
 
 #[test]
-fn one_flipped_bit_of_the_superblock_is_survived_and_two_are_not() {
+fn superblock_survives_one_bit_flip_not_two() {
     let place = filled();
     flip(&place, SUPERBLOCK_OFFSETS[0] + 20);
     assert!(place.run("get", &["key-1"]).succeeded().starts_with(b"value-1-"));
@@ -79,7 +79,7 @@ fn one_flipped_bit_of_the_superblock_is_survived_and_two_are_not() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_value_is_found_by_check_and_located() {
+fn flipped_value_bit_is_located_by_check() {
     let place = filled();
     let bytes = fs::read(region(&place)).unwrap();
     let value = bytes.windows(10).position(|window| window == b"value-77-v").unwrap() as u64;

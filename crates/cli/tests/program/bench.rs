@@ -1,4 +1,4 @@
-//! `bench`: figures in the form that is promised, and nothing left behind.
+//! Tests `bench`: the form of its results, and that no store remains.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -36,7 +36,7 @@ fn each_workload_is_an_object_a_line() {
 }
 
 #[test]
-fn a_rebuild_has_a_store_of_its_own_and_order_is_kept_only_where_it_is_measured() {
+fn rebuild_benchmark_uses_own_store() {
     let place = Place::new();
     let out = bench(&place, &["--json", "--workloads", "rebuild,scan,rebuild,get"]).succeeded();
     let lines = String::from_utf8(out).unwrap();
@@ -60,7 +60,7 @@ fn memory_is_slowed_down_by_persists_reads_and_blocks() {
     refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);
 }
 
-/// Workloads that change the order and read it.
+/// Workloads that write to the key order and read it.
 const ORDERED: &str = "insert-ordered,delete-ordered,scan,ycsb-e";
 
 #[test]
@@ -134,7 +134,7 @@ fn calling_threads_are_split_as_asked() {
     assert_eq!(split(&["--threads", "2", "--variant", "sync"]), None, "writers leave nothing to apply");
     assert_eq!(split(&["--threads", "2", "--variant", "sync", "--split", "1-1"]), Some([1, 1]));
     assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
-    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);
+    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, but 4 calling threads"]);
     let refused = bench(&place, &["--split", "half"]);
     assert_eq!(refused.0.status.code(), Some(2));
     assert!(refused.messages().contains("'half' is no split"), "{}", refused.messages());
@@ -152,7 +152,7 @@ fn nothing_is_left_behind_unless_asked_for() {
 }
 
 #[test]
-fn a_store_in_the_directory_is_not_touched() {
+fn store_in_directory_is_not_touched() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let dir = place.store();
@@ -196,7 +196,7 @@ fn an_unknown_workload_is_refused() {
     let place = Place::new();
     let ended = bench(&place, &["--workloads", "get,guess"]);
     assert_eq!(ended.0.status.code(), Some(2));
-    assert!(ended.messages().contains("there is no workload 'guess'"), "{}", ended.messages());
+    assert!(ended.messages().contains("unknown workload 'guess'"), "{}", ended.messages());
     assert!(!place.file("bench").exists());
 }
 

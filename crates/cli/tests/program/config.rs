@@ -1,5 +1,5 @@
-//! `serve --config`: a file says what options say, options count more, and a restart from what `CONFIG REWRITE` wrote is the
-//! same server.
+//! Tests `serve --config`: the file sets the same parameters as options, options override it, and a server that
+//! restarts from the file of `CONFIG REWRITE` has the same configuration.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::serve::Serving;
 use crate::support::{Ended, Place, program};
 
-/// `hikv serve --config FILE ARGUMENTS…` with a file that says `text` and where the store is.
+/// Returns `hikv serve --config FILE ARGUMENTS…`, with a file of `text` and the store's directory.
 fn serve(place: &Place, text: &str, arguments: &[&str]) -> Command {
     let file = place.write("hikv.conf", format!("dir {}\n{text}", place.store().display()));
     let mut command = program();
@@ -20,13 +20,13 @@ fn serve(place: &Place, text: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// A port that is free, or was a moment ago.
+/// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
-fn a_server_starts_again_from_the_file_that_it_rewrote() {
+fn server_restarts_from_rewritten_file() {
     let place = Place::new();
     let port = free_port();
     let text = format!("# ours\nport {port}\nio-threads 1\nloglevel warning\nsync-interval 50\n");
@@ -65,7 +65,7 @@ fn the_command_line_counts_more_than_the_file() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_keeps_the_server_from_starting() {
+fn wrong_config_prevents_start() {
     let place = Place::new();
     for (text, words) in [
         ("nonsense yes\n", ["hikv.conf:2", "nonsense 'yes'", "unknown parameter"]),
@@ -112,16 +112,16 @@ fn parameters_of_redis_that_change_nothing_are_named() {
     });
     let mut log = serving.child.stderr.take().unwrap();
     serving.stop(Signal::TERM);
-    let mut told = String::new();
-    log.read_to_string(&mut told).unwrap();
-    let ignored: Vec<&str> = told.lines().filter(|line| line.contains("ignored")).collect();
-    assert!(ignored.len() == 1 && ignored[0].contains("tcp-backlog daemonize dbfilename"), "{told}");
+    let mut printed = String::new();
+    log.read_to_string(&mut printed).unwrap();
+    let ignored: Vec<&str> = printed.lines().filter(|line| line.contains("ignored")).collect();
+    assert!(ignored.len() == 1 && ignored[0].contains("tcp-backlog daemonize dbfilename"), "{printed}");
     let noted = |line: &str| line.contains("name=\"logfile\"") && line.contains("the log is written to standard error");
-    assert!(told.lines().any(noted), "{told}");
+    assert!(printed.lines().any(noted), "{printed}");
 }
 
 #[test]
-fn a_password_that_everybody_may_read_is_warned_of() {
+fn world_readable_password_is_warned_about() {
     for (mode, is_warned) in [(0o644, true), (0o600, false)] {
         let place = Place::new();
         let mut command = serve(&place, "requirepass hush\n", &["--addr", "127.0.0.1:0"]);
@@ -140,7 +140,7 @@ fn a_password_that_everybody_may_read_is_warned_of() {
     }
 }
 
-/// The reply to `request`, which has so many lines, from each of the addresses.
+/// Returns the reply to `request`, of `line_count` lines, from each address.
 fn said_at(port: u16, hosts: &[&str], request: &[u8], line_count: usize) -> Vec<Vec<String>> {
     let ask = |host: &&str| {
         let mut socket = TcpStream::connect((*host, port)).unwrap();
@@ -154,20 +154,20 @@ fn said_at(port: u16, hosts: &[&str], request: &[u8], line_count: usize) -> Vec<
 fn several_addresses_are_listened_on_and_rewritten() {
     let place = Place::new();
     let port = free_port();
-    // The last is reserved for documentation: no host has it.
+    // The last address is reserved for documentation: no host has it.
     let text = format!("port {port}\nbind 127.0.0.1 127.0.0.2 -192.0.2.1\n");
     let serving = Serving::spawned(serve(&place, &text, &["--unprotected"]));
     for host in ["127.0.0.1", "127.0.0.2"] {
         assert!(serving.banner().contains(&format!("address     {host}:{port},")), "{}", serving.banner());
     }
-    let told = said_at(port, &["127.0.0.1", "127.0.0.2"], b"CONFIG GET bind\r\n", 5);
-    assert!(told.iter().all(|lines| lines[4] == "127.0.0.1 127.0.0.2 -192.0.2.1"), "{told:?}");
+    let printed = said_at(port, &["127.0.0.1", "127.0.0.2"], b"CONFIG GET bind\r\n", 5);
+    assert!(printed.iter().all(|lines| lines[4] == "127.0.0.1 127.0.0.2 -192.0.2.1"), "{printed:?}");
     serving.stop(Signal::TERM);
 
     let addrs = ["--addr", &format!("127.0.0.1:{port}"), "--addr", &format!("127.0.0.3:{port}")];
     let serving = Serving::spawned(serve(&place, &text, &addrs));
-    let told = said_at(port, &["127.0.0.1", "127.0.0.3"], b"CONFIG REWRITE\r\n", 1);
-    assert!(told.iter().all(|lines| lines == &["+OK"]), "{told:?}");
+    let printed = said_at(port, &["127.0.0.1", "127.0.0.3"], b"CONFIG REWRITE\r\n", 1);
+    assert!(printed.iter().all(|lines| lines == &["+OK"]), "{printed:?}");
     assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
     serving.stop(Signal::TERM);
     let rewritten = fs::read_to_string(place.file("hikv.conf")).unwrap();
@@ -175,7 +175,7 @@ fn several_addresses_are_listened_on_and_rewritten() {
 }
 
 #[test]
-fn each_of_several_addresses_must_be_one_that_may_be_listened_on() {
+fn each_address_must_be_allowed() {
     let place = Place::new();
     for (text, words) in [
         ("bind 127.0.0.1 -0.0.0.0\n", ["0.0.0.0:6379", "no password is required"]),

@@ -1,9 +1,9 @@
-//! Stores of an engine that has no order, by the commands that ask for one and those that do not.
+//! Tests all commands on a store of an engine without key order.
 
 use crate::support::Place;
 
 #[test]
-fn a_store_without_order_is_checked_to_the_end_and_not_scanned() {
+fn store_without_order_is_checked() {
     let place = Place::new();
     place.run("put", &["a key", "a value", "--engine", "rewo-hash"]).succeeded();
     for options in [&[][..], &["--deep"]] {

@@ -1,14 +1,14 @@
-//! `expire`, `ttl`, `persist` and `put --ttl`.
+//! Tests `expire`, `ttl`, `persist` and `put --ttl`.
 
 use crate::support::Place;
 
-/// What `ttl` says, in seconds.
+/// Returns the output of `ttl` in seconds.
 fn ttl(place: &Place, key: &str) -> f64 {
     String::from_utf8(place.run("ttl", &[key]).succeeded()).unwrap().trim_end().parse().unwrap()
 }
 
 #[test]
-fn a_key_has_as_long_as_it_was_given() {
+fn key_keeps_its_ttl() {
     let place = Place::new();
     place.run("put", &["--ttl", "1000", "given", "v"]).succeeded();
     place.run_with_input("put", &["--ttl", "1000", "piped", "-"], b"v").succeeded();
@@ -24,7 +24,7 @@ fn a_key_has_as_long_as_it_was_given() {
 }
 
 #[test]
-fn what_has_expired_is_not_there() {
+fn expired_key_is_absent() {
     let place = Place::new();
     place.run("put", &["stays", "v"]).succeeded();
     place.run("put", &["--ttl", "0", "k", "v"]).succeeded();
@@ -40,7 +40,7 @@ fn what_has_expired_is_not_there() {
 }
 
 #[test]
-fn a_time_is_a_number_of_seconds() {
+fn time_is_number_of_seconds() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     for time in ["soon", "-1", "nan"] {
@@ -51,7 +51,7 @@ fn a_time_is_a_number_of_seconds() {
 }
 
 #[test]
-fn a_dump_has_the_time_and_a_load_gives_it_back() {
+fn dump_and_load_keep_expiry() {
     let place = Place::new();
     place.run("put", &["--ttl", "1000", "small", "v"]).succeeded();
     place.run_with_input("put", &["--ttl", "1000", "large", "-"], &[7; 300_000]).succeeded();

@@ -1,4 +1,4 @@
-//! Commands that a signal ends: what was acknowledged is there afterwards.
+//! Tests commands that are killed: acknowledged items exist afterwards.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::strace::traced;
 use crate::support::{Ended, Place, hikv};
 
-/// A load from a pipe that the test feeds, and the count of items that it says it has stored.
+/// A `load` from a pipe that the test feeds, and the progress lines that it prints.
 struct Loading {
     child: Child,
     input: ChildStdin,
@@ -56,7 +56,7 @@ fn assert_holds(place: &Place, numbers: std::ops::Range<u32>) {
 }
 
 #[test]
-fn an_interrupted_load_wakes_from_its_input_and_closes_the_store() {
+fn interrupted_load_closes_the_store() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let place = Place::new();
         let mut loading = Loading::start(&place);
@@ -71,7 +71,7 @@ fn an_interrupted_load_wakes_from_its_input_and_closes_the_store() {
     }
 }
 
-/// A store of which items 0 to 699 were acknowledged when its writer was killed.
+/// Creates a store with acknowledged items 0 to 699, whose writer was killed.
 fn after_a_killed_load() -> Place {
     let place = Place::new();
     let mut loading = Loading::start(&place);
@@ -83,7 +83,7 @@ fn after_a_killed_load() -> Place {
 }
 
 #[test]
-fn a_killed_load_loses_nothing_that_was_acknowledged() {
+fn killed_load_loses_nothing_that_was_acknowledged() {
     let place = after_a_killed_load();
     place.run("check", &[""; 0]).succeeded();
     assert_holds(&place, 0..700);
@@ -91,10 +91,11 @@ fn a_killed_load_loses_nothing_that_was_acknowledged() {
     assert_holds(&place, 0..700);
 }
 
-/// The calls by which a journaled store is changed.
+/// The system calls that write to a journaled store.
 const CALLS: &str = "pwrite64,fdatasync";
 
-/// A `put` that is killed at call number `number` of one of its threads; whether it came so far. None where strace cannot be had.
+/// Runs a `put` that is killed at call `number` of one of its threads. Returns true if it made so many calls; `None`
+/// without strace.
 fn killed_at(number: u32, place: &Place) -> Option<bool> {
     let put = hikv("put", &place.store(), &["later", &number.to_string()]);
     let (ended, _) = traced(place, &put, &[&format!("inject={CALLS}:signal=KILL:when={number}")])?;
@@ -104,7 +105,7 @@ fn killed_at(number: u32, place: &Place) -> Option<bool> {
 }
 
 #[test]
-fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
+fn command_killed_anywhere_leaves_store_intact() {
     let place = after_a_killed_load();
     for number in 1.. {
         let Some(was_killed) = killed_at(number, &place) else { return };
@@ -118,7 +119,7 @@ fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_the_store() {
+fn second_process_learns_lock_holder() {
     let place = Place::new();
     let mut loading = Loading::start(&place);
     loading.feed(0..1);

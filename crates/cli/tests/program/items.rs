@@ -1,4 +1,4 @@
-//! `put`, `get` and `del`: one item at a time.
+//! Tests `put`, `get` and `del`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,13 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::support::{Ended, Place, hikv};
 
-/// Every byte that an argument may hold: all but NUL.
+/// Returns every byte that an argument may contain: all except NUL.
 fn all_bytes() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
 
 #[test]
-fn what_was_put_is_got() {
+fn put_value_is_read_back() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     assert_eq!(place.run("get", &["k"]).succeeded(), b"v", "no line feed follows off a terminal");
@@ -49,7 +49,7 @@ fn keys_may_look_like_options() {
 }
 
 #[test]
-fn a_value_is_read_from_a_pipe_or_a_file() {
+fn value_is_read_from_pipe_or_file() {
     let place = Place::new();
     let value: Vec<u8> = (0..3 << 20).map(|place: u32| (place ^ place >> 11) as u8).collect();
     place.run_with_input("put", &["piped", "-"], &value).succeeded();
@@ -65,10 +65,10 @@ fn a_value_is_read_from_a_pipe_or_a_file() {
 }
 
 #[test]
-fn a_key_that_is_not_there_is_said() {
+fn key_that_is_not_there_is_said() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
-    place.run("get", &["a\tb"]).failed(1, &["store", "there is no key 'a\\tb'"]);
-    place.run("del", &["k", "other"]).failed(1, &["there is no key 'other'"]);
-    place.run("get", &["k"]).failed(1, &["there is no key 'k'"]);
+    place.run("get", &["a\tb"]).failed(1, &["store", "key not found: 'a\\tb'"]);
+    place.run("del", &["k", "other"]).failed(1, &["key not found: 'other'"]);
+    place.run("get", &["k"]).failed(1, &["key not found: 'k'"]);
 }

@@ -1,4 +1,4 @@
-//! The server's log: what an operator wants to know, and nothing that is secret.
+//! Tests the server's log: it has the events for operators, and no secrets.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ const GUESS: &str = "wrong-guess";
 const KEY: &str = "private-key";
 const VALUE: &str = "private-value";
 
-/// A request whose arguments are words.
+/// Encodes a request.
 fn request(words: &[&str]) -> Vec<u8> {
     let words = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
     format!("*{}\r\n{}", words.len(), words.collect::<String>()).into()
@@ -24,7 +24,7 @@ fn command(place: &Place, arguments: &[&str]) -> Command {
     hikv("serve", &place.store(), &[&["--addr", "127.0.0.1:0", "--threads", "1"], arguments].concat())
 }
 
-/// Ends the server, and returns its log.
+/// Stops the server and returns its log.
 fn log_of(serving: Serving) -> String {
     serving.signal(Signal::TERM);
     let output = serving.ended().0;
@@ -55,14 +55,14 @@ fn the_log_tells_what_happened_and_no_secret() {
         assert!(!log.contains(secret), "'{secret}' is in {log}");
     }
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    let printed = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
     for message in ["starting", "recovered", "ready", "client connected", "client left", "stopped"] {
-        assert_eq!(told(message).len(), 1, "{message}: {log}");
+        assert_eq!(printed(message).len(), 1, "{message}: {log}");
     }
-    assert_eq!((&told("recovered")[0]["items"], &told("stopped")[0]["items"]), (&0.into(), &1.into()));
-    let users: Vec<&Value> = told("authentication failed").iter().map(|line| &line["user"]).collect();
+    assert_eq!((&printed("recovered")[0]["items"], &printed("stopped")[0]["items"]), (&0.into(), &1.into()));
+    let users: Vec<&Value> = printed("authentication failed").iter().map(|line| &line["user"]).collect();
     assert_eq!(users, ["default", "(unknown)"]);
-    assert!(told("slow command").iter().any(|line| line["command"] == "set"), "{log}");
+    assert!(printed("slow command").iter().any(|line| line["command"] == "set"), "{log}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_level_is_chosen_at_start_and_while_it_runs() {
 }
 
 #[test]
-fn a_client_too_many_is_logged() {
+fn client_too_many_is_logged() {
     let place = Place::new();
     let serving = Serving::spawned(command(&place, &["--max-clients", "1"]));
     let first = serving.connect();

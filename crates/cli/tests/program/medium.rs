@@ -1,4 +1,4 @@
-//! Media that refuse: full, or not to be written.
+//! Tests full and read-only file systems.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,13 +7,13 @@ use rustix::mount::{MountFlags, mount_remount};
 
 use crate::support::Place;
 
-/// Lines that together exceed the file system of the test several times.
+/// Returns lines that exceed the file system of the test several times.
 fn too_much() -> String {
     (0..40_000).map(|number| format!("key-{number}\t{number}-{}\n", "v".repeat(1_000))).collect()
 }
 
 #[test]
-fn a_full_tmpfs_ends_a_load_and_keeps_what_was_acknowledged() {
+fn full_tmpfs_ends_load_keeps_acknowledged() {
     Place::on_tmpfs(12, |place| {
         let ended = place.run_with_input("load", &["-"], too_much().as_bytes());
         let messages = ended.messages();
@@ -32,7 +32,7 @@ fn a_full_tmpfs_ends_a_load_and_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn a_read_only_file_system_can_be_read_and_not_written() {
+fn read_only_file_system_is_read() {
     Place::on_tmpfs(12, |place| {
         place.run("put", &["k", "v"]).succeeded();
         mount_remount(place.file(""), MountFlags::RDONLY, c"").unwrap();
@@ -46,7 +46,7 @@ fn a_read_only_file_system_can_be_read_and_not_written() {
 }
 
 #[test]
-fn a_read_only_file_can_be_read_and_not_written() {
+fn read_only_file_is_read() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let file = place.store().join("store.hikv");

@@ -1,4 +1,4 @@
-//! `check` and `repair`: what is damaged is told, what is whole is salvaged, and the exit code says which.
+//! Tests `check` and `repair`: damage is reported, undamaged items are salvaged, and the exit code shows losses.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn filled() -> Place {
     place
 }
 
-/// Changes the region's bytes.
+/// Changes bytes of the region.
 fn alter(place: &Place, alter: impl FnOnce(&mut Vec<u8>)) {
     let region = place.store().join("store.hikv");
     let mut bytes = fs::read(&region).unwrap();
@@ -34,7 +34,7 @@ fn sorted(text: Vec<u8>) -> Vec<String> {
     lines
 }
 
-/// The items of the store in `OUT`, as lines.
+/// Returns the items of the store in `OUT`, as lines.
 fn dumped(place: &Place) -> Vec<String> {
     let dump = hikv("dump", &place.file("out"), &["--bare"]).output().unwrap();
     assert!(dump.status.success());
@@ -42,7 +42,7 @@ fn dumped(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn a_whole_store_is_checked_and_copied() {
+fn whole_store_is_checked_and_copied() {
     let place = filled();
     for arguments in [&[][..], &["--deep"]] {
         assert_eq!(place.run("check", arguments).succeeded(), b"1000 items, no damage\n");
@@ -54,7 +54,7 @@ fn a_whole_store_is_checked_and_copied() {
 }
 
 #[test]
-fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
+fn damaged_value_is_refused_skipped_and_lost() {
     let place = filled();
     let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     flip(&place, "value-77-");
@@ -68,10 +68,10 @@ fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     let list = place.file("lost.jsonl");
     let (out, listed) = (place.file("out"), list.to_str().unwrap());
     let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
-    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
     ended.failed(1, &["store: not everything could be salvaged"]);
-    assert!(told.contains("key 'key-77': an item's checksum does not fit"), "{told}");
-    assert!(told.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
+    assert!(printed.contains("key 'key-77': an item's checksum does not match"), "{printed}");
+    assert!(printed.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{printed}");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));
     let others: Vec<_> = expected.into_iter().filter(|line| !line.starts_with("key-77\t")).collect();
@@ -79,7 +79,7 @@ fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     let skipping = place.run("dump", &["--bare", "--skip-damaged"]);
     assert_eq!(skipping.messages().matches("skipped at offset 0x").count(), 1, "{}", skipping.messages());
     assert_eq!(sorted(skipping.0.stdout.clone()), others);
-    skipping.failed(1, &["store: 1 damaged item left out"]);
+    skipping.failed(1, &["store: skipped 1 damaged item"]);
     place.run("dump", &["--skip-damaged", place.file("items.hikv").to_str().unwrap()]).failed(1, &["1 damaged item"]);
     fs::remove_dir_all(place.store()).unwrap();
     place.run("load", &[place.file("items.hikv")]).succeeded();
@@ -87,7 +87,7 @@ fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
 }
 
 #[test]
-fn a_hidden_key_is_no_absence_and_a_dump_says_so() {
+fn hidden_key_is_reported_by_dump() {
     let place = Place::new();
     place.run("put", &["key", "value", "--durability", "process"]).succeeded();
     let region = fs::read(place.store().join("store.hikv")).unwrap();
@@ -95,18 +95,18 @@ fn a_hidden_key_is_no_absence_and_a_dump_says_so() {
     let position = region.chunks(8).position(|word| word[..6] == key.to_le_bytes()[..6]).unwrap() * 8;
     alter(&place, |bytes| bytes[position - 32] ^= 1);
     place.run("get", &["key"]).failed(2, &["damaged", "signature"]);
-    place.run("get", &["key", "--verify", "values"]).failed(1, &["there is no key 'key'"]);
+    place.run("get", &["key", "--verify", "values"]).failed(1, &["key not found: 'key'"]);
     place.run("dump", &["--bare"]).failed(2, &["signature"]);
     let ended = place.run("check", &["--deep"]);
-    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
-    for line in told.lines() {
-        assert!(line.starts_with("damage at offset 0x") && line.matches("offset").count() == 1, "{told}");
+    let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    for line in printed.lines() {
+        assert!(line.starts_with("damage at offset 0x") && line.matches("offset").count() == 1, "{printed}");
     }
     ended.failed(1, &["store: damaged in "]);
 }
 
 #[test]
-fn a_reader_that_goes_away_changes_neither_what_is_done_nor_how_it_ends() {
+fn broken_pipe_changes_no_result() {
     let place = filled();
     flip(&place, "value-77-");
     let out = place.file("out");
@@ -151,21 +151,21 @@ fn one_is_not_several() {
 }
 
 #[test]
-fn a_store_that_does_not_open_is_salvaged() {
+fn store_that_does_not_open_is_salvaged() {
     let place = filled();
     let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     alter(&place, |bytes| bytes[65_536] ^= 1);
     place.run("check", &[""; 0]).failed(2, &["damaged at offset 0x10000"]);
-    let told = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
-    assert!(told.starts_with("mended at offset 0x10000: "), "{told}");
+    let printed = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
+    assert!(printed.starts_with("mended at offset 0x10000: "), "{printed}");
     assert_eq!(dumped(&place), expected);
 }
 
 #[test]
-fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
+fn usage_error_exits_2_and_makes_nothing() {
     let place = filled();
     let out = place.file("out");
-    place.run("repair", &[place.store()]).failed(2, &["store is there already"]);
+    place.run("repair", &[place.store()]).failed(2, &["store already exists"]);
     fs::create_dir(place.file("out.partial")).unwrap();
     fs::write(place.file("out.partial/store.hikv"), "").unwrap();
     place.run("repair", &[&out]).failed(2, &["out.partial is in the way", "no mark of an interrupted"]);
@@ -177,9 +177,9 @@ fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
     assert!(!out.exists() && !place.file("out.partial").exists());
 }
 
-/// The mark says of which store the copy was to be; the region has no name yet.
+/// The killed repair left a mark that names the damaged store, and a region without its final name.
 #[test]
-fn a_killed_repair_blocks_no_later_one() {
+fn killed_repair_blocks_no_later_one() {
     let place = filled();
     let expected = sorted(place.run("dump", &["--bare"]).succeeded());
     alter(&place, |bytes| bytes[65_536] ^= 1);
@@ -197,9 +197,9 @@ fn a_killed_repair_blocks_no_later_one() {
     assert!(!place.file("out.partial").exists());
 }
 
-/// What is whole of a damaged store, of each engine.
+/// The undamaged items of a damaged store, for each engine.
 #[test]
-fn what_is_damaged_is_left_out_of_a_dump_and_of_a_conversion() {
+fn damage_is_skipped_by_dump_and_conversion() {
     for engine in ["hikv", "rewo-hash", "ink", "pmekv"] {
         let place = Place::new();
         let text: String = (0..ITEM_COUNT).map(|number| format!("key-{number}\tthe value of {number}-\n")).collect();
@@ -213,7 +213,7 @@ fn what_is_damaged_is_left_out_of_a_dump_and_of_a_conversion() {
         let out = place.file("out").into_os_string().into_string().unwrap();
         place.run("convert", &[&out, "--engine", "hikv"]).failed(1, &["is damaged", "--skip-damaged"]);
         assert!(!place.file("out").exists());
-        let left = ["1 damaged item left out"];
+        let left = ["skipped 1 damaged item"];
         place.run("convert", &[&out, "--engine", "hikv", "--skip-damaged"]).failed(1, &left);
         assert_eq!(dumped(&place), expected, "{engine}");
     }

@@ -1,11 +1,11 @@
-//! `scan`: items in the order of their keys.
+//! Tests `scan`: items in key order.
 
 use std::io::Read;
 use std::process::Stdio;
 
 use crate::support::{Ended, Place, hikv};
 
-/// A store of `b/1` to `b/3`, `a`, `c`, and a key and a value of unusual bytes.
+/// Creates a store of `b/1` to `b/3`, `a`, `c`, and a key and a value of unusual bytes.
 fn filled() -> Place {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"b/3\t33\nc\t4\nb/1\t31\n\\xff\\t\t\\n\\xfe\na\t1\nb/2\t32\n").succeeded();
@@ -27,7 +27,7 @@ fn items_come_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn a_part_of_the_keys_is_chosen_by_prefix_ends_and_limit() {
+fn dump_selects_prefix_ends_and_limit() {
     let place = filled();
     for (options, expected) in [
         (&["--prefix", "b/"][..], "b/1\t31\nb/2\t32\nb/3\t33\n"),
@@ -65,14 +65,14 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_not_made() {
+fn missing_store_is_not_made() {
     let place = Place::new();
     place.run("scan", &[""; 0]).failed(2, &["there is no store"]);
     assert!(!place.store().exists());
 }
 
 #[test]
-fn the_order_and_the_items_show_their_progress_off_a_terminal() {
+fn progress_is_shown_without_terminal() {
     let place = filled();
     let messages = place.run("scan", &["--progress-every", "0"]).messages();
     let lines: Vec<&str> = messages.lines().collect();
@@ -82,7 +82,7 @@ fn the_order_and_the_items_show_their_progress_off_a_terminal() {
 }
 
 #[test]
-fn a_scan_whose_reader_goes_away_ends_quietly() {
+fn scan_whose_reader_goes_away_ends_quietly() {
     let place = Place::new();
     let text: String = (0..20_000).map(|number| format!("key-{number}\tvalue-{number}\n")).collect();
     place.run_with_input("load", &["-"], text.as_bytes()).succeeded();

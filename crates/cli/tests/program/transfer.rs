@@ -1,4 +1,4 @@
-//! `load` and `dump`: many items as text.
+//! Tests `load` and `dump`.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn load(place: &Place, file: &Path, options: &[&str]) -> Ended {
     place.run("load", &[&[file.to_str().unwrap()], options].concat())
 }
 
-/// The lines of a dump, in an order that does not depend on the store.
+/// Returns the lines of a dump, sorted.
 fn sorted(text: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
     lines.sort_unstable();
@@ -40,7 +40,7 @@ fn each_format_is_loaded_and_dumped() {
     }
 }
 
-/// Lines of many lengths, none longer than a few pages but for two that are longer than what `load` reads at once.
+/// Returns lines of many lengths, at most a few pages each. Exception: two are longer than one read of `load`.
 fn random_lines(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let line = |number: usize| {
         let bytes_max = random.usize(1..4_000);
@@ -66,7 +66,7 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
         let (piece, behind) = rest.split_at(random.usize(1..bytes_max));
         stdin.write_all(piece).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         rest = behind;
-        // A process that goes on has its waiting for input interrupted.
+        // A stopped process that continues has its wait for input interrupted.
         if random.u8(..) < 16 {
             let loading = Pid::from_child(&child);
             kill_process(loading, Signal::STOP).and_then(|()| kill_process(loading, Signal::CONT)).unwrap();
@@ -80,14 +80,14 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
 }
 
 #[test]
-fn a_later_line_replaces_an_earlier_one() {
+fn later_line_replaces_earlier_one() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"k\told\nk\tnew\n").succeeded();
     assert_eq!(place.run("dump", &["--bare"]).succeeded(), b"k\tnew\n");
 }
 
 #[test]
-fn a_malformed_line_is_named_and_what_was_before_it_stays() {
+fn malformed_line_is_named_earlier_ones_stay() {
     let place = Place::new();
     let file = place.write("items.csv", "a,1\n\"b\n\nc\",2\nbad\nd,4\n");
     load(&place, &file, &[]).failed(2, &["items.csv:5: expected two columns"]);
@@ -111,7 +111,7 @@ fn malformed_lines_are_skipped_and_counted_on_request() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_named_by_its_line() {
+fn too_long_key_is_named_by_line() {
     let place = Place::new();
     let file = place.write("items.tsv", format!("a\t1\n{}\t2\nb\t3\n", "k".repeat(65_536)));
     load(&place, &file, &[]).failed(2, &["items.tsv:2: ", "65536"]);
@@ -121,7 +121,7 @@ fn a_key_that_is_too_long_is_named_by_its_line() {
 }
 
 #[test]
-fn a_file_of_no_known_format_is_refused_before_a_store_is_made() {
+fn unknown_format_is_refused_before_store() {
     let place = Place::new();
     load(&place, &place.write("items.txt", "a\t1\n"), &[]).failed(2, &["items.txt", "--format"]);
     load(&place, &place.file("missing.tsv"), &[]).failed(2, &["missing.tsv", "No such file"]);
@@ -142,12 +142,12 @@ fn progress_is_plain_lines_off_a_terminal() {
     {
         assert!(line.starts_with(said), "{messages}");
     }
-    assert!(lines[4].contains("no last line of a dump"), "{messages}");
+    assert!(lines[4].contains("last line of a dump"), "{messages}");
     assert!(lines[1].contains("66 %") && lines[1].ends_with(" left"), "{messages}");
 }
 
 #[test]
-fn a_dump_whose_reader_goes_away_ends_quietly() {
+fn dump_whose_reader_goes_away_ends_quietly() {
     let place = Place::new();
     let text: String = (0..20_000).map(|number| format!("key-{number}\tvalue-{number}\n")).collect();
     place.run_with_input("load", &["-"], text.as_bytes()).succeeded();
@@ -160,7 +160,7 @@ fn a_dump_whose_reader_goes_away_ends_quietly() {
     ended.succeeded();
 }
 
-/// Items of all lengths: no bytes, text, and a value that is dumped in pieces.
+/// Creates a store of items of all lengths: empty, text, and a value that is dumped in pieces.
 fn filled() -> Place {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\n\t\nb\\x00\t\\xff\n").succeeded();
@@ -170,7 +170,7 @@ fn filled() -> Place {
 }
 
 #[test]
-fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
+fn binary_dump_is_recognised_in_pipe() {
     let (place, copy) = (filled(), Place::new());
     let expected = place.run("dump", &["--bare", "--format", "jsonl"]).succeeded();
     let dumped = place.run("dump", &["--format", "hikv"]).succeeded();
@@ -185,7 +185,7 @@ fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
 }
 
 #[test]
-fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_stored() {
+fn damaged_binary_dump_is_named_with_offset() {
     let dumped = filled().run("dump", &["--format", "hikv"]).succeeded();
     let cut = dumped.len() - 1;
     let place = Place::new();
@@ -201,7 +201,7 @@ fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_st
 }
 
 #[test]
-fn a_store_that_is_damaged_makes_no_whole_dump() {
+fn damaged_store_makes_no_complete_dump() {
     let place = filled();
     let region = place.store().join("store.hikv");
     let mut bytes = std::fs::read(&region).unwrap();
@@ -219,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn a_dump_loads_back_whatever_the_bytes(
+    fn dump_loads_back_whatever_bytes(
         items in proptest::collection::btree_map(any::<Vec<u8>>(), any::<Vec<u8>>(), 0..20),
         format in prop_oneof![Just("tsv"), Just("csv"), Just("jsonl")],
     ) {
@@ -233,7 +233,7 @@ proptest! {
     }
 }
 
-/// As `dump` writes them, but for the order.
+/// Formats items as `dump` writes them, in another order.
 fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
     use base64::Engine;
     let field = |name: &str, bytes: &[u8]| match str::from_utf8(bytes) {
@@ -245,7 +245,7 @@ fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
 }
 
 #[test]
-fn a_stores_own_files_are_not_written_over() {
+fn stores_own_files_are_not_written_over() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let before = || ["store.hikv", "journal.hikv"].map(|name| fs::read(place.store().join(name)).unwrap());
@@ -254,7 +254,7 @@ fn a_stores_own_files_are_not_written_over() {
     std::os::unix::fs::symlink(place.store().join("store.hikv"), &link).unwrap();
     let another = place.file("another");
     fs::create_dir(&another).unwrap();
-    let [own, foreign] = ["a file of the store itself", "name of a store's file"];
+    let [own, foreign] = ["a file of the store itself", "a store's file may have this name"];
     for (file, why) in [
         (place.store().join("store.hikv"), own),
         (place.store().join("journal.hikv"), own),

@@ -1,8 +1,8 @@
-//! Broken variants of a move (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+//! Broken variants of a move (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 use pmem::Canary;
 
-/// A moved item is published without a look at what its key has by now.
+/// A moved item is published without checking the key's present item.
 pub const MOVE_UNCHECKED: Canary = Canary("MoveUnchecked");
-/// A moved item's old place is free before the copy is published.
+/// A moved item's old slot is freed before the copy is published.
 pub const MOVE_FREES_EARLY: Canary = Canary("MoveFreesEarly");

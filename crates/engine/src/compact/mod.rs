@@ -1,26 +1,28 @@
-//! Compaction: chunks of which little is in use are emptied, and the space of free runs goes back to the file system
-//! (`docs/decisions/0017-compaction.md`, `0108-compaction-of-every-engine.md`). By request, or in the background once too much space is taken
-//! for what is live. An engine says how it moves an item ([`Compacts`]); when, and out of which chunks, is decided here.
+//! Compaction empties sparsely used chunks and returns the space of free runs to the file system
+//! (`docs/decisions/0017-compact-by-updates-and-return-space-as-holes.md`, `0108-compaction-of-every-engine.md`). It
+//! runs on request, or in the background once the allocated space is too large for the live data. An engine implements
+//! how an item is moved ([`Compacts`]); this module decides when, and out of which chunks.
 //!
 //! | step of a move | a crash after it leaves |
 //! |---|---|
-//! | 1 an item in a chunk that is evacuated is found, read, and its checksum compared | nothing |
+//! | 1 an item in an evacuated chunk is found and read, and its checksum compared | nothing |
 //! | 2 the item is written to a slot elsewhere, and flushed | free space |
-//! | 3 as an update, if the key still has the same item | the item, here or there |
-//! | 4 the old item is let go of, and freed when no reader is left | the same; its space is free after opening |
-//! | 5 the chunk, once empty, becomes a free run (`heap`: chunks) | the chunk, which nothing reaches, or the run |
-//! | 6 the run's space is given back (`heap`: holes) | the run, with holes or without |
+//! | 3 the index is changed as by an update, if the key still has this item | the item, at either place |
+//! | 4 the old item is retired, and freed when no reader is left | the same; its space is free after opening |
+//! | 5 the chunk, once empty, becomes a free run (`heap`: chunks) | the unreachable chunk, or the run |
+//! | 6 the space of the run is returned (`heap`: holes) | the run, with holes or without |
 //!
 //! # A pass
-//! The thread that looks makes a plan ([`plan`]): which chunks are emptied, into which others. The pass then walks the index, a
-//! part a step, and moves what it meets in these chunks; so it reads only items that the index names, never a slot that a writer
-//! is filling. Then it waits a little for readers, and gives back the space of all free runs, one a step.
+//! A thread that checks the chunks makes a plan ([`plan`]): which chunks are emptied, into which others. The pass then
+//! walks the index, one part per step, and moves the items that it meets in these chunks. So it reads only items that
+//! the index names, never a slot that a writer is filling. Then it waits a little for readers, and returns the space of
+//! all free runs, one per step.
 //!
-//! A damaged item stays where it is, and so does what there is no space for. Extents are chunks of their own, and the index's segments
-//! and nodes stay: none of these is moved.
+//! A damaged item stays where it is, and so does an item without space for a copy. Extents are chunks that hold one
+//! item, and the index has its own segments and nodes: none of these is moved.
 //!
 //! # Lock order
-//! compaction -> (as an update). No thread waits for compaction but the one that asks for it.
+//! compaction -> (as an update). Only the thread that requests a compaction waits for it.
 
 pub mod canary;
 mod pass;
@@ -40,39 +42,41 @@ use crate::Error;
 use plan::Plan;
 
 pub use pass::Moved;
-pub use report::{Compacted, CompactionProgress, CompactionStats, ShowCompaction};
+pub use report::{CompactionProgress, CompactionReport, CompactionStats, OnCompaction};
 pub use run::Compacting;
 
-/// A look counts all chunks; so much must have become free or roomy before another one, and so large a part of what is taken.
-/// With less the ratio hardly changes, while updates make the same chunks roomy again and again.
+/// The background counts all chunks again after at least this many bytes have become free, and at least a share of the
+/// allocated space (`LOOK_SHARE`). With less the ratio hardly changes, while updates empty the same chunks again and
+/// again.
 const LOOK_BYTES: u64 = 4 << 20;
 
 /// An engine whose space is compacted.
 pub trait Compacts {
-    /// What the store lies on.
+    /// The medium of the store.
     type Medium: Medium;
-    /// What lends the engine memory.
+    /// The source of the engine's DRAM.
     type Dram: Dram;
-    /// Where a walk of the index goes on.
+    /// The position of a walk of the index.
     type Cursor: Default;
 
-    /// The medium.
+    /// Returns the medium.
     fn medium(&self) -> &Self::Medium;
 
-    /// The allocator.
+    /// Returns the allocator.
     fn heap(&self) -> &Heap<Self::Dram>;
 
-    /// What is known of the store's compaction.
+    /// Returns the store's compaction.
     fn compaction(&self) -> &Compaction<Self::Cursor>;
 
-    /// Moves what a part of the index names in chunks that are evacuated ([`Heap::is_evacuating`]), and enters each ([`Pass::note`]); where to
-    /// go on, `None` at the end.
+    /// Moves the items of one part of the index that are in evacuated chunks ([`Heap::is_evacuating`]), and notes each
+    /// ([`Pass::note`]). Returns the position after the part, `None` at the end.
     ///
     /// # Errors
-    /// Those of a write, but for damage and a full region, which are entered.
+    /// Those of a write. Exception: damage and a full region are noted in the pass.
     fn move_part(&self, pass: &mut Pass<Self::Cursor>, cursor: Self::Cursor) -> Result<Option<Self::Cursor>, Error>;
 
-    /// Gives up what the index has more than it needs, where that is known and worth it. It comes before the background looks, and before a plan.
+    /// Shrinks an index that is larger than it needs to be, if the engine can detect that and it is worthwhile. Called
+    /// before the background counts chunks, and before a plan.
     ///
     /// # Errors
     /// Those of a write.
@@ -80,104 +84,105 @@ pub trait Compacts {
         Ok(())
     }
 
-    /// Frees what no reader has any more; true while there is more to free, for which readers are waited for.
+    /// Frees garbage without readers; returns true while garbage waits for readers.
     ///
     /// # Errors
     /// Those of a write.
     fn settle(&self) -> Result<bool, Error>;
 
-    /// Sees that the free space is known, and that writes are allowed.
+    /// Ensures that free space is known and that writes are allowed.
     ///
     /// # Errors
-    /// Why not.
+    /// [`Error::Medium`] if nothing can be written; [`Error::Corrupt`] if damage keeps free space unknown.
     fn prepare_to_compact(&self) -> Result<(), Error>;
 }
 
-/// A store's compaction.
+/// The compaction of a store.
 #[derive(Debug)]
 pub struct Compaction<C> {
-    /// Space taken over space in use, above which the background begins; never where there is none.
+    /// The ratio of allocated space to space in use above which the background compacts; `None` for never.
     above: Option<f64>,
-    /// The background looks once so much was loosened; never while a pass is under way.
-    look_bytes: AtomicU64,
+    /// The background counts chunks once this many bytes became free; `u64::MAX` while a pass is under way.
+    check_bytes: AtomicU64,
     work: Mutex<Work<C>>,
-    /// Held while a thread compacts by request.
+    /// Held while a thread compacts on request.
     requested: ReentrantMutex<()>,
-    /// Shared with callers for which the background moves nothing.
+    /// Shared with callers that pause the background.
     rests: Arc<()>,
     moved_items: AtomicU64,
     moved_bytes: AtomicU64,
-    given_back_bytes: AtomicU64,
+    freed_bytes: AtomicU64,
 }
 
-/// What is under way in the background.
+/// The work under way in the background.
 #[derive(Debug)]
 struct Work<C> {
     pass: Option<Pass<C>>,
     rest_until: Option<Instant>,
-    has_looked: bool,
+    has_checked: bool,
 }
 
-/// A plan that is carried out.
+/// A plan that is being carried out.
 #[derive(Debug)]
 pub struct Pass<C> {
     plan: Plan,
     stage: Stage<C>,
     moved_bytes_total: u64,
-    report: Compacted,
+    report: CompactionReport,
 }
 
-/// What a pass does next.
+/// The next action of a pass.
 #[derive(Debug)]
 enum Stage<C> {
-    /// Moves what is met in the part of the index at the cursor.
+    /// Moves items of the part of the index at the cursor.
     Moving(C),
-    /// Waits for readers of what was moved, the n-th time.
+    /// Waits for readers of moved items, for the n-th time.
     Waiting(u32),
-    /// Gives back the space of the next run, from this unit on.
+    /// Returns the space of the next run, from this unit on.
     GivingBack(u32),
-    /// Gives back a piece of the space above the mark.
+    /// Returns a piece of the space above the mark.
     GivingBackAbove,
-    /// Nothing is left to do.
+    /// The pass is complete.
     Over,
 }
 
 impl<C> Compaction<C> {
-    /// Of a store whose background begins above this ratio of space taken to space in use; never if there is none.
+    /// Returns the compaction of a store whose background starts above this ratio of allocated space to space in use;
+    /// `None` for never.
     #[must_use]
     pub fn above(above: Option<f64>) -> Compaction<C> {
         Compaction {
             above,
-            look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
-            work: Mutex::new(Work { pass: None, rest_until: None, has_looked: false }),
+            check_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
+            work: Mutex::new(Work { pass: None, rest_until: None, has_checked: false }),
             requested: ReentrantMutex::default(),
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
             moved_bytes: AtomicU64::new(0),
-            given_back_bytes: AtomicU64::new(0),
+            freed_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Keeps the background from moving anything until this is dropped; waits for a step that is under way.
-    pub fn rest(&self) -> Arc<()> {
+    /// Stops the background from moving items until the returned handle is dropped. Waits for a step under way.
+    pub fn pause(&self) -> Arc<()> {
         let rest = Arc::clone(&self.rests);
         drop(self.work.lock());
         rest
     }
 
-    /// For a thread that compacts by request, alone; others wait. Not twice for the same, which would wait for itself: its
-    /// `progress` is called while it holds this, and no other lock.
+    /// Waits until this is the only thread that compacts on request. A nested request of the same thread fails, because
+    /// it would wait for itself: `progress` is called while its thread holds this lock and no other.
     fn request(&self) -> Result<Requested<'_>, Error> {
         if self.requested.is_owned_by_current_thread() {
             return Err(Error::InsideCallback);
         }
-        Ok(Requested { _alone: self.requested.lock(), _rest: self.rest() })
+        Ok(Requested { _alone: self.requested.lock(), _rest: self.pause() })
     }
 
-    /// The background looks once so much was loosened, if it ever does.
-    fn look_after(&self, bytes: u64) {
+    /// Lets the background count chunks once this many bytes became free, if it compacts at all.
+    fn check_after(&self, bytes: u64) {
         let bytes = if self.above.is_some() { bytes } else { u64::MAX };
-        self.look_bytes.store(bytes, Ordering::Relaxed);
+        self.check_bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn note_moved(&self, len_bytes: u64) {
@@ -185,21 +190,21 @@ impl<C> Compaction<C> {
         self.moved_bytes.fetch_add(len_bytes, Ordering::Relaxed);
     }
 
-    fn note_given_back(&self, len_bytes: u64) {
-        self.given_back_bytes.fetch_add(len_bytes, Ordering::Relaxed);
+    fn note_freed(&self, len_bytes: u64) {
+        self.freed_bytes.fetch_add(len_bytes, Ordering::Relaxed);
     }
 
-    /// What it has done since the store was opened.
+    /// Returns the work since the store was opened.
     pub fn stats(&self) -> CompactionStats {
         CompactionStats {
             moved_items: self.moved_items.load(Ordering::Relaxed),
             moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
-            given_back_bytes: self.given_back_bytes.load(Ordering::Relaxed),
+            freed_bytes: self.freed_bytes.load(Ordering::Relaxed),
         }
     }
 }
 
-/// A compaction by request, during which the background rests.
+/// A compaction on request, during which the background is paused.
 struct Requested<'a> {
     _alone: ReentrantMutexGuard<'a, ()>,
     _rest: Arc<()>,

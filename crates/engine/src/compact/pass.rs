@@ -1,37 +1,37 @@
-//! A pass: one plan carried out, a bounded step at a time.
+//! A pass carries out one plan in bounded steps.
 
 use std::thread;
 
 use heap::{Class, PlaceKind, Reservation};
 
 use super::plan::{Plan, Thoroughness};
-use super::{Compacted, Compacts, Pass, Stage};
+use super::{CompactionReport, Compacts, Pass, Stage};
 use crate::Error;
 
-/// How often readers who keep retired items are waited for: what they keep for longer becomes free later.
+/// The number of waits for readers that keep retired items. Items that they keep for longer become free later.
 const READER_WAITS_MAX: u32 = 1000;
 
-/// What came of a move.
+/// The result of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
-    /// The index names the copy of an item of so many bytes.
+    /// The index names the copy of an item.
     Done {
         /// The item's bytes.
         item_bytes: u64,
     },
-    /// Another thread's write came before.
+    /// Another thread wrote the key first.
     Unexpected,
-    /// The checksum of what lies at this offset does not fit: it stays.
+    /// The checksum of the item at this offset does not match; the item stays.
     Damaged {
         /// The offset.
         offset: u64,
     },
-    /// There is no slot to copy it to.
+    /// There is no slot for the copy.
     NoSpace,
 }
 
 impl<C: Default> Pass<C> {
-    /// Enters a move.
+    /// Adds the result of a move to the report.
     pub fn note<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, moved: Moved) {
         match moved {
             Moved::Done { item_bytes } => {
@@ -45,7 +45,7 @@ impl<C: Default> Pass<C> {
         }
     }
 
-    /// A slot of the class: in the gaps of fuller chunks, or, where others have filled them meanwhile, any.
+    /// Reserves a slot of the class: in the gaps of fuller chunks, or anywhere if other threads have filled those.
     ///
     /// # Errors
     /// Those of [`heap::Heap::reserve`]; `None` if the region is full.
@@ -60,27 +60,28 @@ impl<C: Default> Pass<C> {
                 return Ok(Some(slot));
             }
             let Some(chunk) = self.plan.next_to_fill(class) else { break };
-            // If another thread has taken it meanwhile, the next one is as good.
+            // If another thread has taken this chunk, the loop tries the next.
             let _ = heap.fill(medium, chunk);
         }
         match heap.reserve(medium, class.bytes(), epoch::thread_index()).map_err(Error::from) {
             Err(error) if error.is_full() => Ok(None),
-            // An extent takes more space than the slot that is left.
+            // An extent takes more space than the slot that becomes free.
             reserved => Ok(Some(reserved?).filter(|space| space.place().kind == PlaceKind::Slot(class))),
         }
     }
 
-    /// Bytes to be moved, at most.
+    /// Returns an upper bound of the bytes that the pass moves.
     pub(super) fn moved_bytes_total(&self) -> u64 {
         self.moved_bytes_total
     }
 
-    /// What it has done so far.
-    pub(super) fn report(&self) -> &Compacted {
+    /// Returns the report of the pass so far.
+    pub(super) fn report(&self) -> &CompactionReport {
         &self.report
     }
 
-    /// A pass, if so much can be gained. Threads give up their chunks for it: each keeps one of every class.
+    /// Returns a pass, if it can gain `gain_bytes_min`. Threads give up their chunks for it: each keeps one chunk per
+    /// class.
     pub(super) fn plan<E: Compacts<Cursor = C> + ?Sized>(
         engine: &E,
         thoroughness: Thoroughness,
@@ -92,17 +93,17 @@ impl<C: Default> Pass<C> {
         let mut chunks = Vec::new();
         heap.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
         let mut plan = Plan::of(chunks, thoroughness);
-        if plan.leaving_bytes() + heap.spaced_bytes() < gain_bytes_min {
+        if plan.leaving_bytes() + heap.discardable_bytes() < gain_bytes_min {
             return Ok(None);
         }
         engine.prepare_to_compact()?;
         let moved_bytes_total = plan.moved_bytes();
         plan.leaving.retain(|&chunk| heap.evacuate(chunk));
         let stage = if plan.leaving.is_empty() { Stage::GivingBack(0) } else { Stage::Moving(C::default()) };
-        Ok(Some(Pass { plan, stage, moved_bytes_total, report: Compacted::default() }))
+        Ok(Some(Pass { plan, stage, moved_bytes_total, report: CompactionReport::default() }))
     }
 
-    /// Takes a step; true when nothing is left to do.
+    /// Takes a step; returns true when no work is left.
     pub(super) fn step<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E) -> Result<bool, Error> {
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         self.stage = match stage {
@@ -112,16 +113,16 @@ impl<C: Default> Pass<C> {
                 next.map_or(Stage::Waiting(0), Stage::Moving)
             }
             Stage::Waiting(count) => wait_for_readers(engine, count)?,
-            Stage::GivingBack(from) => match engine.heap().give_space_back(engine.medium(), from) {
+            Stage::GivingBack(from) => match engine.heap().discard_free_run(engine.medium(), from) {
                 Some((next, bytes)) => {
-                    self.note_given_back(engine, bytes);
+                    self.note_freed(engine, bytes);
                     Stage::GivingBack(next)
                 }
                 None => Stage::GivingBackAbove,
             },
-            Stage::GivingBackAbove => match engine.heap().give_space_above_back(engine.medium()) {
+            Stage::GivingBackAbove => match engine.heap().discard_above_mark(engine.medium()) {
                 Some(bytes) => {
-                    self.note_given_back(engine, bytes);
+                    self.note_freed(engine, bytes);
                     Stage::GivingBackAbove
                 }
                 None => Stage::Over,
@@ -131,12 +132,12 @@ impl<C: Default> Pass<C> {
         Ok(matches!(self.stage, Stage::Over))
     }
 
-    fn note_given_back<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, bytes: u64) {
-        self.report.given_back_bytes += bytes;
-        engine.compaction().note_given_back(bytes);
+    fn note_freed<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E, bytes: u64) {
+        self.report.freed_bytes += bytes;
+        engine.compaction().note_freed(bytes);
     }
 
-    /// Nothing is evacuated or filled any more.
+    /// Ends the evacuation and the filling of chunks.
     pub(super) fn end<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E) {
         engine.heap().stop_filling(engine.medium());
         for chunk in self.plan.leaving.drain(..) {
@@ -145,7 +146,8 @@ impl<C: Default> Pass<C> {
     }
 }
 
-/// What was moved may wait for readers still. A pinned caller would wait for itself.
+/// Waits for readers of moved items, and returns the next stage. A pinned caller does not wait, because it would wait
+/// for itself.
 fn wait_for_readers<E: Compacts + ?Sized>(engine: &E, count: u32) -> Result<Stage<E::Cursor>, Error> {
     if epoch::is_pinned() || count == READER_WAITS_MAX || !engine.settle()? {
         return Ok(Stage::GivingBack(0));

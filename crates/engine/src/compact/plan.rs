@@ -1,27 +1,28 @@
-//! Which chunks are emptied, and into which others.
+//! The choice of the chunks to empty and of the chunks that receive their items.
 
 use heap::{ChunkUse, Class};
 
-/// How far it is worth going.
+/// The amount of work that a plan may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Thoroughness {
     /// Every chunk that can be emptied.
     Full,
-    /// Chunks of which an eighth is free at least: for each byte that is moved something is gained.
+    /// Only chunks of which at least an eighth is free, so that moving pays.
     Worthwhile,
 }
 
 /// A plan for one pass.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// To be emptied.
+    /// The chunks to empty.
     pub(super) leaving: Vec<ChunkUse>,
-    /// By class, to be filled: the fullest last, which is the first to be filled.
+    /// The chunks to fill, by class, the fullest last. The last is filled first.
     taking: Vec<Vec<ChunkUse>>,
 }
 
 impl Plan {
-    /// Of each class the emptiest chunks, as many as the gaps of the others can take in: so no room is needed but these.
+    /// Plans to empty the emptiest chunks of each class: as many as fit into the gaps of the others, so no other space
+    /// is needed.
     pub(super) fn of(mut chunks: Vec<ChunkUse>, thoroughness: Thoroughness) -> Plan {
         chunks.sort_unstable_by_key(|chunk| (chunk.class, chunk.used_count));
         let mut plan = Plan { leaving: Vec::new(), taking: vec![Vec::new(); Class::COUNT] };
@@ -34,23 +35,23 @@ impl Plan {
         plan
     }
 
-    /// The next chunk of this class to be filled.
+    /// Removes and returns the next chunk of this class to fill.
     pub(super) fn next_to_fill(&mut self, class: Class) -> Option<ChunkUse> {
         self.taking[usize::from(class.index())].pop()
     }
 
-    /// Bytes of the chunks that are emptied.
+    /// Returns the bytes of the chunks to empty.
     pub(super) fn leaving_bytes(&self) -> u64 {
         self.leaving.iter().map(|chunk| chunk.len_bytes).sum()
     }
 
-    /// Bytes of the slots that are moved.
+    /// Returns the bytes of the slots to move.
     pub(super) fn moved_bytes(&self) -> u64 {
         self.leaving.iter().map(|chunk| u64::from(chunk.used_count) * chunk.class.bytes()).sum()
     }
 }
 
-/// How many of a class's chunks, the emptiest first, fit into the gaps of the rest.
+/// Returns the number of a class's chunks, the emptiest first, whose items fit into the gaps of the other chunks.
 fn leaving_count(class: &[ChunkUse], thoroughness: Thoroughness) -> usize {
     let gaps = |chunk: &ChunkUse| u64::from(chunk.slot_count - chunk.used_count);
     let mut room: u64 = class.iter().map(gaps).sum();

@@ -1,61 +1,61 @@
-//! What compaction does, as it is told.
+//! Progress, reports and statistics of compaction.
 
 use std::ops::ControlFlow;
 
-/// How far a compaction has come.
+/// The progress of a compaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompactionProgress {
     /// Items moved so far.
     pub moved_items: u64,
-    /// Their bytes.
+    /// Bytes of the moved items.
     pub moved_bytes: u64,
-    /// About as many bytes will have been moved in the end.
+    /// Estimate of the bytes that will have been moved at the end.
     pub moved_bytes_total: u64,
-    /// Bytes given back to the file system so far.
-    pub given_back_bytes: u64,
+    /// Bytes returned to the file system so far.
+    pub freed_bytes: u64,
 }
 
-/// Sees how far a compaction has come, and can stop it: each of its steps leaves a whole store.
-pub type ShowCompaction<'a> = dyn FnMut(CompactionProgress) -> ControlFlow<()> + 'a;
+/// Receives the progress of a compaction, and can stop it: after each step the store is consistent.
+pub type OnCompaction<'a> = dyn FnMut(CompactionProgress) -> ControlFlow<()> + 'a;
 
-/// What a compaction has done.
+/// The result of a compaction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// Items moved.
     pub moved_items: u64,
-    /// Their bytes: headers, keys and values.
+    /// Bytes of the moved items: headers, keys and values.
     pub moved_bytes: u64,
-    /// Bytes given back to the file system.
-    pub given_back_bytes: u64,
-    /// Space that the region took before, holes not counted.
+    /// Bytes returned to the file system.
+    pub freed_bytes: u64,
+    /// Storage allocated to the region before, without holes.
     pub taken_bytes_before: u64,
-    /// Space that it takes now. Writers may have taken some meanwhile.
+    /// Storage allocated to the region after. Concurrent writers may have allocated some.
     pub taken_bytes_after: u64,
-    /// Items that stayed where they were, because there was no room for a copy.
+    /// Items that were not moved because there was no space for a copy.
     pub left_items: u64,
-    /// Where items lie that are damaged, as offsets into the region. They stayed where they were.
+    /// Offsets of damaged items in the region. They were not moved.
     pub damaged: Vec<u64>,
 }
 
-impl Compacted {
-    /// Adds what a further pass has done.
-    pub fn add(&mut self, other: &Compacted) {
+impl CompactionReport {
+    /// Adds the result of a further pass.
+    pub fn add(&mut self, other: &CompactionReport) {
         self.moved_items += other.moved_items;
         self.moved_bytes += other.moved_bytes;
-        self.given_back_bytes += other.given_back_bytes;
-        // What a later pass leaves, too, is counted once.
+        self.freed_bytes += other.freed_bytes;
+        // The later pass reports the same items again, so its figures replace the earlier ones.
         self.left_items = other.left_items;
         self.damaged.clone_from(&other.damaged);
     }
 }
 
-/// What compaction has done since the store was opened, in the background and by request.
+/// The work of compaction since the store was opened, in the background and on request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompactionStats {
     /// Items moved.
     pub moved_items: u64,
-    /// Their bytes.
+    /// Bytes of the moved items.
     pub moved_bytes: u64,
-    /// Bytes given back to the file system.
-    pub given_back_bytes: u64,
+    /// Bytes returned to the file system.
+    pub freed_bytes: u64,
 }

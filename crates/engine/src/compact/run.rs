@@ -1,4 +1,4 @@
-//! When a pass begins, in the background and by request, and how long the background rests between its steps.
+//! The start of passes, in the background and on request, and the rests of the background between its steps.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,32 +8,34 @@ use std::time::{Duration, Instant};
 use pmem::{Residency, Space};
 
 use super::plan::Thoroughness;
-use super::{Compacted, CompactionProgress, Compacts, LOOK_BYTES, Pass, ShowCompaction};
-use crate::{Error, Progress, while_readers_keep};
+use super::{CompactionProgress, CompactionReport, Compacts, LOOK_BYTES, OnCompaction, Pass};
+use crate::{Error, Progress, wait_for_readers};
 
+/// The background counts chunks again once one part of this many of the allocated space has become free.
 const LOOK_SHARE: u64 = 16;
-/// What a pass in the background must promise.
+/// The gain that a pass in the background must promise.
 const GAIN_BYTES_MIN: u64 = 1 << 20;
 /// The background rests this many times as long as it has worked, so that writers keep their cores.
 const REST_SHARE: u32 = 3;
-/// However long a step took (a large run), the next is not put off for longer.
+/// The longest rest after a step, even if the step was long (a large run).
 const REST_MAX: Duration = Duration::from_millis(20);
-/// What is written meanwhile makes new gaps: a request does not go after them for ever.
+/// Concurrent writes make new gaps. This bound keeps a request from following them forever.
 const PASS_COUNT_MAX: usize = 3;
 
-/// After a step has left what there is to compact, as it does beside a check, and while readers keep garbage: a hundredth of a core at most.
+/// The rest after a step that had to leave compaction undone, as during a check, and while readers keep garbage: it
+/// costs at most 1 % of a core.
 const LEFT_REST: Duration = Duration::from_millis(100);
 
-/// Compaction of a store, as its engine offers it.
+/// The compaction of a store, as its engine offers it.
 pub trait Compacting: Compacts {
-    /// True if enough has changed for the background to look.
+    /// Returns true if enough has changed for the background to count chunks.
     #[inline]
     fn may_compact(&self) -> bool {
-        self.heap().loosened_bytes() >= self.compaction().look_bytes.load(Ordering::Relaxed)
+        self.heap().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
     }
 
-    /// Comes before the background sleeps: `collect` frees what readers have left, which may give something to compact; true if there is more for
-    /// which to wait.
+    /// Prepares for a sleep of the background. `collect` frees garbage without readers, which may make compaction
+    /// possible; returns true if garbage waits for readers.
     fn tidy_space(&self, collect: impl FnOnce() -> bool) -> Progress
     where
         Self: Sized,
@@ -50,7 +52,7 @@ pub trait Compacting: Compacts {
         }
     }
 
-    /// A bounded step in the background, of a store that was swept.
+    /// Takes a bounded step in the background, for a store that was swept.
     ///
     /// # Errors
     /// Those of a write.
@@ -58,8 +60,8 @@ pub trait Compacting: Compacts {
         let compaction = self.compaction();
         let Some(above) = compaction.above else { return Ok(Progress::Idle) };
         if !self.heap().is_swept() {
-            // A damaged store's free space stays unknown: there is nothing to look at.
-            self.heap().forget_loosened();
+            // The free space of a damaged store stays unknown: compaction has no figures to work with.
+            self.heap().reset_newly_free();
             return Ok(Progress::Idle);
         }
         let Some(mut work) = compaction.work.try_lock() else { return Ok(Progress::Idle) };
@@ -71,8 +73,8 @@ pub trait Compacting: Compacts {
         if work.pass.is_some() && !rest.is_zero() {
             return Ok(Progress::Rest(rest));
         }
-        if work.pass.is_none() && (self.may_compact() || !work.has_looked) {
-            work.has_looked = true;
+        if work.pass.is_none() && (self.may_compact() || !work.has_checked) {
+            work.has_checked = true;
             work.pass = self.begin_if_above(above)?;
         }
         let Some(mut pass) = work.pass.take() else { return Ok(Progress::Idle) };
@@ -80,7 +82,7 @@ pub trait Compacting: Compacts {
             Ok(false) => work.pass = Some(pass),
             ended => {
                 pass.end(self);
-                compaction.look_after(LOOK_BYTES);
+                compaction.check_after(LOOK_BYTES);
                 ended?;
             }
         }
@@ -89,11 +91,11 @@ pub trait Compacting: Compacts {
         Ok(Progress::Rest(rest))
     }
 
-    /// Compacts as far as it can be done, or until `progress` stops it, while others read and write.
+    /// Compacts as far as possible, or until `progress` stops it, while other threads read and write.
     ///
     /// # Errors
-    /// Those of a write; [`Error::InsideCallback`] if `progress` asks for it.
-    fn compact_now(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    /// Those of a write; [`Error::InsideCallback`] if `progress` requests a compaction.
+    fn compact_now(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.prepare_to_compact()?;
         let compaction = self.compaction();
         let _requested = compaction.request()?;
@@ -101,15 +103,15 @@ pub trait Compacting: Compacts {
         if let Some(mut pass) = begun {
             pass.end(self);
         }
-        compaction.look_after(u64::MAX);
-        let mut compacted = Compacted { taken_bytes_before: self.taken_bytes(), ..Compacted::default() };
+        compaction.check_after(u64::MAX);
+        let mut compacted = CompactionReport { taken_bytes_before: self.taken_bytes(), ..CompactionReport::default() };
         let passes = self.run_passes(&mut compacted, progress);
         compacted.taken_bytes_after = self.taken_bytes();
-        compaction.look_after(LOOK_BYTES);
+        compaction.check_after(LOOK_BYTES);
         passes.map(|()| compacted)
     }
 
-    /// The space that the region takes: the medium's figure, or the heap's.
+    /// Returns the storage allocated to the region: the medium's figure, or the heap's.
     fn taken_bytes(&self) -> u64 {
         Space::allocated_bytes(self.medium()).unwrap_or_else(|| self.heap().footprint_bytes())
     }
@@ -117,31 +119,31 @@ pub trait Compacting: Compacts {
 
 impl<E: Compacts + ?Sized> Compacting for E {}
 
-/// The parts of it.
+/// The parts of [`Compacting`].
 trait Passes: Compacting {
-    /// Looks, and begins a pass where too much space is taken and something can be gained.
+    /// Counts chunks, and begins a pass if too much space is allocated and some can be gained.
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass<Self::Cursor>>, Error> {
         let (heap, compaction) = (self.heap(), self.compaction());
         self.shrink()?;
-        heap.forget_loosened();
+        heap.reset_newly_free();
         let live_bytes = heap.stats().live_bytes;
         let footprint_bytes = heap.footprint_bytes();
-        compaction.look_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
+        compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
         if footprint_bytes as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
             return Ok(None);
         }
         let pass = Pass::plan(self, Thoroughness::Worthwhile, GAIN_BYTES_MIN)?;
         if pass.is_some() {
-            compaction.look_after(u64::MAX);
+            compaction.check_after(u64::MAX);
         }
         Ok(pass)
     }
 
-    fn run_passes(&self, compacted: &mut Compacted, progress: &mut ShowCompaction<'_>) -> Result<(), Error> {
+    fn run_passes(&self, compacted: &mut CompactionReport, progress: &mut OnCompaction<'_>) -> Result<(), Error> {
         for _ in 0..PASS_COUNT_MAX {
-            // What readers keep is no gap to a plan.
+            // A plan does not count space that readers keep as a gap.
             let mut settled = Ok(false);
-            while_readers_keep(|| {
+            wait_for_readers(|| {
                 settled = self.settle();
                 matches!(settled, Ok(true)) && !epoch::is_pinned()
             });
@@ -158,12 +160,12 @@ trait Passes: Compacting {
         Ok(())
     }
 
-    /// Whether `progress` wants more passes.
+    /// Runs a pass; returns `Break` if `progress` stopped it.
     fn run_pass(
         &self,
         pass: &mut Pass<Self::Cursor>,
-        before: &Compacted,
-        progress: &mut ShowCompaction<'_>,
+        before: &CompactionReport,
+        progress: &mut OnCompaction<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         while !pass.step(self)? {
             let report = pass.report();
@@ -171,7 +173,7 @@ trait Passes: Compacting {
                 moved_items: before.moved_items + report.moved_items,
                 moved_bytes: before.moved_bytes + report.moved_bytes,
                 moved_bytes_total: before.moved_bytes + pass.moved_bytes_total().max(report.moved_bytes),
-                given_back_bytes: before.given_back_bytes + report.given_back_bytes,
+                freed_bytes: before.freed_bytes + report.freed_bytes,
             });
             if flow.is_break() {
                 return Ok(flow);

@@ -1,4 +1,5 @@
-//! Every interleaving of a writer, a thread that steps and goes away, and the thread that watches time; and twins that lose a key.
+//! Every interleaving of a writer, a thread that steps and then stops, and the thread that watches time; and broken
+//! variants that lose a key.
 
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Mutex};
@@ -7,10 +8,10 @@ use word_model::{InTwoSteps, Modelled, Weakened, Weakening, explore, is_caught};
 
 use super::*;
 
-/// The key's value: gone, or one that expires.
+/// The key's value: absent, or one that expires.
 const PUT: usize = 1;
 
-/// A store of one key, whose walks are one at a time.
+/// A store of one key, with one walk at a time.
 struct Store<W> {
     key: AtomicUsize,
     is_walking: Mutex<bool>,
@@ -23,7 +24,7 @@ impl<W: Word> Store<W> {
         Arc::new(Store { key, is_walking, expectation })
     }
 
-    /// Begins a walk, or goes on with it; the key is met in the first step, and in the second the walk ends.
+    /// Begins a walk, or continues it. The first step meets the key; the second ends the walk.
     fn step(&self) {
         let mut is_walking = self.is_walking.lock().unwrap();
         if *is_walking {
@@ -38,8 +39,8 @@ impl<W: Word> Store<W> {
     }
 }
 
-/// The thread that watches time steps and sleeps, while one key is put, and another thread steps so often, and goes away: in the end a
-/// step is asked for, or the one sleeps no longer than a rest.
+/// The thread that watches time steps and sleeps while one key is put. Another thread takes `help_count` steps and
+/// stops. At the end a step is requested, or the first thread sleeps no longer than a rest.
 fn a_key_is_put<W: Word + Send + Sync + 'static>(help_count: usize) {
     explore(3, move || {
         let store = Store::<W>::new();
@@ -60,11 +61,11 @@ fn a_key_is_put<W: Word + Send + Sync + 'static>(help_count: usize) {
 }
 
 #[test]
-fn a_key_that_expires_is_never_slept_over() {
+fn key_that_expires_is_never_slept_over() {
     (0..3).for_each(a_key_is_put::<Modelled>);
 }
 
-/// Nothing orders a look behind what was written before.
+/// A broken variant: no fence orders a read of the word after earlier writes.
 struct NoFence;
 
 impl Weakening for NoFence {

@@ -1,32 +1,33 @@
-//! How many threads of a pool serve, and how many apply: equations (1) and (2) of the HiKV paper (section 3.2.2).
+//! The numbers of serving and applying threads in a pool: equations (1) and (2) of the HiKV paper (section 3.2.2).
 //!
 //! ```text
 //! (Ng Lg + Ns Ls + Nw Lsw) / Nserving = (Nb Lbw) / Nbackend        (1)
 //! Nserving + Nbackend = Nthreads                                   (2)
 //! ```
 //!
-//! N are the operations of a window and L their mean latencies: gets, scans, writes as served, and changes as applied. Both sides are
-//! times, so `Nbackend` is the backend's share of all the work. What is applied, `Nb`, has two readings; see [`Reading`].
+//! N are the operations of a window and L their mean latencies: gets, scans, writes as served, and changes as applied.
+//! Both sides of (1) are times, so `Nbackend` is the backend's share of all the work. The paper allows two readings of
+//! `Nb`, the applied changes; see [`Reading`].
 
-/// What was seen of one kind of operation.
+/// Samples of one kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sampled {
-    /// How many there were.
+    /// Operations.
     pub count: u64,
-    /// How many of them were timed.
+    /// Timed operations.
     pub timed_count: u64,
-    /// What those took, in ticks of the pool's clock.
+    /// Duration of the timed operations, in ticks of the pool's clock.
     pub ticks: u64,
 }
 
 impl Sampled {
-    /// What each took on average, if any was timed.
+    /// Returns the mean duration of a timed operation; `None` if none was timed.
     #[must_use]
     pub fn mean_ticks(&self) -> Option<f64> {
         (self.timed_count > 0).then(|| self.ticks as f64 / self.timed_count as f64)
     }
 
-    /// What all took together, as far as the timed ones stand for the others.
+    /// Returns an estimate of the duration of all operations, from the timed ones.
     fn work_ticks(&self) -> f64 {
         self.mean_ticks().unwrap_or(0.0) * self.count as f64
     }
@@ -49,11 +50,12 @@ pub struct Window {
     pub writes: Sampled,
     /// Changes that were applied.
     pub applied: Sampled,
-    /// Changes that were left to be applied. One for most writes; none for one that changed nothing, and many for a batch.
+    /// Changes that were queued. Most writes queue one; a write that changes nothing queues none, and a batch queues
+    /// many.
     pub left_count: u64,
-    /// How many of those replaced an item by another: updates.
+    /// Applied changes that replaced an item by another: updates.
     pub updated_count: u64,
-    /// Changes that waited at its end.
+    /// Changes that waited at the end of the window.
     pub queued_count: u64,
 }
 
@@ -66,7 +68,8 @@ impl Window {
         self.gets.work_ticks() + self.scans.work_ticks() + self.writes.work_ticks()
     }
 
-    /// What its writes left to the backend. Before any change was timed one is taken to last as long as its write.
+    /// Returns the work that the window's writes left to the backend. Before any change was timed, a change is assumed
+    /// to take as long as its write.
     fn applied_ticks(&self, reading: Reading) -> f64 {
         let each = self.applied.mean_ticks().or(self.writes.mean_ticks()).unwrap_or(0.0);
         let share = match reading {
@@ -78,18 +81,18 @@ impl Window {
     }
 }
 
-/// Which writes the backend has to do with.
+/// The writes that count for the backend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
-    /// All of them, as the paper prints it. An update moves an item, and the tree names items by their places: so it is here, and this
-    /// is what `docs/decisions/0049-threads-that-change-roles.md` decides for.
+    /// All writes, as the paper prints it. An update moves an item, and the tree names items by their places, so the
+    /// backend has to apply it (`docs/decisions/0049-split-threads-by-the-papers-equation-on-request.md`).
     #[default]
     WritesLumped,
-    /// Puts and deletes, as the slides of the paper have it, whose tree need not hear of updates.
+    /// Puts and deletes only, as in the slides of the paper, where the tree does not need updates.
     UpdatesLeftOut,
 }
 
-/// How many threads do what.
+/// The number of threads in each role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Split {
     /// Threads that serve.
@@ -99,8 +102,9 @@ pub struct Split {
 }
 
 impl Split {
-    /// What the equations say of a window, in whole threads. Where nothing is written, and nothing waits, no thread applies; where
-    /// something is, one does at least, and one serves. A thread alone serves, and helps when a queue is full.
+    /// Returns the solution of the equations for a window, in whole threads. If nothing was written and nothing waits,
+    /// no thread applies. Otherwise at least one applies and at least one serves. A single thread serves, and applies
+    /// when a queue is full.
     #[must_use]
     pub fn of(window: &Window, reading: Reading, thread_count: usize) -> Split {
         let is_idle = window.left_count == 0 && window.queued_count == 0;
@@ -128,7 +132,7 @@ mod tests {
         split.backend
     }
 
-    /// Both sides of equation (1) are the same to within what half a thread makes of them.
+    /// The sides of equation (1) differ by at most the effect of half a thread.
     #[test]
     fn both_sides_are_level() {
         for (gets, scans, writes) in [(0, 0, 100), (50, 0, 50), (95, 0, 5), (0, 95, 5), (300, 10, 700)] {
@@ -147,8 +151,8 @@ mod tests {
         }
     }
 
-    /// Section 4.5 prints three splits of 16, of mixes whose writes are all updates: 8 and 8 for YCSB A, 13 and 3 for B, 9 and 7 for F. One set
-    /// of latencies gives all three where updates count, and none where they do not.
+    /// Section 4.5 prints three splits of 16 threads for mixes whose writes are all updates: 8 and 8 for YCSB A, 13 and
+    /// 3 for B, 9 and 7 for F. One set of latencies gives all three if updates count, and none if they do not.
     #[test]
     fn the_printed_splits_count_updates() {
         let mix = |gets, writes| Window {
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_nobody_writes_to_has_no_backend() {
+    fn unwritten_store_has_no_backend() {
         let reads = Window { gets: sampled(1_000, 400), applied: sampled(0, 0), ..Window::default() };
         assert_eq!(backend(reads, Reading::WritesLumped), 0);
         assert_eq!(
@@ -192,9 +196,9 @@ mod tests {
         );
     }
 
-    /// A batch is one write and leaves many changes; a delete of a key that is not there leaves none.
+    /// A batch is one write and queues many changes; a delete of an absent key queues none.
     #[test]
-    fn what_counts_is_what_writes_leave() {
+    fn pool_counts_left_changes() {
         let left = |left_count| Window {
             writes: sampled(100, 1_000),
             applied: sampled(left_count, 1_000),
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_serves_whatever_waits() {
+    fn thread_serves_whatever_waits() {
         let window =
             Window { writes: sampled(1, 1), applied: sampled(1, u32::MAX.into()), left_count: 1, ..Window::default() };
         assert_eq!(Split::of(&window, Reading::WritesLumped, 1), Split { serving: 1, backend: 0 });

@@ -1,9 +1,9 @@
-//! A thread of a pool: the role, and what the thread has counted.
+//! A thread of a pool: role and counters.
 
-use super::{Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, TOLD_COUNT, Window, Work};
+use super::{FLUSH_COUNT, Kind, Plan, Pool, Role, Sampled, TIMED_EVERY, Window, Work};
 use crate::Error;
 
-/// A thread of a pool. Dropped, whatever it was doing, it has no role any more.
+/// A thread of a pool. Dropping it gives up its role in any state.
 #[derive(Debug)]
 pub struct Member<'p, W: Work> {
     pool: &'p Pool<W>,
@@ -17,12 +17,12 @@ impl<'p, W: Work> Member<'p, W> {
         Member { pool, own: Window::default(), is_backend: false, found_nothing: false }
     }
 
-    /// Its pool.
+    /// Returns the thread's pool.
     pub fn pool(&self) -> &'p Pool<W> {
         self.pool
     }
 
-    /// What to do next: asked between two operations.
+    /// Returns the role for the next operation. Called between two operations.
     #[inline]
     pub fn role(&mut self) -> Role {
         let roles = &self.pool.roles;
@@ -36,14 +36,15 @@ impl<'p, W: Work> Member<'p, W> {
         if self.is_backend && (polls || !found_nothing) { Role::Apply } else { Role::Serve }
     }
 
-    /// Before the thread sleeps: a role that it has is free for a thread that is awake.
+    /// Gives up the role, so that a thread that is awake can take it. Called before the thread sleeps.
     pub fn rest(&mut self) {
         if std::mem::take(&mut self.is_backend) {
-            self.pool.roles.give_back();
+            self.pool.roles.release();
         }
     }
 
-    /// Applies some of what waits; how many changes that were. For a thread that has nothing to serve this is right in any role.
+    /// Applies some of the waiting changes, and returns their number. A thread that has nothing to serve may call this
+    /// in any role.
     ///
     /// # Errors
     /// The store's.
@@ -55,19 +56,19 @@ impl<'p, W: Work> Member<'p, W> {
         if count > 0 {
             self.own.applied.add(Sampled { count, timed_count: count, ticks });
         }
-        if self.own.applied.count >= TOLD_COUNT {
-            self.tell();
+        if self.own.applied.count >= FLUSH_COUNT {
+            self.flush();
         }
         Ok(count)
     }
 
-    /// Before an operation is served: the time, if it is to be timed.
+    /// Returns the time if the next operation is to be timed. Called before the operation.
     #[inline]
     pub fn begin(&self) -> Option<u64> {
         self.own.served_count().is_multiple_of(TIMED_EVERY).then(|| self.pool.work.ticks())
     }
 
-    /// After it: `count` operations of this kind.
+    /// Counts `count` operations of this kind. Called after them.
     #[inline]
     pub fn end(&mut self, kind: Kind, count: u64, begun: Option<u64>) {
         self.served(
@@ -79,7 +80,7 @@ impl<'p, W: Work> Member<'p, W> {
         );
     }
 
-    /// As [`Member::begin`] and [`Member::end`], of operations that the caller has timed.
+    /// As [`Member::begin`] and [`Member::end`], for operations that the caller has timed.
     #[inline]
     pub fn served(&mut self, kind: Kind, sampled: Sampled) {
         let sum = match kind {
@@ -88,14 +89,14 @@ impl<'p, W: Work> Member<'p, W> {
             Kind::Write => &mut self.own.writes,
         };
         sum.add(sampled);
-        if self.own.served_count() >= TOLD_COUNT {
-            self.tell();
+        if self.own.served_count() >= FLUSH_COUNT {
+            self.flush();
         }
     }
 
     #[cold]
-    fn tell(&mut self) {
-        self.pool.tell(std::mem::take(&mut self.own));
+    fn flush(&mut self) {
+        self.pool.add(std::mem::take(&mut self.own));
     }
 }
 

@@ -1,25 +1,28 @@
-//! One pool of threads that serve operations or apply what those leave in queues (HiKV paper, section 3.2.2).
+//! A pool of threads that serve operations or apply the queued changes of writes (HiKV paper, section 3.2.2).
 //!
-//! A thread is a [`Member`]. Between two operations it asks for a [`Role`]; what the thread does is counted, and one operation of
-//! [`TIMED_EVERY`] timed. When a window of [`WINDOW_COUNT`] operations is full, the equations say how many threads are to apply, and
-//! threads take or leave that role, one by one as they come by. Nothing is decided by the time of day: the clock times operations
-//! alone.
+//! A thread is a [`Member`]. Between two operations it requests a [`Role`]. The operations of the thread are counted,
+//! and one operation of [`TIMED_EVERY`] is timed. When a window of [`WINDOW_COUNT`] operations is full, the equations
+//! decide how many threads should apply, and threads take or leave that role one by one, each between two of its
+//! operations. The decisions depend on no time of day: the clock only times operations.
 //!
 //! # No queue is left unserved
-//! A role gives its thread no queue. A queue is drained by any thread that gets its lock, for one group of changes at a time, in the order
-//! of the tickets; the lock is only tried, so a thread that does not get it goes on to the next queue. Therefore
-//! - a thread that changes its role hands nothing over: it holds no queue between two calls of [`Work::apply`], and the next drainer goes
-//!   on at the queue's head, which the last one moved before unlocking;
-//! - a thread that dies within a group unlocks in unwinding, and gives its role back ([`Member`]'s drop): the group stays at the head, for
-//!   the next drainer. If the tree had taken a part of it, the rest is not what the tree expects: the tree is given up and built anew, as
-//!   whenever it does not take a change. A thread that dies between two groups held none;
-//! - a thread that stalls in its role outside of a group, for however long, holds no queue: writers that find a queue full, and scans that
-//!   wait for tickets, drain the queue themselves. So the split is about speed alone, and nothing waits for a role to be taken;
-//! - a thread that stalls within a group holds that one queue, as a writer holds its bucket: others go on with the other queues, and this one goes on
-//!   when the thread runs again.
+//! A role assigns no queue to its thread. Any thread that gets a queue's lock drains that queue, one group of changes
+//! at a time, in the order of the tickets. The lock is only tried, so a thread that does not get it continues with the
+//! next queue. Therefore:
+//! - A thread that changes its role hands nothing over. It holds no queue between two calls of [`Work::apply`], and the
+//!   next drainer continues at the queue's head, which the last drainer moved before unlocking.
+//! - A thread that dies within a group unlocks while unwinding, and gives up its role ([`Member`]'s drop). The group
+//!   stays at the head for the next drainer. If the tree had already taken a part of the group, the changes are not
+//!   those that the tree expects: the tree is dropped and rebuilt, as always if it does not take a change. A thread
+//!   that dies between two groups held no queue.
+//! - A thread that stalls in its role outside a group, for any time, holds no queue. Writers that find a queue full,
+//!   and scans that wait for tickets, drain the queue themselves. So the split only affects speed, and no thread waits
+//!   for a role to be taken.
+//! - A thread that stalls within a group holds that one queue, as a writer holds its bucket. Other threads continue
+//!   with the other queues, and this queue continues when the thread runs again.
 //!
-//! A thread whose role is to apply and that found nothing serves an operation before it looks again, unless the split is fixed, as printed. So
-//! the split bounds how many threads apply, and none is idle.
+//! A thread in the applying role that found no change serves an operation before it tries again, unless the split is
+//! fixed as in the paper. So the split bounds how many threads apply, and none is idle.
 
 mod equations;
 mod member;
@@ -35,32 +38,32 @@ pub use equations::{Reading, Sampled, Split, Window};
 pub use member::Member;
 pub use sharing::Sharing;
 
-/// One operation in so many is timed: the clock keeps an operation from overlapping the next.
+/// One operation of this many is timed: reading the clock prevents an operation from overlapping with the next.
 pub const TIMED_EVERY: u64 = 32;
-/// Operations that a thread counts by itself before the window of all gets them.
-pub const TOLD_COUNT: u64 = 64;
-/// Operations of a window: some milliseconds of gets, a twentieth of a second of scans.
+/// Operations that a thread counts locally before it adds them to the window.
+pub const FLUSH_COUNT: u64 = 64;
+/// Operations of a window: some milliseconds of gets, 50 ms of scans.
 pub const WINDOW_COUNT: u64 = 8192;
 
-/// What a pool's threads apply, and by which clock they are timed.
+/// The changes that a pool's threads apply, and the clock that times the threads.
 pub trait Work: Sync {
-    /// The clock: any unit, never backwards.
+    /// Returns the time in any unit. It never runs backwards.
     fn ticks(&self) -> u64;
 
-    /// Applies a bounded number of the changes that wait; how many.
+    /// Applies a bounded number of the waiting changes, and returns that number.
     ///
     /// # Errors
     /// The store's.
     fn apply(&self) -> Result<u64, Error>;
 
-    /// Changes that wait.
+    /// Returns the number of waiting changes.
     fn queued_count(&self) -> u64;
 
-    /// How many changes were applied so far, by any thread, and how many of those were updates.
+    /// Returns the number of changes that any thread has applied so far, and the number of updates among them.
     fn applied(&self) -> [u64; 2];
 }
 
-/// What a served operation was.
+/// The kind of a served operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A read of keys.
@@ -71,25 +74,25 @@ pub enum Kind {
     Write,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The next operation.
+    /// Serve the next operation.
     Serve,
-    /// [`Member::apply`].
+    /// Call [`Member::apply`].
     Apply,
 }
 
-/// What decides how many threads apply.
+/// The rule for the number of applying threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
     /// The equations, in one of their readings.
     Adaptive(Reading),
-    /// So many always, which poll their queues.
+    /// A fixed split, whose applying threads poll their queues.
     Fixed(Split),
 }
 
-/// The pool.
+/// A pool.
 #[derive(Debug)]
 pub struct Pool<W> {
     work: W,
@@ -104,47 +107,47 @@ struct Windows {
     now: Window,
     last: Window,
     count: u64,
-    /// When the present window began.
-    before: Seen,
+    /// The sample at the begin of the present window.
+    before: Sample,
 }
 
-/// What the work had to tell at one moment.
+/// The counts of the work at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Sample {
     /// [`Work::applied`].
     applied: [u64; 2],
     queued_count: u64,
 }
 
-impl Seen {
-    fn of(work: &impl Work) -> Seen {
-        Seen { applied: work.applied(), queued_count: work.queued_count() }
+impl Sample {
+    fn of(work: &impl Work) -> Sample {
+        Sample { applied: work.applied(), queued_count: work.queued_count() }
     }
 
-    /// Changes that were ever left to be applied.
+    /// Returns the number of changes that were queued so far.
     fn left_count(self) -> u64 {
         self.applied[0] + self.queued_count
     }
 }
 
-/// A pool at one moment.
+/// The figures of a pool at one moment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PoolFigures {
-    /// The split that holds now.
+    /// The present split.
     pub split: Split,
     /// Threads that have the backend's role at this moment.
     pub backend_count: usize,
     /// Windows so far.
     pub window_count: u64,
-    /// The last whole one.
+    /// The last complete window.
     pub window: Window,
 }
 
 impl<W: Work> Pool<W> {
-    /// A pool of `thread_count`. Before the first window one thread applies, if there are two.
+    /// Returns a pool of `thread_count` threads. Before the first window one thread applies, if there are two.
     ///
     /// # Panics
-    /// If a fixed split has another number of threads, or none that serves.
+    /// If a fixed split has another number of threads, or no serving thread.
     pub fn new(work: W, thread_count: usize, plan: Plan) -> Pool<W> {
         let backend = match plan {
             Plan::Adaptive(_) => usize::from(thread_count > 1),
@@ -153,21 +156,21 @@ impl<W: Work> Pool<W> {
                 backend
             }
         };
-        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, before: Seen::of(&work) };
+        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, before: Sample::of(&work) };
         Pool { work, thread_count, plan, roles: Roles::new(backend), windows: Mutex::new(windows) }
     }
 
-    /// A thread of it, which serves at first.
+    /// Returns a new thread of the pool, which serves at first.
     pub fn member(&self) -> Member<'_, W> {
         Member::of(self)
     }
 
-    /// What is applied.
+    /// Returns the work.
     pub fn work(&self) -> &W {
         &self.work
     }
 
-    /// How it does.
+    /// Returns the figures.
     pub fn figures(&self) -> PoolFigures {
         let windows = self.windows.lock();
         let backend = self.roles.wanted();
@@ -179,8 +182,8 @@ impl<W: Work> Pool<W> {
         }
     }
 
-    /// Adds what a member counted; a window that is full ends.
-    fn tell(&self, own: Window) {
+    /// Adds the counts of a member, and ends the window if it is full.
+    fn add(&self, own: Window) {
         let mut windows = self.windows.lock();
         let now = &mut windows.now;
         now.gets.add(own.gets);
@@ -193,11 +196,11 @@ impl<W: Work> Pool<W> {
     }
 
     fn end_window(&self, windows: &mut Windows) {
-        let (before, after) = (windows.before, Seen::of(&self.work));
+        let (before, after) = (windows.before, Sample::of(&self.work));
         let [applied_count, updated_count] = [0, 1].map(|i| after.applied[i] - before.applied[i]);
         let left_count = after.left_count().saturating_sub(before.left_count());
         let mut window = Window { left_count, updated_count, queued_count: after.queued_count, ..windows.now };
-        // Writers and scans that helped are not members' doing, and are not timed.
+        // Changes that writers and scans applied are not the members' work, and are not timed.
         window.applied.count = applied_count;
         if window.applied.timed_count == 0 {
             window.applied = Sampled { count: applied_count, ..windows.last.applied };

@@ -1,14 +1,17 @@
-//! How many threads have the backend's role, and how many are to have it.
+//! The number of threads that have the backend's role, and the number that should have it.
 //!
 //! # Invariants
-//! 1. `count` is how many threads have the role: each has it from a `take` that said yes to the `leave` that did, or the `give_back`.
-//! 2. No thread takes the role while as many have it as are wanted. So while that does not change, no more have it.
-//! 3. Once that does not change, and each thread has come by, as many have it as are wanted, or all threads.
+//! 1. `count` is the number of threads with the role. A thread has the role from a `take` that returned true to the
+//!    `leave` that returned true, or to the `give_back`.
+//! 2. No thread takes the role while `count` is at least `wanted`. So `count` does not rise above a `wanted` that is
+//!    constant.
+//! 3. Once `wanted` is constant and each thread has checked its role, `count` equals `wanted`, or all threads have the
+//!    role.
 //!
 //! # Why it is sound
-//! What a thread decides upon is the count that its exchange replaces, so no two take the same place or leave the same one. What is wanted
-//! may be older than that: the thread that comes by next puts it right. These words order nothing else, since a role gives a thread nothing
-//! (queues have locks of their own): no order is asked of them.
+//! A thread decides by the count that its exchange replaces, so no two threads take or leave the same place. The value
+//! of `wanted` may be older; the next thread that checks its role corrects the count. These words order no other
+//! memory, because a role gives a thread no data (queues have their own locks). So all accesses are relaxed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +24,7 @@ pub(super) struct Roles<W = AtomicU64> {
 }
 
 impl<W: Word> Roles<W> {
-    /// So many are wanted, and none is there.
+    /// Returns roles of which `wanted` are wanted and none is taken.
     pub(super) fn new(wanted: usize) -> Roles<W> {
         Roles { wanted: W::new(wanted as u64), count: W::new(0) }
     }
@@ -38,7 +41,7 @@ impl<W: Word> Roles<W> {
         self.count.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether [`Roles::take`] is worth a try.
+    /// Returns true if [`Roles::take`] is worth a try.
     #[inline]
     pub(super) fn has_vacancy(&self) -> bool {
         self.count() < self.wanted()
@@ -49,13 +52,13 @@ impl<W: Word> Roles<W> {
         self.change(|count, wanted| (count < wanted).then_some(count + 1))
     }
 
-    /// Leaves it, if more threads have it than should.
+    /// Leaves the role, if more threads have it than wanted.
     pub(super) fn leave(&self) -> bool {
         self.change(|count, wanted| (count > wanted).then(|| count - 1))
     }
 
-    /// Leaves it whatever is wanted.
-    pub(super) fn give_back(&self) {
+    /// Leaves the role unconditionally.
+    pub(super) fn release(&self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 

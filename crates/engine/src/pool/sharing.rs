@@ -1,20 +1,20 @@
-//! How threads share serving and applying, as users say it: `beside`, `adaptive`, `12-4`.
+//! The ways in which threads share serving and applying, with their names for users: `beside`, `adaptive`, `12-4`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Plan, Reading, Split};
 
-/// How calling threads and the store's own share the work.
+/// The way in which calling threads and the store's own threads share the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// Calling threads serve alone; the store has threads of its own behind them.
+    /// Calling threads only serve; the store has its own threads that apply.
     Beside,
-    /// All are one pool.
+    /// All threads form one pool.
     Pool(Plan),
 }
 
-/// Adaptive, by the reading that counts.
+/// The adaptive plan, with the default reading of the equations.
 impl Default for Sharing {
     fn default() -> Sharing {
         Sharing::Pool(Plan::Adaptive(Reading::default()))
@@ -22,7 +22,7 @@ impl Default for Sharing {
 }
 
 impl Sharing {
-    /// The pool's plan, where there is a pool.
+    /// Returns the pool's plan, if there is a pool.
     #[must_use]
     pub fn plan(self) -> Option<Plan> {
         match self {
@@ -31,7 +31,7 @@ impl Sharing {
         }
     }
 
-    /// The split, if it is fixed.
+    /// Returns the split, if it is fixed.
     #[must_use]
     pub fn fixed(self) -> Option<Split> {
         match self {
@@ -52,15 +52,16 @@ impl fmt::Display for Sharing {
     }
 }
 
-/// Threads of a fixed split, at most.
+/// The most threads of a fixed split.
 const THREAD_COUNT_MAX: usize = 128;
 
 impl FromStr for Sharing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sharing, String> {
-        let refused =
-            || format!("'{text}' is no split: adaptive, adaptive-without-updates, beside, or two numbers such as 12-4");
+        let refused = || {
+            format!("'{text}' is no split; use adaptive, adaptive-without-updates, beside, or two numbers such as 12-4")
+        };
         Ok(match text {
             "beside" => Sharing::Beside,
             "adaptive" => Sharing::default(),
@@ -70,10 +71,10 @@ impl FromStr for Sharing {
                 let number = |text: &str| text.parse::<u16>().map(usize::from).map_err(|_| refused());
                 let split = Split { serving: number(serving)?, backend: number(backend)? };
                 if split.serving == 0 {
-                    return Err("a thread has to serve".to_owned());
+                    return Err(format!("'{text}' has no serving thread; use at least 1"));
                 }
                 if split.serving + split.backend > THREAD_COUNT_MAX {
-                    return Err(format!("'{text}' is more than {THREAD_COUNT_MAX} threads"));
+                    return Err(format!("'{text}' is too many threads; the limit is {THREAD_COUNT_MAX}"));
                 }
                 Sharing::Pool(Plan::Fixed(split))
             }
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_shown() {
+    fn written_plan_is_shown() {
         for text in ["beside", "adaptive", "adaptive-without-updates", "12-4", "1-0", "64-64"] {
             assert_eq!(text.parse::<Sharing>().map(|sharing| sharing.to_string()).as_deref(), Ok(text));
         }

@@ -8,10 +8,10 @@ const GET_TICKS: u64 = 400;
 const SCAN_TICKS: u64 = 5_600;
 const WRITE_TICKS: u64 = 1_300;
 const APPLY_TICKS: u64 = 900;
-/// Changes of one call of `apply`.
+/// Changes applied by one call of `apply`.
 const GROUP_COUNT: u64 = 16;
 
-/// A queue of which the number of changes is all that is known, and a clock that what is done moves on.
+/// A queue that consists only of its number of changes, and a clock that advances with the work done.
 #[derive(Default)]
 struct Stepped {
     now: AtomicU64,
@@ -61,7 +61,7 @@ fn serve(member: &mut Member<'_, &Stepped>, kind: Kind) {
     member.end(kind, 1, begun);
 }
 
-/// Every member in turn does what its role is, until `window_count` windows are over.
+/// Lets every member in turn act by its role, until `window_count` windows are over.
 fn drive(pool: &Pool<&Stepped>, members: &mut [Member<'_, &Stepped>], window_count: u64, kind: Kind) {
     let end = pool.figures().window_count + window_count;
     while pool.figures().window_count < end {
@@ -74,7 +74,7 @@ fn drive(pool: &Pool<&Stepped>, members: &mut [Member<'_, &Stepped>], window_cou
     }
 }
 
-/// Of 16 threads, by equations (1) and (2).
+/// The applying threads of 16, by equations (1) and (2).
 fn expected(served_ticks: u64, applied_ticks: u64) -> usize {
     (16.0 * applied_ticks as f64 / (served_ticks + applied_ticks) as f64).round() as usize
 }
@@ -87,31 +87,32 @@ fn three_phases_have_the_splits_of_the_equations() {
     drive(&pool, &mut members, 3, Kind::Write);
     let writes = pool.figures();
     assert_eq!(writes.split.backend, expected(WRITE_TICKS, APPLY_TICKS));
-    assert_eq!(writes.window.writes.mean_ticks(), Some(WRITE_TICKS as f64), "each is timed by what it did");
+    assert_eq!(writes.window.writes.mean_ticks(), Some(WRITE_TICKS as f64), "each is timed by its own work");
     assert_eq!(writes.window.applied.mean_ticks(), Some(APPLY_TICKS as f64));
     drive(&pool, &mut members, 3, Kind::Scan);
     assert_eq!((pool.figures().split, work.queued.load(Ordering::Relaxed)), (Split { serving: 16, backend: 0 }, 0));
     drive(&pool, &mut members, 3, Kind::Get);
     assert_eq!(pool.figures().split.backend, 0);
     drive(&pool, &mut members, 1, Kind::Get);
-    assert_eq!(pool.figures().backend_count, 0, "nobody writes: nobody applies");
+    assert_eq!(pool.figures().backend_count, 0, "without writes no thread applies");
     drive(&pool, &mut members, 3, Kind::Write);
     assert_eq!(pool.figures().split.backend, expected(WRITE_TICKS, APPLY_TICKS), "and back again");
 }
 
 #[test]
-fn a_mix_is_split_by_all_its_kinds() {
+fn mix_is_split_by_all_its_kinds() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 16, Plan::Adaptive(Reading::WritesLumped));
     let mut members: Vec<_> = (0..16).map(|_| pool.member()).collect();
-    // One scan, ten gets, five writes: by a member each, whose operations come in this order whoever does them.
+    // One scan, ten gets, five writes, in this order, one by each member in turn.
     let mix: Vec<Kind> = [vec![Kind::Scan; 1], vec![Kind::Get; 10], vec![Kind::Write; 5]].concat();
     let mut number = 0;
     while pool.figures().window_count < 4 {
         for member in &mut members {
             match member.role() {
                 Role::Serve => {
-                    // A stride that is prime to the 32 of which one is timed: each kind is timed as often as it comes.
+                    // The stride is coprime to 32, of which one operation is timed: each kind is timed as often as it
+                    // occurs.
                     number += 7;
                     serve(member, mix[number % mix.len()]);
                 }
@@ -123,14 +124,14 @@ fn a_mix_is_split_by_all_its_kinds() {
     let served = window.gets.count * GET_TICKS + window.scans.count * SCAN_TICKS + window.writes.count * WRITE_TICKS;
     assert_eq!(pool.figures().split.backend, expected(served, window.left_count * APPLY_TICKS));
     assert!(
-        window.left_count.abs_diff(window.writes.count) <= 16 * TOLD_COUNT,
-        "but for what is not told yet: {window:?}"
+        window.left_count.abs_diff(window.writes.count) <= 16 * FLUSH_COUNT,
+        "only uncounted changes are missing: {window:?}"
     );
     assert!(window.gets.count > window.writes.count && window.writes.count > window.scans.count, "{window:?}");
 }
 
 #[test]
-fn a_fixed_split_stays() {
+fn fixed_split_stays() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 16, Plan::Fixed(Split { serving: 12, backend: 4 }));
     let mut members: Vec<_> = (0..16).map(|_| pool.member()).collect();
@@ -141,7 +142,7 @@ fn a_fixed_split_stays() {
 }
 
 #[test]
-fn a_backend_that_finds_nothing_serves() {
+fn backend_that_finds_nothing_serves() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let mut member = pool.member();
@@ -156,7 +157,7 @@ fn a_backend_that_finds_nothing_serves() {
 }
 
 #[test]
-fn who_dies_gives_the_role_back() {
+fn dying_member_returns_its_role() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -170,7 +171,7 @@ fn who_dies_gives_the_role_back() {
 }
 
 #[test]
-fn who_rests_gives_the_role_to_others() {
+fn resting_member_returns_its_role() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 2, Plan::Adaptive(Reading::WritesLumped));
     let (mut asleep, mut awake) = (pool.member(), pool.member());
@@ -194,7 +195,8 @@ fn roles_are_never_more_than_wanted() {
                     match member.role() {
                         Role::Serve => serve(&mut member, Kind::Write),
                         Role::Apply => {
-                            // Another member may apply what was counted: `apply` here is not the ring's. Who rests has no role.
+                            // Another member may apply the counted changes, because this `apply` is not the ring's. A
+                            // resting thread has no role.
                             most.fetch_max(pool.figures().backend_count, Ordering::Relaxed);
                             member.rest();
                         }

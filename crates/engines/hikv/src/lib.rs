@@ -1,34 +1,35 @@
-//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys, and, where order
-//! is kept, a B+tree in volatile memory serves ranges (`order`).
+//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys. If the store
+//! keeps order, a B+tree in DRAM serves ranges (`order`).
 //!
-//! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
-//! entry's position word, whose steps are in `index::partitioned_hash::ops`.
+//! A write costs two persists, the item's and the entry's; a delete costs one (paper, section 3.4.2). The commit point
+//! is the store of the entry's position word (`index::partitioned_hash::ops`).
 //!
 //! # Put and update
 //! | after | a crash leaves |
 //! |---|---|
-//! | 1 room reserved (in DRAM alone) | nothing |
-//! | 2 item written and flushed | bytes that no entry names: free room |
-//! | 3 bucket locked, key looked for; for a new key whose home line is full, the overflow bit stored and flushed; a ticket of the ordered index, in DRAM | the same, and perhaps the bit: a search looks further and finds nothing there |
+//! | 1 space reserved (only in DRAM) | nothing |
+//! | 2 item written and flushed | bytes that no entry names: free space |
+//! | 3a bucket locked, key looked up; ticket of the ordered index taken, in DRAM | the same |
+//! | 3b a new key's home line is full: overflow bit stored, flushed | perhaps the bit: lookups read on, find nothing |
 //! | 4a order | the same, durable |
-//! | 4b signature and position stored, with FRESH | the old state or the new one; for a new key never the position without its signature, since both lie in one line |
+//! | 4b signature and position stored, with FRESH | old or new state; no position without its signature (one line) |
 //! | 4c commit (a fence) | the new state |
-//! | 5 FRESH taken away, not flushed | the new state, with the mark or without: opening does not care |
-//! | 6 the ticket filled, the replaced item retired | the new state; the old item's room is free after opening |
+//! | 5 FRESH cleared, not flushed | the new state, with or without the mark: opening accepts both |
+//! | 6 ticket filled, replaced item retired | the new state; the old item's space is free after opening |
 //!
-//! Several keys as one step: `batch`.
+//! For several keys in one step see `batch`.
 //!
 //! # Delete
 //! | after | a crash leaves |
 //! |---|---|
 //! | the old position stored with DELETED and FRESH | the item, or a mark that reads as absent |
-//! | commit | the mark: the key is gone |
-//! | position 0 (the overflow bit stays), not flushed | the mark or the 0; both are absent |
-//! | the item retired | the same; its room is free after opening |
+//! | commit | the mark: the key is deleted |
+//! | position 0 stored (the overflow bit stays), not flushed | the mark or the 0; both read as absent |
+//! | the item retired | the same; its space is free after opening |
 //!
 //! # Lock order
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
-//! Operations are pinned throughout; one that waits for readers (`clear`) is not.
+//! Operations are pinned throughout. Exception: an operation that waits for readers (`clear`) is not pinned.
 
 pub mod canary;
 pub mod image;
@@ -55,7 +56,7 @@ use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
 use image::CleanImage;
 use snapshots::Snapshots;
 use space::background::Background;
@@ -65,14 +66,14 @@ pub use heap::Parameters;
 pub use memory::Memory;
 pub use order::Ordered;
 
-/// HiKV over a medium.
+/// A HiKV store on a medium.
 pub struct HiKv<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     index: PartitionedHash,
     hasher: Hasher,
     limbo: Limbo<Garbage>,
-    garbage: HeldUp,
+    garbage: WriteThrottle,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
@@ -94,7 +95,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
-    /// The medium.
+    /// Returns the medium.
     pub fn medium(&self) -> &M {
         &self.medium
     }
@@ -123,18 +124,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// What the hash index alone has.
+    /// Returns the figures that only the hash index has.
     fn figures(&self) -> [Figure; 5] {
         let (splits, segment_count) = (self.index.split_stats(), self.index.segment_count());
         let load = self.index.len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
         [
             Figure::gauge("segment_count", "Segments of the hash index", segment_count as f64),
-            Figure::ratio("load", "How full segments are, 0 to 1", load),
+            Figure::ratio("load", "Share of used entries in all segments, 0 to 1", load),
             Figure::counter("split_count", "Segments split since open", splits.split_count as f64),
-            Figure::ratio("split_load", "How full the segments were that were split, 0 to 1", split_load(splits)),
+            Figure::ratio(
+                "split_load",
+                "Mean share of used entries in segments when they were split, 0 to 1",
+                split_load(splits),
+            ),
             Figure::counter(
                 "chained_count",
-                "Segments chained since open: keys whose hashes do not spread",
+                "Segments chained since open, because hashes of keys are unevenly distributed",
                 splits.chained_count as f64,
             ),
         ]

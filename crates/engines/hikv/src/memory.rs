@@ -1,8 +1,8 @@
-//! What the engine asks of the host's volatile memory.
+//! The DRAM of the engine.
 
 use pmem::Dram;
 
-/// The host's volatile memory, which the allocator and the tree share.
+/// The source of DRAM that the allocator and the tree share.
 pub trait Memory: Dram + Clone + 'static {}
 
 impl<D: Dram + Clone + 'static> Memory for D {}

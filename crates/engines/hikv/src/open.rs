@@ -1,4 +1,4 @@
-//! Making and opening a store in a region.
+//! Creating and opening a store in a region.
 
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError};
@@ -14,17 +14,17 @@ use super::{HiKv, Memory};
 use crate::space::background::Background;
 use crate::space::reaper::Reaper;
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify, WriteThrottle};
 use heap::Parameters;
 
-/// What a region holds, and the snapshot epoch of its store.
+/// The contents of a region, and the snapshot epoch of its store.
 type Parts<D> = (Heap<D>, PartitionedHash, CleanImage, u32);
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Makes a store in an empty region.
+    /// Creates a store in an empty region.
     ///
-    /// Allocator and index are written and flushed, then the superblock makes the region a store. A crash before that
-    /// leaves a region that is formatted anew.
+    /// Allocator and index are written and flushed; then the superblock makes the region a store. After an earlier
+    /// crash the region is formatted again.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
         let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram.clone())?;
         let count = parameters.partition_count;
@@ -35,12 +35,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(HiKv::assemble(medium, dram, (heap, index, CleanImage::default(), 0)))
     }
 
-    /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
-    /// are built, and keys are served; counting and free space follow in the background ([`engine::Engine::step`]), unless a
-    /// clean image tells.
+    /// Opens the store in a region, after a clean close or after a crash: finishes an interrupted split, builds the
+    /// directories, and can then serve keys. Counts and free space come from a clean image, or are computed in the
+    /// background ([`engine::Engine::step`]).
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
         let opened = HiKv::<M, D>::parts(&medium, dram.clone());
-        // Whatever seemed wrong or right about zeros that stand for what could not be read.
+        // This error comes first: unreadable ranges read as zeros, so a result or error that came from them is
+        // meaningless.
         medium.check_lost_ranges().map_err(HeapError::from)?;
         Ok(HiKv::assemble(medium, dram, opened?))
     }
@@ -65,7 +66,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             heap,
             index,
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            garbage: HeldUp::default(),
+            garbage: WriteThrottle::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             swept: swept.into(),
@@ -81,22 +82,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// The same store, which puts its keys in order when a caller first asks for that; without this call it never can.
+    /// Lets the store put its keys in order when a caller first requests it. Without this call the store has no order.
     #[must_use]
     pub fn keeping_order(mut self, order: Ordered<D>) -> HiKv<M, D> {
         self.order = order;
         self
     }
 
-    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above`
-    /// times what items and index occupy; never if there is no such limit.
+    /// Lets the store return free space in the background ([`engine::Engine::step`]) while its storage exceeds `above`
+    /// times the bytes of items and index; `None` for never.
     #[must_use]
     pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
         self.compaction = Compaction::above(above);
         self
     }
 
-    /// The same store, whose reads compare so much (otherwise: nothing).
+    /// Sets the checks of reads (default: none).
     #[must_use]
     pub fn verifying(mut self, verify: Verify) -> HiKv<M, D> {
         self.verify = verify;

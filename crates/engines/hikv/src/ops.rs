@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of [`Engine`].
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::read::COMPARED_FOR_PART_BYTES_MAX;
 use super::read::group::GROUP_COUNT;
 use super::write::check_key;
 use super::{HiKv, Memory};
-use crate::write::publish::{Prepared, Target};
+use crate::write::publish::{Prepared, WriteTarget};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, Look, OnExpired, OnExpiredItem, OrderedEngine, Progress, Room, Show, ShowCompaction,
-    SnapshotEngine, Told, Wanted, Witness, while_readers_keep,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Limits, OnCompaction, OnExpired, OnExpiredItem, OnItem, OnResult, OrderedEngine, PackedLookup,
+    Progress, SnapshotEngine, ValueBuffer, WantedThreads, Witness, wait_for_readers,
 };
 use items::NewItem;
 
@@ -28,7 +28,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn features(&self) -> Features {
         Features {
-            // Also where this store was opened without.
+            // Also for a store that was opened without order.
             order: engine::Order::Asked,
             batch: true,
             snapshots: true,
@@ -45,23 +45,23 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(key, u64::MAX, found)
+        self.read(key, u64::MAX, found)
     }
 
-    fn looks(&self) -> bool {
+    fn supports_lookup(&self) -> bool {
         self.cache.is_none()
     }
 
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _room: &'a mut Room) -> Look<'a> {
-        self.look_for(key)
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(key)
     }
 
-    fn look_at_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        self.look_for_group(&keys[..keys.len().min(GROUP_COUNT)], seen)
+    fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
+        self.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(key, COMPARED_FOR_PART_BYTES_MAX, found)
+        self.read(key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -94,16 +94,20 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         })
     }
 
-    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         self.bound_garbage();
         for (number, group) in items.chunks(GROUP_COUNT).enumerate() {
-            let mut told = |item, done| told(number * GROUP_COUNT + item, done);
+            let mut on_result = |item, done| on_result(number * GROUP_COUNT + item, done);
             let fits = group.iter().all(|(key, value)| self.check_put(key, value.len() as u64).is_ok());
-            if fits { self.put_group(group, &mut told) } else { self.put_each(group, 0..group.len(), &mut told) }
+            if fits {
+                self.put_group(group, &mut on_result)
+            } else {
+                self.put_each(group, 0..group.len(), &mut on_result)
+            }
         }
     }
 
-    /// As a batch: two fences for all of them, and one lock for as many rooms.
+    /// Writes a batch: two fences for all items, and one lock for many slots.
     fn fill(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let ops: Vec<_> = items.iter().map(|&(key, value)| BatchOp::Put { key, value }).collect();
         self.write_batch(&ops)
@@ -117,7 +121,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         Limits::check_batch(conditions, ops)?;
         self.check_writable()?;
         self.bound_garbage();
-        match BatchOp::only_deleted(conditions, ops) {
+        match BatchOp::single_delete(conditions, ops) {
             Some(key) if conditions.is_empty() => self.remove_at_once(key).map(drop),
             Some(key) => self.delete_if(key, conditions),
             None => self.apply_batch(conditions, ops),
@@ -127,15 +131,15 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         self.bound_garbage();
-        // The source may be slow: nobody is kept from freeing memory meanwhile.
+        // Not pinned while the source is read, because it may be slow: other threads can free memory.
         let stamp = self.stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
-        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
-        // SAFETY: the room was just reserved.
+        let room = self.with_space(|| self.reserve(item.item_bytes()))?;
+        // SAFETY: the space was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let target = Target::any(self.hasher.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
+        let target = WriteTarget::any(self.hasher.signature(key), key);
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation: room, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -164,8 +168,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.expiry_of(key)
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -178,20 +182,20 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.check_writable()?;
-        // Free space that is still unknown could not be told from what is freed now.
+        // Unknown free space could not be distinguished from the space that is freed now.
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
         self.order.suspend_build(self.disposal());
         let hidden = self.hide_all();
-        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
+        let cleared = self.with_space(|| Ok(self.index.clear(self.cx())?));
         self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;
         hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
-        // a reader that takes its time.
-        while_readers_keep(|| {
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background. So does a caller that
+        // would wait for a slow reader.
+        wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()
         });
@@ -203,11 +207,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         Ok(self.index.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_part(&cursor, each)
     }
 
-    fn somewhere(&self, seed: u64) -> Cursor {
+    fn random_cursor(&self, seed: u64) -> Cursor {
         Cursor::Number(seed | 1)
     }
 
@@ -219,7 +223,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.background_step()
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         HiKv::keep_pace(self)
     }
 
@@ -238,7 +242,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -246,12 +250,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.write_image()
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let is_wanted =
             self.reaper.is_wanted() || self.medium.is_writable() && (self.heap.runs_low() || self.may_compact());
-        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
+        let space = if is_wanted { WantedThreads::One } else { WantedThreads::None };
         match self.order.wanted() {
-            Wanted::Nobody => space,
+            WantedThreads::None => space,
             order => order.max(space),
         }
     }

@@ -1,4 +1,4 @@
-//! HiKV on a simulated region: the costs, the behaviour at the limits, and what is said about damage.
+//! HiKV on a simulated region: costs, behaviour at the limits, and reports of damage.
 
 mod batch;
 mod compaction;

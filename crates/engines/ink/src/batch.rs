@@ -1,4 +1,4 @@
-//! Batches: what the tree wants of one.
+//! Batches: the engine's part, on top of the tree's batches.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::copy::{expiry_of, witness_of};
 use crate::update::put;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Carries out a batch as one step if its conditions hold; the last operation of a key counts.
+    /// Applies a batch in one step if its conditions hold; the last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        // What is written is asked for, too, where somebody is told of what had expired.
+        // If expired keys are reported, the written keys are also read.
         let written = self.reaper.hook().is_set().then(|| last.keys().copied());
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
         let mut expired = BTreeMap::new();
-        let unmet = self.with_room(|| {
-            // What an attempt before saw may be gone by now, and told of.
+        let unmet = self.with_space(|| {
+            // Expired keys that an earlier attempt found may be gone and reported by now.
             expired.clear();
             let mut holds = |number: usize, held: Option<&Value<'_>>| {
                 let live = held.filter(|value| !self.is_past(expiry_of(value)));
@@ -47,10 +47,10 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         self.expect_merges();
-        expired.into_values().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_values().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
     }
 }

@@ -1,24 +1,24 @@
-//! How a value is moved (`engine::Compacts`): a leaf is a part, and the value is put again if the key has the value still that was seen. Its new place
-//! is any but in a chunk that is emptied. Keys and nodes stay where they are.
+//! Moving a value (`engine::Compacts`): a part is a leaf, and the value is put again if the key still has the value
+//! that was read. Its new place is in any chunk that is not being emptied. Keys and nodes are not moved.
 //!
-//! Nodes and keys of deleted pairs become free by merges, which the background makes (`merging.rs`).
+//! Nodes and keys of deleted pairs are freed by background merges (`merging.rs`).
 
 use std::ops::Bound;
 
 use engine::canary;
-use engine::{Before, Compaction, Compacts, Error, Moved, Pass, Verify};
+use engine::{Compaction, Compacts, Error, Moved, Pass, PriorState, Verify};
 use heap::Heap;
 use pbtree::{Direction, Page, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 use crate::update::put;
 
-/// Where a leaf begins.
+/// The start of a leaf.
 type Start = Vec<u8>;
 
-/// What a leaf has in chunks that are emptied: keys, and the stamps of their values.
+/// The items of a leaf in chunks being emptied: keys, and the stamps of their values.
 struct Evacuees<'h, D: Dram> {
     heap: &'h Heap<D>,
     found: Vec<(Vec<u8>, u64)>,
@@ -54,10 +54,10 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
         &self.compaction
     }
 
-    /// A leaf, as far as it is whole.
+    /// Moves the values of one leaf, as far as it is intact.
     fn move_part(&self, pass: &mut Pass<Start>, start: Start) -> Result<Option<Start>, Error> {
         let mut leaf = Evacuees { heap: self.tree.heap(), found: Vec::new(), end: Start::new() };
-        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(told) {
+        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(from_tree) {
             Err(Error::Corrupt { offset, .. }) => pass.note(self, Moved::Damaged { offset }),
             scanned => _ = scanned?,
         }
@@ -68,21 +68,21 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
         Ok((!leaf.end.is_empty()).then_some(leaf.end))
     }
 
-    /// What is let go of is free at once.
+    /// Returns false: released places are free immediately.
     fn settle(&self) -> Result<bool, Error> {
         Ok(false)
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
         self.may_write()?;
-        self.tree.sweep().map_err(told)
+        self.tree.sweep().map_err(from_tree)
     }
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Where values are written over in place, they stay.
+    /// Moves one value. Values that are overwritten in place are not moved.
     fn move_value(&self, key: &[u8], stamp: u64) -> Result<Moved, Error> {
-        let found = match self.look_up(key, Verify::Values) {
+        let found = match self.find_verified(key, Verify::Values) {
             Err(Error::Corrupt { offset, .. }) => return Ok(Moved::Damaged { offset }),
             found => found?.filter(|found| found.stamp == stamp && !self.tree.options().in_place),
         };
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         }
         let is_checked = !self.medium().breaks(canary::MOVE_UNCHECKED);
         let is_same = &mut |held: Option<&Value<'_>>| {
-            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(Before::Present)
+            held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(PriorState::Present)
         };
         match self.write(key, put(&found.bytes, found.expiry), is_same) {
             Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),

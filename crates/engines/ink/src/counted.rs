@@ -1,5 +1,6 @@
-//! How many keys there are. Nothing counts keys as they come and go: the tree is walked, so a caller that asks for figures again
-//! and again gets those of the last walk, unless that was quick or a hundred times as long as it took has gone by since.
+//! The number of keys. It is not maintained by writes: counting walks the tree. So a caller that requests statistics
+//! repeatedly gets those of the last walk, unless that walk was quick or ended more than a hundred times its own
+//! duration ago.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,14 @@ use pbtree::Figures;
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
-/// Figures cost one part of this many of a thread's time, at most.
+/// Walks use at most one part in this many of a thread's time.
 const SHARE: u32 = 100;
-/// A walk as quick as this is made anew each time.
+/// A walk as quick as this is repeated each time.
 const QUICK: Duration = Duration::from_micros(200);
 
-/// What the last walk found.
+/// The result of the last walk.
 #[derive(Default)]
 pub(crate) struct Counted(Mutex<Option<Walk>>);
 
@@ -30,13 +31,13 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Walks the tree.
     pub(crate) fn count(&self) -> Result<Figures, Error> {
         let start = Instant::now();
-        let figures = self.tree.figures().map_err(told)?;
+        let figures = self.tree.figures().map_err(from_tree)?;
         let ended = Instant::now();
         *self.counted.0.lock() = Some(Walk { figures, ended, took: ended - start });
         Ok(figures)
     }
 
-    /// The last walk's figures, or a new one's.
+    /// Returns the counts of the last walk, or of a new one.
     pub(crate) fn figures(&self) -> Figures {
         let is_new = |walk: &&Walk| walk.took > QUICK && walk.ended.elapsed() < walk.took * SHARE;
         let known = self.counted.0.lock().as_ref().filter(is_new).map(|walk| walk.figures);

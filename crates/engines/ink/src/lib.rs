@@ -1,25 +1,25 @@
-//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks, and what separators begin with as
-//! far as searches came by those. Keys are in order at once, and the engine serves as soon as it is open.
+//! The InK engine: a persistent B+tree (`pbtree`). DRAM holds only locks, and the first bytes of separators that
+//! searches have passed. Keys are always in order, and the engine serves as soon as it is open.
 //!
-//! Everything durable, and the order of its writes, is the tree's: `pbtree` and `undo_log` say what a crash leaves. This crate
-//! gives the tree the engines' words.
+//! The tree owns all durable data and the order of its writes; `pbtree` and `undo_log` describe the state after a
+//! crash. This crate implements the engines' interface.
 //!
 //! # Values and callbacks
-//! Values are copied under the leaf's lock, into memory that the thread keeps, and shown after it: a callback may use the
-//! store. So nothing is read that was let go of, and what is let go of is free at once.
+//! Values are copied under the leaf's lock, into memory that the thread reuses, and shown after the lock is released:
+//! a callback may use the store. So no released place is read, and released places are free immediately.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to every caller; its item stays until written over or reaped. The reaper walks the tree,
-//! a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the lock.
-//! `reaper.rs`, `engine::Reaper`.
+//! An expired key is absent for every caller; the item stays until a write replaces the item or the reaper deletes
+//! the key. While there may be values with an expiry, the reaper walks the tree, one leaf a step, and deletes expired
+//! keys by a write that checks again under the lock. `reaper.rs`, `engine::Reaper`.
 //!
-//! # Room that deletes leave
-//! A deleted key's pair stays in the leaf until that is full, or is merged with a neighbour, as the background does once an eighth of the
-//! keys was deleted. `merging.rs`.
+//! # Space of deleted keys
+//! A deleted key's pair stays in the leaf until the leaf is full or is merged with a neighbour. The background merges
+//! once an eighth of the keys was deleted. `merging.rs`.
 //!
 //! # Conditional writes
-//! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is
-//! still that one, or the key is still absent, under the leaf's lock.
+//! A value has a stamp that no other value of the store ever has. A conditional write is made if, under the leaf's
+//! lock, the stamp is still the one that was read, or the key is still absent.
 
 mod batch;
 mod compact;
@@ -38,7 +38,7 @@ mod update;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Clock, Compaction, Reaper, Verify};
-use pbtree::{AtOnce, Tree};
+use pbtree::{FreeImmediately, Tree};
 use pmem::{Dram, Medium};
 
 pub use pbtree::Options;
@@ -47,12 +47,12 @@ pub use pbtree::layout::ORDERS;
 use counted::Counted;
 use merging::Merging;
 
-/// The name in stats and options.
+/// The engine's name in statistics and options.
 pub const NAME: &str = "ink";
 
 /// The InK engine over a medium.
 pub struct Ink<M: Medium, D: Dram> {
-    tree: Tree<M, D, AtOnce>,
+    tree: Tree<M, D, FreeImmediately>,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
@@ -63,27 +63,28 @@ pub struct Ink<M: Medium, D: Dram> {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// The same store, by this clock.
+    /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Ink<M, D> {
         Ink { clock, ..self }
     }
 
-    /// The same store, whose reads compare this much.
+    /// Returns the store with this level of checks by reads.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Ink<M, D> {
         Ink { verify, ..self }
     }
 
-    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what values, keys
-    /// and nodes occupy; never if there is no such limit.
+    /// Returns the store with a limit above which the background ([`engine::Engine::step`]) compacts it: while it
+    /// occupies more than `above` times the bytes of its values, keys and nodes. `None` disables background
+    /// compaction.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> Ink<M, D> {
         Ink { compaction: Compaction::above(above), ..self }
     }
 
-    /// The tree.
-    pub fn tree(&self) -> &Tree<M, D, AtOnce> {
+    /// Returns the tree.
+    pub fn tree(&self) -> &Tree<M, D, FreeImmediately> {
         &self.tree
     }
 }

@@ -1,30 +1,30 @@
-//! Merges of what deletes leave low, in the background: a pass goes through the tree (`pbtree::Pass`), a parent a step, when so many keys
-//! were deleted since the last one that another is worth the walk.
+//! Background merges of nodes in which deletes have left few pairs. A pass goes through the tree (`pbtree::Pass`),
+//! one parent a step, once enough keys were deleted since the last pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{Error, Expectation, Progress, while_readers_keep};
+use engine::{Error, Expectation, Progress, wait_for_readers};
 use parking_lot::Mutex;
 use pbtree::{Merged, Next, Pass};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
-use crate::error::told;
+use crate::error::from_tree;
 
-/// While walks keep merges away, the next try comes after this.
+/// The pause before the next attempt while a walk prevents merges.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is known of merges.
+/// The state of background merges.
 pub(crate) struct Merging {
     expectation: Expectation,
     under_way: Mutex<Option<UnderWay>>,
-    /// Deleted keys from which on a pass is worth it.
+    /// The number of deleted keys that starts a pass.
     due_count: AtomicU64,
     merged_count: AtomicU64,
 }
 
-/// A pass under way.
+/// A pass in progress.
 #[derive(Default)]
 struct UnderWay {
     pass: Pass,
@@ -32,7 +32,7 @@ struct UnderWay {
 }
 
 impl Merging {
-    /// Of a tree of nodes of this order.
+    /// Creates the state for a tree of nodes of this order.
     pub(crate) fn of(order: usize) -> Merging {
         Merging {
             expectation: Expectation::default(),
@@ -42,19 +42,19 @@ impl Merging {
         }
     }
 
-    /// How often two nodes became one, or a root went, since the opening.
+    /// Returns the number of merges since the opening, including removed roots.
     pub(crate) fn merged_count(&self) -> u64 {
         self.merged_count.load(Ordering::Relaxed)
     }
 
-    /// Whether a step is wanted, and how long a sleep may be: as for the reaper.
+    /// Returns whether a step is wanted and how long the background may sleep, as for the reaper.
     pub(crate) fn expectation(&self) -> &Expectation {
         &self.expectation
     }
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Keys were deleted: says so once it is worth a pass.
+    /// Requests a pass once enough keys were deleted.
     #[inline]
     pub(crate) fn expect_merges(&self) {
         if self.is_merging_due() {
@@ -66,7 +66,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         self.tree.vacated_count() >= self.merging.due_count.load(Ordering::Relaxed)
     }
 
-    /// Merges what can be merged below one parent.
+    /// Takes one step: merges below one parent.
     pub(crate) fn merge(&self) -> Result<Progress, Error> {
         let Some(mut place) = self.merging.under_way.try_lock() else { return Ok(Progress::Idle) };
         if place.is_none() {
@@ -91,15 +91,15 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         progress
     }
 
-    /// For a writer that finds the region full: a whole pass, if any key was deleted since the last one. False if there was none, or
-    /// a walk is in its way for long.
+    /// Runs a full pass for a writer that found the region full, if any key was deleted since the last pass. Returns
+    /// false if there was no pass, or if a walk prevents it for long.
     #[cold]
     pub(crate) fn merge_for_space(&self) -> Result<bool, Error> {
         if self.tree.take_vacated() == 0 || !self.tree.heap().is_swept() {
             return Ok(false);
         }
         let (mut under_way, mut progress) = (UnderWay::default(), Ok(Progress::More));
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             progress = self.merge_part(&mut under_way);
             while matches!(progress, Ok(Progress::More)) {
                 progress = self.merge_part(&mut under_way);
@@ -109,13 +109,13 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         Ok(progress? == Progress::Idle)
     }
 
-    /// Idle at the end of the pass.
+    /// Takes one step of a pass. Returns `Idle` at the end of the pass.
     fn merge_part(&self, UnderWay { pass, from }: &mut UnderWay) -> Result<Progress, Error> {
         loop {
             let mut behind = None;
             let ends_at = &mut |key: &[u8]| behind = Some(key.to_vec());
             let merged =
-                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(told)?;
+                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(from_tree)?;
             if merged == Merged::Fewer {
                 self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
             }

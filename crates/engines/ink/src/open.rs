@@ -1,10 +1,10 @@
-//! Making and opening a store.
+//! Creating and opening a store.
 
 use std::sync::atomic::AtomicBool;
 
 use engine::{Clock, Compaction, OpenError, Reaper, Verify};
 use heap::{HeapError, Parameters};
-use pbtree::{AtOnce, Options, Tree};
+use pbtree::{FreeImmediately, Options, Tree};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
@@ -12,27 +12,28 @@ use crate::counted::Counted;
 use crate::merging::Merging;
 
 impl<M: Medium, D: Dram + Clone> Ink<M, D> {
-    /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
+    /// Creates a store in an empty region. `parameters` hold the number of lanes, which is the number of concurrent
+    /// writers.
     ///
     /// # Errors
-    /// [`OpenError`]: there is no room, or the parameters are wrong.
+    /// [`OpenError`] if there is no space or a parameter is invalid.
     pub fn format(medium: M, dram: D, parameters: &Parameters, options: Options) -> Result<Ink<M, D>, OpenError> {
-        Ok(Ink::of(Tree::format(medium, parameters, options, dram, AtOnce)?))
+        Ok(Ink::of(Tree::format(medium, parameters, options, dram, FreeImmediately)?))
     }
 
-    /// Opens the store of a region, after a clean close or a crash alike; free space is found in the background
+    /// Opens the store of a region, after a clean close or a crash. Free space is found in the background
     /// ([`engine::Engine::step`]). A store keeps the order that it was made with.
     ///
     /// # Errors
-    /// [`OpenError`]: what is wrong with the region, and where.
+    /// [`OpenError`] if the region is damaged, of another engine, or not supported.
     pub fn open(medium: M, dram: D, options: Options) -> Result<Ink<M, D>, OpenError> {
-        let tree = Tree::open(medium, options, dram, AtOnce)?;
-        // Whatever seemed right about zeros that stand for what could not be read.
+        let tree = Tree::open(medium, options, dram, FreeImmediately)?;
+        // Ranges that could not be read were replaced by zeros, which may have passed the checks above.
         tree.medium().check_lost_ranges().map_err(HeapError::from)?;
         Ok(Ink::of(tree))
     }
 
-    fn of(tree: Tree<M, D, AtOnce>) -> Ink<M, D> {
+    fn of(tree: Tree<M, D, FreeImmediately>) -> Ink<M, D> {
         Ink {
             merging: Merging::of(tree.options().order),
             tree,

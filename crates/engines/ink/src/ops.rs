@@ -1,19 +1,19 @@
-//! What the engine offers.
+//! The engine's interface.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, Limits, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Show,
-    ShowCompaction, Skip, Wanted, Witness,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, OrderStats,
+    OrderedEngine, Progress, WantedThreads, Witness,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
 
 use crate::copy::expiry_of;
-use crate::error::told;
+use crate::error::from_tree;
 use crate::update::put;
 use crate::{Ink, NAME};
 
@@ -79,12 +79,12 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let expiry = self.show(key, expiry_of)?;
+        let expiry = self.read_with(key, expiry_of)?;
         Ok(expiry.filter(|expiry| !self.is_past(*expiry)))
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.reaper.hook().set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.reaper.hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -97,14 +97,14 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.may_write()?;
-        self.tree.clear(epoch::thread_index()).map_err(told)
+        self.tree.clear(epoch::thread_index()).map_err(from_tree)
     }
 
     fn len(&self) -> Result<u64, Error> {
         Ok(self.count()?.key_count)
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_all(&cursor, &mut |key, value, expiry| {
             if !self.is_past(expiry) {
                 each(key, value, expiry);
@@ -112,18 +112,24 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         })
     }
 
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.show_whole(each, damaged)?;
+            self.walk_all_skipping_damage(each, damaged)?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut tell = |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
-        let figures = self.tree.check(&mut tell).map_err(told)?;
+        let mut on_damage =
+            |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
+        let figures = self.tree.check(&mut on_damage).map_err(from_tree)?;
         (0..figures.key_count).for_each(|_| check.count_item());
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 
@@ -142,7 +148,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         }
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
@@ -150,7 +156,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.tidy_space(|| false)
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -162,20 +168,20 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         Ok(self.tree.medium().sync()?)
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let (heap, is_writable) = (self.tree.heap(), self.may_write().is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
         if is_wanted || is_writable && (heap.runs_low() || self.may_compact()) || self.reaper.expectation().is_wanted()
         {
-            Wanted::One
+            WantedThreads::One
         } else {
-            Wanted::Nobody
+            WantedThreads::None
         }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        // Both are told that time is watched.
+        // Both calls also record that a thread watches the time.
         let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
         let times = [self.reaper.expectation().sleep_time(), merging];
         times.into_iter().flatten().min()
@@ -209,11 +215,7 @@ fn figures(tree: &Figures, merged_count: u64) -> Vec<Figure> {
     vec![
         Figure::gauge("ink_levels", "Levels of the tree", tree.level_count as f64),
         Figure::gauge("ink_nodes", "Nodes of the tree", tree.node_count as f64),
-        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys that leaves still have", tree.dead_count as f64),
-        Figure::counter(
-            "ink_merged",
-            "Nodes since open that deletes left low and that were merged",
-            merged_count as f64,
-        ),
+        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys still in leaves", tree.dead_count as f64),
+        Figure::counter("ink_merged", "Sparse nodes merged since open", merged_count as f64),
     ]
 }

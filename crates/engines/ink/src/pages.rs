@@ -1,21 +1,21 @@
-//! Leaves' keys and values, copied under their lock.
+//! Keys and values of leaves, copied under the leaf's lock.
 
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{AtOnce, Direction, Ended, Page, Scan, Seal, Value};
+use pbtree::{Direction, Ended, FreeImmediately, Page, Scan, Seal, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::copy::{does_not_fit, expiry};
-use crate::error::told;
+use crate::error::from_tree;
 
-/// Room that a page takes at first: for so many items as long as its first, but not for more than these bytes.
+/// The initial buffer of a page: for this many items of its first item's length, but at most `ROOM_BYTES_MAX`.
 const ITEMS_EXPECTED: usize = 64;
-const ROOM_BYTES_MAX: usize = 64 * 1024;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// Items of a page of a scan, whose caller may have enough of any: a quarter of what it was shown, but not less than costs as much as a page's
-/// beginning, nor more than a leaf of the usual order has.
+/// The size of a page of a scan, whose caller may stop at any item: a quarter of the items shown so far. The minimum
+/// is the number of items that cost about as much as starting a page; the maximum is a leaf of the usual order.
 const PAGE_SHARE: usize = 4;
 const PAGE_ITEMS_MIN: usize = 16;
 const PAGE_ITEMS_MAX: usize = 64;
@@ -34,12 +34,12 @@ impl Item<'_> {
 
     /// Refuses a value whose checksum does not fit.
     #[inline(always)]
-    pub(crate) fn whole(&self) -> Result<(), Error> {
+    pub(crate) fn check_intact(&self) -> Result<(), Error> {
         if self.seal.fits(self.value) { Ok(()) } else { Err(does_not_fit(self.seal.offset)) }
     }
 }
 
-/// The same: where key and value lie in the page's bytes.
+/// An item's position in the page's bytes.
 struct Entry {
     start: usize,
     key_end: usize,
@@ -47,14 +47,14 @@ struct Entry {
     seal: Seal,
 }
 
-/// What a leaf had, and where the next one begins.
+/// The items of a leaf, and the start of the next one.
 #[derive(Default)]
 pub(crate) struct Copied {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     fence: Vec<u8>,
     has_more: bool,
-    /// Items of earlier pages, in a scan.
+    /// The number of items of earlier pages, in a scan.
     shown_count: usize,
 }
 
@@ -80,30 +80,30 @@ impl Page for Copied {
 impl Copied {
     #[cold]
     fn reserve(&mut self, item_bytes: usize) {
-        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(ROOM_BYTES_MAX));
+        self.bytes.reserve((item_bytes * ITEMS_EXPECTED).min(BUFFER_BYTES_MAX));
         self.entries.reserve(ITEMS_EXPECTED);
     }
 
-    /// Its items.
+    /// Iterates over the items.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.entries.iter().map(|entry| self.item_of(entry))
     }
 
-    /// The last of them.
+    /// Returns the last item.
     pub(crate) fn last(&self) -> Option<Item<'_>> {
         self.entries.last().map(|entry| self.item_of(entry))
     }
 
-    /// Takes the next page of a scan.
+    /// Reads the next page of a scan.
     pub(crate) fn follow<M: Medium, D: Dram>(
         &mut self,
-        scan: &mut Scan<'_, M, D, AtOnce>,
+        scan: &mut Scan<'_, M, D, FreeImmediately>,
         from: Bound<&[u8]>,
     ) -> Result<Ended, Error> {
         self.shown_count += self.entries.len();
         self.empty();
         let items_max = (self.shown_count / PAGE_SHARE).clamp(PAGE_ITEMS_MIN, PAGE_ITEMS_MAX);
-        scan.page(from, items_max, self).map_err(told)
+        scan.page(from, items_max, self).map_err(from_tree)
     }
 
     fn empty(&mut self) {
@@ -111,7 +111,7 @@ impl Copied {
         self.entries.clear();
     }
 
-    /// Behind item `i`.
+    /// Returns the bound behind item `i`.
     pub(crate) fn behind(&self, i: usize) -> Option<Bound<&[u8]>> {
         self.entries.get(i).map(|entry| Bound::Excluded(self.item_of(entry).key))
     }
@@ -122,7 +122,7 @@ impl Copied {
         Item { key, value, seal: &entry.seal }
     }
 
-    /// Where the page behind begins that ended so, if there is one.
+    /// Returns the start of the next page after this end, if there is one.
     pub(crate) fn behind_all(&self, ended: Ended, direction: Direction) -> Option<Bound<&[u8]>> {
         match ended {
             Ended::AtFence => self.next(direction),
@@ -130,7 +130,7 @@ impl Copied {
         }
     }
 
-    /// Where the next leaf begins, if there is one.
+    /// Returns the start of the next leaf, if there is one.
     pub(crate) fn next(&self, direction: Direction) -> Option<Bound<&[u8]>> {
         self.has_more.then_some(match direction {
             Direction::Forward => Bound::Included(&self.fence),
@@ -140,15 +140,15 @@ impl Copied {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Takes the next leaf's items.
+    /// Reads the next leaf's items.
     pub(crate) fn turn(&self, page: &mut Copied, from: Bound<&[u8]>, direction: Direction) -> Result<(), Error> {
         page.empty();
         page.has_more = false;
-        self.tree.scan(from, direction, page).map_err(told)?;
+        self.tree.scan(from, direction, page).map_err(from_tree)?;
         Ok(())
     }
 
-    /// The same of whole values alone: one that is not is an error.
+    /// Reads the next leaf's items; a damaged value is an error.
     pub(crate) fn turn_of_whole(
         &self,
         page: &mut Copied,
@@ -156,11 +156,11 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         direction: Direction,
     ) -> Result<(), Error> {
         self.turn(page, from, direction)?;
-        page.items().try_for_each(|item| item.whole())
+        page.items().try_for_each(|item| item.check_intact())
     }
 
     /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
-    pub(crate) fn turn_past_damage(
+    pub(crate) fn turn_skipping_damage(
         &self,
         page: &mut Copied,
         from: Bound<&[u8]>,

@@ -1,14 +1,14 @@
-//! What the tree does for the reaper (`engine::Reaper`): a leaf is a step, and what is due is deleted by a write that looks again,
-//! under the leaf's lock, whether it still is.
+//! The tree's part of the reaper (`engine::Reaper`): one leaf a step. An expired key is deleted by a write that
+//! checks under the leaf's lock whether it is still expired.
 
-use engine::{Before, Error, Progress};
+use engine::{Error, PriorState, Progress};
 use pbtree::{Change, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Walks a leaf, as far as it is whole.
+    /// Reaps a leaf, as far as it is intact.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper.reap(
             &|expiry| self.is_past(expiry),
@@ -17,11 +17,12 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         )
     }
 
-    /// A value is deleted for its time only if its checksum fits: a time that has rotted may be past.
+    /// Deletes a key that is still expired. Its value must have a checksum that fits, because a damaged expiry may be
+    /// past.
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         let is_due = &mut |held: Option<&Value<'_>>| {
             let before = self.before(held);
-            (before == Before::Expired && held.is_some_and(Value::is_whole)).then_some(before)
+            (before == PriorState::Expired && held.is_some_and(Value::is_intact)).then_some(before)
         };
         Ok(self.write(key, Change::Delete, is_due)?.is_some())
     }

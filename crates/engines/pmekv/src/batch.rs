@@ -1,26 +1,30 @@
-//! Batches: several keys changed as one step, in whichever lanes.
+//! Batches: several keys of any lanes, changed atomically.
 //!
 //! # Steps
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 records are written; flushed | the keys as they were |
-//! | 2 all lanes are locked; their logs are seen to have room | the same |
-//! | 3 an entry for each key is written in its lane, with the batch's number; flushed; ordered | the same: an entry of a batch counts if the batch has its end |
-//! | 4 the batch's end is written in the lane of the first key, with how many entries there are; flushed; commit. *Acknowledged from here* | the keys as they were, or all changed |
-//! | 5 the *table* of the batch's keys is shown to readers; the tree changes; the table is taken away; unlocked | all changed |
-//! | 6 the old records are retired | the same |
+//! | 1 write the records; flush | the old state |
+//! | 2 lock all lanes; provide space in their logs | the same |
+//! | 3 write an entry to each key's lane; flush; order | the same: entries are valid only if the batch has its end |
+//! | 4 write the batch's end; flush; commit. *Acknowledged from here* | the old state, or all changes |
+//! | 5 publish the *table* of the batch's keys; update the tree; withdraw the table; unlock | all changes |
+//! | 6 retire the old records | the same |
 //!
-//! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, and
-//! writes are refused until the store is opened again.
+//! Each entry has the batch's number. The end also has the number of entries, and is in the lane of the batch's first
+//! key.
 //!
-//! A batch's number contains that of the opening, so no log has two of one number. Checkpoints cut all lanes at once, and so never between
-//! the entries of a batch and its end.
+//! If the tree cannot take the changes of a valid batch (DRAM allocation fails, a record is damaged), the table stays
+//! published, and writes fail until the store is opened again.
 //!
-//! # One step for readers
-//! While the table is there, readers ask it before the tree (`shown.rs`). It appears at one moment, with all keys; a reader that
-//! looked before had the answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or the whole tree. A
-//! scan reads a leaf of the tree and lays the table over it (`ordered.rs`), and reads again where a table came or went meanwhile. Nobody
-//! else writes while a table is there, so what the table says of a leaf's keys is what they hold. A scan of several leaves is no snapshot.
+//! A batch's number contains the number of the opening, so no number repeats in the logs. Checkpoints cut all lanes
+//! together, and so never between the entries of a batch and its end.
+//!
+//! # Atomicity for readers
+//! While the table is published, readers look there before the tree (`shown.rs`). The table appears at one moment, with
+//! all keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader
+//! finds the table, or the complete tree. A scan reads a leaf of the tree and lays the table over the leaf
+//! (`ordered.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
+//! a table is published, so the table has the current state of its keys. A scan of several leaves is not a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,41 +45,41 @@ use crate::shown::Shown;
 use crate::write::{edit, entry};
 use crate::{Pmekv, canary};
 
-/// What the keys of a batch hold, once it counts.
+/// The records of a batch's keys, once the batch is valid.
 pub(crate) type Table = BTreeMap<Vec<u8>, Option<Position>>;
 
-/// The batch that is changing the tree, if one is.
+/// The batch that is changing the tree, if any.
 #[derive(Default)]
 pub(crate) struct Batches {
     pub(crate) shown: Shown<RwLock<Option<Arc<Table>>>>,
     number: AtomicU64,
-    /// The tree could not learn of all of the batch in the table, which stays there.
+    /// True if the tree lacks changes of the batch in the table, which stays published.
     is_stuck: AtomicBool,
 }
 
 impl Batches {
-    /// An error if a batch counts that the tree does not have: a writer that went by the tree would contradict the log. The caller holds the
-    /// lane's lock, or has held all.
+    /// Returns an error if the tree lacks changes of a valid batch: a write based on the tree would contradict the log.
+    /// The caller holds the lane's lock, or has held all.
     pub(crate) fn is_learnt(&self) -> Result<(), Error> {
-        let what = "the index lacks changes of a batch until the store is opened again";
+        let what = "the index lacks changes of a batch: open the store again";
         if self.is_stuck.load(Ordering::Acquire) { Err(Error::Corrupt { offset: 0, what }) } else { Ok(()) }
     }
 
-    /// What a key holds that is in the batch under way. The caller is pinned.
+    /// Returns the record of a key that is in the running batch. The caller is pinned.
     pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
         let (_, table) = self.shown.now();
         table?.get(key).copied()
     }
 }
 
-/// What came of a batch: the hashes of its keys, what is to be waited for, and copies of the items that had expired.
+/// The result of a batch: the hashes of its keys, the ticket to wait for, and copies of the expired items.
 struct Applied {
     hashes: Vec<u64>,
     ticket: Ticket,
     expired: Vec<ExpiredItem>,
 }
 
-/// What a lane needs for a batch.
+/// Entries and new keys that a lane needs for a batch.
 #[derive(Clone, Copy, Default)]
 struct Needs {
     entry_count: u64,
@@ -97,7 +101,7 @@ impl<D: Dram> Change<'_, '_, D> {
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    /// Applies a batch if its conditions hold. The last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
@@ -106,11 +110,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = self.with_room(frees, attempt)?;
+        let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().tell(item));
+        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
     }
 
@@ -123,13 +127,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if let Some(condition) = self.unmet(conditions)? {
             drop(lanes);
             conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
             change.old = self.find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
-        // A key that is not there is not deleted; but that it is not there may not be durable yet.
+        // A key that is absent is not deleted, but its absence may not be durable yet.
         let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
         let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash).ticket).max();
         let met = met.unwrap_or_default();
@@ -147,7 +151,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(Applied { hashes, ticket, expired })
     }
 
-    /// Copies of the records that have expired and are about to go. Their lanes are locked.
+    /// Returns copies of the expired records that the batch removes. Their lanes are locked.
     fn expired_of(&self, changes: &[Change<'_, '_, D>]) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
         for Change { old, .. } in changes {
@@ -160,7 +164,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(expired)
     }
 
-    /// The first condition that does not hold. Nobody writes meanwhile; what is let go of stays until no pin is older.
+    /// Returns the first condition that does not hold. All lanes are locked; retired records stay until the pin ends.
     fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
         let _pin = epoch::pin();
         for (number, condition) in conditions.iter().enumerate() {
@@ -175,15 +179,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(None)
     }
 
-    /// Room for step 1, of one key.
+    /// Reserves the slot of step 1, for one key.
     fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
         let new = item.map(|item| self.prepare(&item)).transpose()?;
         Ok(Change { key, hash: self.hasher.signature(key), new, old: None })
     }
 
-    /// Step 2: the logs have room for the entries and the end; or they have what they had, so that a batch which is refused keeps no room
-    /// from other writes.
+    /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
+    /// that a refused batch keeps no space from other writes.
     fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
         let mut needs = vec![Needs::default(); lanes.len()];
         needs[self.lane_of_end(changes)].entry_count = 1;
@@ -192,7 +196,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             of_lane.entry_count += 1;
             of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
         }
-        // As of single keys, the last segment is for what only deletes.
+        // As for single keys, the last segment is for writes that only delete.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
         let had: Vec<usize> = lanes.iter().map(|log| log.ahead.len()).collect();
         let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
@@ -208,7 +212,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         provided
     }
 
-    /// Steps 3 and 4, but for the commit.
+    /// Steps 3 and 4, except the commit.
     fn enter(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) {
         let durable: Vec<u64> = lanes.iter().map(|log| log.next - 1).collect();
         let batch = self.next_batch();
@@ -227,7 +231,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.lanes.count_entries(count + 1, 0);
     }
 
-    /// The lane of the first key, which has a log if the key is there.
+    /// Returns the lane of the first key, which has a log if the key is present.
     fn lane_of_end(&self, changes: &[Change<'_, '_, D>]) -> usize {
         changes.first().map_or(0, |change| self.lanes.of(change.hash))
     }
@@ -238,7 +242,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         batch_number(opening, number)
     }
 
-    /// Step 5; the records that are to be retired.
+    /// Step 5. Returns the records that are to be retired.
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
         let (mut edits, mut hashes) = (Vec::new(), Vec::new());
         let mut table = Table::new();
@@ -248,17 +252,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let position = change.position();
             table.insert(change.key.to_vec(), position);
             edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
-            // What was entered stays, whatever becomes of the medium.
+            // The entries name the records, whatever happens to the medium.
             change.new.into_iter().for_each(Prepared::publish);
             hashes.push(change.hash);
         }
-        // What a failed medium did not take in, readers must not see, nor wait for.
+        // Readers must not see, nor wait for, changes that a failed medium did not accept.
         self.medium.health()?;
         hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.tree.look(pin.pinned(), &self.records(), key)?, *edit)
+            self.learn(&self.tree.find_to_change(pin.pinned(), &self.records(), key)?, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
             self.batches.is_stuck.store(true, Ordering::Release);
@@ -270,8 +274,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 }
 
-/// The number of the batch that is the `count`th of an opening. It returns after 2^40 batches of one opening, or 2^24 openings; a log that has both
-/// would be damage.
+/// Returns the number of the `count`th batch of an opening. Numbers repeat after 2^40 batches of one opening, or 2^24
+/// openings; a log that contains both would be reported as damaged.
 fn batch_number(opening: u64, count: u64) -> u64 {
     opening << 40 | count
 }
@@ -281,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_batch_of_an_opening_has_the_number_of_another_openings() {
+    fn batch_numbers_differ_between_openings() {
         let day_count = 100_000 * 24 * 60 * 60;
         for opening in [1, 2, 1 << 20] {
             assert!(batch_number(opening, 1) < batch_number(opening, day_count));

@@ -7,7 +7,7 @@ use crate::layout::ENTRY_BYTES;
 /// A line of the log or of a record.
 pub(crate) type Line = [u8; ENTRY_BYTES];
 
-/// Where a line's checksum stands.
+/// The offset of a line's checksum.
 const CHECK_AT: usize = ENTRY_BYTES - 4;
 
 #[inline(always)]
@@ -28,7 +28,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// A line without its checksum.
+/// Returns a line without its checksum.
 #[inline(always)]
 pub(crate) fn before_check(line: &Line) -> &[u8; CHECK_AT] {
     line.first_chunk().expect("a line is longer")
@@ -42,12 +42,13 @@ pub(crate) fn seal_line(line: &mut Line, salt: Checksum, more: &[u8]) {
     put_u32(line, CHECK_AT, check.value());
 }
 
-/// Whether a line ends with that checksum. A line of zeros never does: see [`salt`].
+/// Returns true if the line ends with that checksum. A line of zeros never does: see [`salt`].
 pub(crate) fn is_sealed(line: &Line, salt: Checksum, more: &[u8]) -> bool {
     salt.update(before_check(line)).update(more).value() == u32_at(line, CHECK_AT)
 }
 
-/// What the checksums of a store's lines begin with: lines of another store, and lines of nothing, have others.
+/// Returns the checksum that all checksums of the store's lines begin with. Lines of another store, and empty lines, do
+/// not match it.
 pub(crate) fn salt(uuid: &[u8; 16]) -> Checksum {
     Checksum::default().update(b"pmekv").update(uuid)
 }

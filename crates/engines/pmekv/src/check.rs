@@ -1,4 +1,4 @@
-//! Checking a store: the tree and the records, what the checkpoint and the log lie in, and what they take.
+//! Checks of a store: the tree and the records, the places of checkpoint and log, and the bytes in use.
 
 use engine::{Check, Damage, Depth, Error};
 use index::Position;
@@ -7,10 +7,10 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::layout::{node_place, segment_place};
-use crate::record::{Records, place_of, whole};
+use crate::record::{Records, check_intact, place_of};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Looks at everything in one step. Writers may go on.
+    /// Checks everything in one step. Writers may continue.
     pub(crate) fn check_all(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let is_deep = check.depth() == Depth::Deep;
         self.each_leaf(|from, leaf| {
@@ -26,12 +26,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Ok(())
         })?;
         self.check_checkpoint(damaged)?;
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 
-    /// Shows every key's record, those of a leaf at a time with the key that the leaf begins at. No record is read: damaged ones are shown, too,
-    /// and those of leaves that are merged meanwhile may be shown twice.
+    /// Visits every key's record, leaf by leaf, with the first key of the leaf. Reads no record: it visits damaged ones
+    /// as well, and may visit those of leaves that are being merged twice.
     pub(crate) fn each_leaf(&self, mut each: impl FnMut(&[u8], &[Position]) -> Result<(), Error>) -> Result<(), Error> {
         let (mut page, mut from) = (Page::default(), Vec::new());
         loop {
@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Records of which not even the key can be read.
+    /// Returns the number of records whose key cannot be read.
     pub(crate) fn count_damaged(&self) -> Result<u64, Error> {
         let (records, mut count) = (self.records(), 0);
         self.each_leaf(|_, leaf| {
@@ -54,28 +54,29 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(count)
     }
 
-    /// Whether the record is of a key that is not below `from`: those of a leaf that was merged with the one before were seen.
+    /// Checks a record. Returns false if its key is below `from`: then the record was in a leaf that was merged with
+    /// the previous one, and was visited before.
     fn check_record(&self, record: Position, from: &[u8], is_deep: bool) -> Result<bool, Error> {
         let place = place_of(record)?;
         if self.heap.check_place(place).is_err() || self.heap.is_free(place) {
-            return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record lies where none can lie" });
+            return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record is at an impossible place" });
         }
         let item = self.records().read(record)?;
         let was_seen = item.key < from;
-        // Or its key has rotted.
+        // A low key may also be a damaged one.
         if is_deep || was_seen {
-            whole(record, &item)?;
+            check_intact(record, &item)?;
         }
         Ok(!was_seen)
     }
 
-    /// Reads the nodes as an opening would.
+    /// Reads the nodes as an opening does.
     fn check_checkpoint(&self, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let checkpoint = self.checkpoint.lock();
         match crate::recover::read_checkpoint(&self.medium, &self.heap) {
             Ok(found) if found == *checkpoint => Ok(()),
             Ok(_) => {
-                let what = "the checkpoint is not the one that was written".into();
+                let what = "the root names another checkpoint than the one in memory".into();
                 damaged(Damage { offset: crate::layout::ROOT.0, what });
                 Ok(())
             }
@@ -87,13 +88,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Checks the tree's structure and order. Nobody writes meanwhile.
+    /// Checks the tree's structure and order. Locks all lanes while it does.
     pub(crate) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) {
         let lanes = self.lanes.lock_all();
         let _pin = epoch::pin();
         let of_lanes = lanes.iter().map(|log| log.keys.left + log.keys.gone).sum::<u64>();
         if self.reserve.promised() != self.tree.len() + of_lanes {
-            damaged(Damage { offset: 0, what: "the reserve is not for the keys that there are".into() });
+            damaged(Damage { offset: 0, what: "the reserve does not match the number of keys".into() });
         }
         self.tree.check(&self.records(), &mut |found| {
             let offset = found.position.map_or(0, |position| position.offset().0);
@@ -101,8 +102,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         });
     }
 
-    /// Bytes of the region that records, log and nodes keep from being used for anything else: all that is taken, once nothing is
-    /// retired.
+    /// Returns the bytes of the region that records, log and nodes occupy: all used bytes, once nothing is retired.
     ///
     /// # Errors
     /// Damage to a record.

@@ -1,25 +1,27 @@
-//! Checkpoints: every key's record, packed into nodes, and for each lane the sequence up to which the log is in them.
+//! Checkpoints: every key's record, packed into nodes, and for each lane the sequence up to which its log is in the
+//! nodes.
 //!
 //! # Steps, under the checkpoint's lock
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 all lanes are locked; each lane's last sequence is noted, its *cut*; unlocked | the checkpoint before, and the whole log |
-//! | 2 the tree is read from the first key to the last, and nodes are written; flushed | the same, and room that nothing names |
-//! | 3 the record with the cuts is written, beside the one before; flushed; ordered | the same |
-//! | 4 the root has the new number; commit | the one before, or the new one |
-//! | 5 the nodes before, and segments up to the cuts, are free | the new one |
+//! | 1 lock all lanes; note each lane's last sequence, its *cut*; unlock | the previous checkpoint, and the whole log |
+//! | 2 read the tree in key order; write nodes; flush | the same, and slots that nothing names |
+//! | 3 write the record with the cuts, next to the previous one; flush; order | the same |
+//! | 4 store the new number in the root; commit | the previous checkpoint, or the new one |
+//! | 5 free the previous nodes, and segments up to the cuts | the new one |
 //!
-//! # Why the tree may change meanwhile
-//! What a checkpoint says of a place counts only if the log has no entry of it after the cut. Such a place did not change since step
-//! 1, so step 2 finds the record there exactly if it was there at step 1: a read of the whole tree shows every key that is there
-//! from beginning to end. Of places that did change the entries decide, whatever step 2 has seen of them. Everything that it sees is
-//! committed, since the tree learns of nothing else; on a log, whatever it sees is in the log before the nodes are.
+//! # Concurrent changes of the tree
+//! The nodes decide about a place only if the log has no entry about it after the cut. Such a place did not change
+//! since step 1, so step 2 finds the record there exactly if the record was there at step 1: a read of the whole tree
+//! meets every key that is present during all of the read. For places that did change, the log's entries decide,
+//! whatever step 2 has seen of those places. Everything that step 2 sees is committed, because the tree has only
+//! committed changes. On a log, everything that step 2 sees is in the log before the nodes are.
 //!
-//! All lanes are locked in step 1 at once, so that no batch is cut apart.
+//! Step 1 locks all lanes together, so that no batch is split by the cuts.
 //!
 //! # Keys of damaged records
-//! Step 2 takes a key from its record. A key that has rotted there would be another key's from then on, and the key itself absent. So a record that is not
-//! whole keeps the key that the nodes before have of that record.
+//! Step 2 reads a key from its record. If the key is damaged there, it would become another key, and the real key would
+//! be absent. So a damaged record keeps the key that the previous nodes have for it.
 
 use std::iter::{self, Peekable};
 use std::mem;
@@ -38,10 +40,10 @@ use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, rec
 use crate::node::{self, Draft, Named, NodeForm, Stored};
 use crate::{Pmekv, canary};
 
-/// Is shown a record and its key.
+/// A callback for a record and its key.
 type EachStored<'e> = dyn FnMut(Stored, &[u8]) -> Result<(), Error> + 'e;
 
-/// Leaves that are read before what was retired meanwhile may be freed.
+/// Leaves that are read under one pin; retired records can be freed between pins.
 const LEAVES_PER_PIN: usize = 16;
 
 /// The checkpoint that the root names.
@@ -52,21 +54,21 @@ pub(crate) struct Checkpoint {
     pub(crate) last: Offset,
     pub(crate) key_count: u64,
     pub(crate) cuts: [u64; LANE_COUNT_MAX],
-    /// Its nodes, from the first to the last.
+    /// The nodes, from the first to the last.
     pub(crate) nodes: Vec<Offset>,
 }
 
-/// Figures of the checkpoint that counts, told without waiting for the one under way.
+/// Figures of the current checkpoint, readable without waiting for the running one.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct LastCheckpoint {
     pub(crate) number: AtomicU64,
     pub(crate) node_count: AtomicU64,
-    /// Records that could not be read when a checkpoint was tried after that.
+    /// Records that could not be read when a checkpoint was tried afterwards.
     pub(crate) damaged_count: AtomicU64,
 }
 
-impl Told {
-    pub(crate) fn tell(&self, counts: &Checkpoint) {
+impl LastCheckpoint {
+    pub(crate) fn set(&self, counts: &Checkpoint) {
         self.number.store(counts.number, Ordering::Relaxed);
         self.node_count.store(counts.nodes.len() as u64, Ordering::Relaxed);
         self.damaged_count.store(0, Ordering::Relaxed);
@@ -74,7 +76,7 @@ impl Told {
 }
 
 impl Checkpoint {
-    /// Of no keys.
+    /// Creates a checkpoint of no keys.
     pub(crate) fn empty(number: u64, cuts: [u64; LANE_COUNT_MAX]) -> Checkpoint {
         Checkpoint { number, last: Offset::NULL, key_count: 0, cuts, nodes: Vec::new() }
     }
@@ -92,7 +94,8 @@ impl Checkpoint {
         bytes
     }
 
-    /// The record of this number, its nodes still unknown but for their count; `None` if the bytes are not it.
+    /// Returns the checkpoint record of this number and its number of nodes, which are not read yet; `None` if the
+    /// bytes are not that record.
     pub(crate) fn from_bytes(bytes: &[u8], number: u64, uuid: &[u8; 16]) -> Option<(Checkpoint, u64)> {
         let (header, cuts) = bytes.split_at(RECORD_HEADER_BYTES);
         let header: &Line = header.try_into().expect("a line");
@@ -106,10 +109,10 @@ impl Checkpoint {
     }
 }
 
-/// Steps 3 and 4: the checkpoint counts, once the commit is done that the caller asks for.
+/// Steps 3 and 4, except the commit, which the caller requests: the checkpoint is current after it.
 pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoint) {
     let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(checkpoint.number) };
-    // SAFETY: the record is the one that the root does not name, and the caller holds the checkpoint's lock.
+    // SAFETY: the root does not name this record, and the caller holds the checkpoint's lock.
     unsafe { medium.stream(at, &[&checkpoint.to_bytes(uuid)]) };
     if !medium.breaks(canary::ROOT_BEFORE_NODES) {
         medium.order();
@@ -117,7 +120,8 @@ pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoi
     store_word(medium, ROOT, checkpoint.number);
 }
 
-/// The key that nodes have of a record, where that is another than `key`. Nodes are read up to the record, or else as far as `key`.
+/// Returns the key that nodes have for a record, if it differs from `key`. Reads nodes up to the record, or else up to
+/// `key`.
 fn key_before<'n>(
     nodes: &mut Peekable<impl Iterator<Item = Named<'n>>>,
     stored: &Stored,
@@ -130,7 +134,7 @@ fn key_before<'n>(
     its.and_then(|named| named.key).filter(|other| *other != key)
 }
 
-/// Where all lanes end.
+/// Returns the last sequence of each lane.
 pub(crate) fn cuts_of(lanes: &[MutexGuard<'_, Log>]) -> [u64; LANE_COUNT_MAX] {
     let mut cuts = [0; LANE_COUNT_MAX];
     lanes.iter().for_each(|log| cuts[log.number] = log.next - 1);
@@ -141,12 +145,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Makes a checkpoint, and shortens the log.
     ///
     /// # Errors
-    /// The region is full, or the medium fails; then the one before counts on.
+    /// The region is full, or the medium fails; then the previous checkpoint stays current.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.make_checkpoint(&mut self.checkpoint.lock())
     }
 
-    /// The steps.
+    /// Carries out the steps.
     pub(crate) fn make_checkpoint(&self, counts: &mut Checkpoint) -> Result<(), Error> {
         self.may_write()?;
         if self.lanes.entry_count() == 0 {
@@ -168,16 +172,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.commit(Level::default());
         self.medium.health()?;
         let before = mem::replace(counts, new);
-        self.told.tell(counts);
+        self.last_checkpoint.set(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
         self.lanes.count_entries(0, entry_count);
         Ok(())
     }
 
-    /// Step 5: of what was before, once the cuts are others, and so many nodes.
+    /// Step 5: frees the nodes of `before`, and segments up to the new cuts.
     pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX], node_count: u64) {
         self.reserve.end(&before.nodes, node_count);
-        self.room.is_whole();
+        self.checkpoint_damage.clear();
         for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
             let mut log = self.lanes.lock(lane);
             let gone = log.cut(cut);
@@ -188,7 +192,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.trim_reserve();
     }
 
-    /// Step 1, and how many entries are in the log.
+    /// Step 1. Returns the cuts, and the number of entries in the log.
     fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
         if self.medium.breaks(canary::BATCH_CUT_APART) {
             let last = |lane| {
@@ -203,7 +207,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         (cuts_of(&lanes), self.lanes.entry_count())
     }
 
-    /// Step 2: the nodes, and how many keys they have.
+    /// Step 2. Returns the nodes, and their number of keys.
     fn write_nodes(&self, counts: &Checkpoint) -> Result<(Vec<Offset>, u64), Error> {
         let mut nodes = Vec::new();
         let written = self.write_nodes_to(counts, &mut nodes);
@@ -224,10 +228,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut before = before.flatten().peekable();
         self.each_stored(&mut |stored, key| {
             let key = match key_before(&mut before, &stored, key) {
-                Some(other) if !self.records().read(stored.record)?.is_whole() => other,
+                Some(other) if !self.records().read(stored.record)?.is_intact() => other,
                 _ => key,
             };
-            // No opening would take them.
+            // An opening would refuse such nodes.
             if key_count > 0 && *last >= *key {
                 let offset = stored.record.offset().0;
                 return Err(Error::Corrupt { offset, what: "a record's key is out of order" });
@@ -238,7 +242,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             key_count += 1;
             if draft.is_full() {
                 self.write_node(number, nodes, &mut draft)?;
-                has_room_ahead = has_room_ahead && self.keeps_room_ahead();
+                has_room_ahead = has_room_ahead && self.keeps_space_ahead();
             }
             Ok(())
         })?;
@@ -248,22 +252,24 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(key_count)
     }
 
-    /// A checkpoint of many keys takes as long as writers take for all that is ready; false where nothing more can be made ready.
-    fn keeps_room_ahead(&self) -> bool {
+    /// Prepares free space ahead: during a checkpoint of many keys, writers may use all that is ready. Returns false if
+    /// no more can be prepared.
+    fn keeps_space_ahead(&self) -> bool {
         !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
     }
 
-    /// The draft is empty afterwards.
+    /// Writes a node; the draft is empty afterwards.
     fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, draft: &mut Draft) -> Result<(), Error> {
         let (at, previous) = (self.slot_for_node()?, nodes.last().copied().unwrap_or_default());
         nodes.push(at);
-        // SAFETY: the slot is of the reserve, and nothing names it.
+        // SAFETY: the slot belongs to the reserve, and nothing names it.
         unsafe { self.medium.stream(at, &[draft.seal(number, previous)]) };
         draft.clear();
         Ok(())
     }
 
-    /// Every key's record, in the order of keys, and the key. While a leaf's records are read, the next one's come into the cache.
+    /// Visits every key's record and its key, in key order. While a leaf's records are read, those of the next leaf are
+    /// prefetched.
     pub(crate) fn each_stored(&self, each: &mut EachStored<'_>) -> Result<(), Error> {
         let ([mut page, mut ahead], mut from) = ([Page::default(), Page::default()], Bound::Unbounded);
         loop {
@@ -285,7 +291,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Reads a leaf, and asks the cache for its records.
+    /// Reads a leaf, and prefetches its records.
     fn read_ahead(&self, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Error> {
         let records = self.records();
         self.tree.read_page(&records, from, Direction::Forward, page)?;

@@ -1,12 +1,12 @@
 //! Clearing: a checkpoint of no keys that cuts all lanes.
 //!
 //! # Steps, under the checkpoint's lock
-//! 1. All lanes are locked: nobody writes. The records of all keys are noted, and memory is found for an
-//!    empty tree: from step 2 on nothing fails but the medium.
-//! 2. Steps 3 and 4 of a checkpoint, of no keys, with cuts where the lanes end. *Crash before the root: all keys are there; after:
-//!    none.*
-//! 3. The tree is emptied; the lanes are unlocked.
-//! 4. Nodes and segments are freed; the records are retired.
+//! 1. Lock all lanes, which excludes all writers. Note the records of all keys, and allocate an empty tree: from step 2
+//!    on only the medium can fail.
+//! 2. Carry out steps 3 and 4 of a checkpoint, of no keys, with cuts at the ends of the lanes. *Crash before the root:
+//!    all keys are present; after: none.*
+//! 3. Empty the tree; unlock the lanes.
+//! 4. Free nodes and segments; retire the records.
 
 use engine::{Engine, Error};
 use pmem::{Dram, Level, Medium, Waited};
@@ -20,7 +20,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
-        // None is read: damaged ones are cleared, too. No leaf is merged meanwhile.
+        // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
         self.each_leaf(|_, leaf| {
             records.extend_from_slice(leaf);
@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.lanes.count_entries(0, self.lanes.entry_count());
         drop(lanes);
         let before = std::mem::replace(&mut *counts, new);
-        self.told.tell(&counts);
+        self.last_checkpoint.set(&counts);
         self.let_go(&before, &counts.cuts, 0);
         drop(counts);
         records.into_iter().try_for_each(|record| self.retire(record))?;

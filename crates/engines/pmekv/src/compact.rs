@@ -1,11 +1,11 @@
-//! How a record is moved (`engine::Compacts`): a leaf of the tree is a part. An entry of the lane's log ends the old record and begins the copy, as of
-//! any put, if the key has the record still that was seen.
+//! Moving records (`engine::Compacts`): a part is a leaf of the tree. A log entry ends the old record and begins the
+//! copy, as for any put, if the key still has the record that was seen.
 //!
-//! Nodes of the last checkpoint and segments of the log are no records. A checkpoint is made before the space is looked at if it gives back an eighth of the
-//! nodes, or if the log has more entries than there are keys.
+//! Nodes of the last checkpoint and segments of the log are not moved. A checkpoint is made before the space is
+//! examined if it saves an eighth of the nodes, or if the log has more entries than there are keys.
 
 use engine::canary;
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind};
 use index::Position;
 use index::bplus_tree::Page;
@@ -13,10 +13,10 @@ use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::prepared::Prepared;
-use crate::record::whole;
+use crate::record::check_intact;
 use crate::write::Expected;
 
-/// Where a leaf begins.
+/// The first key of a leaf.
 type Start = Vec<u8>;
 
 impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
@@ -55,7 +55,7 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     }
 
     fn shrink(&self) -> Result<(), Error> {
-        // A checkpoint reads all keys: of fewer than the log has entries it costs less than these did.
+        // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
         let is_worth_it = self.reserve.shrinks() || self.lanes.entry_count() > self.tree.len();
         if !self.medium.is_writable() || !is_worth_it || self.is_vain() {
             return Ok(());
@@ -89,12 +89,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some((position, item)) = self.find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);
         };
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };
         let Some(room) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
-        // SAFETY: the slot was just reserved, and the record, which is read under the pin, lies elsewhere.
+        // SAFETY: the slot was just reserved, and the record, which is read under the pin, is elsewhere.
         unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
         let mut new = Some(Prepared::of_written(room, item.header.checksum, !item.expiry.is_never()));
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
@@ -104,9 +104,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             false => Expected::Record(Some(position)),
             true => Expected::Anything,
         };
-        // An item that has expired stays one: the reaper reports it, and not its move.
+        // An expired item stays expired: the reaper reports it, not its move.
         Ok(match self.change(key, &mut new, expected)?.answer {
-            Answer::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
+            WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,
         })
     }

@@ -1,6 +1,6 @@
-//! A log entry, the two tiers' entry in one: what the paper keeps as (key, `KVFlag`) and (key, pointer, `KFlag`) is here the record
-//! that begins and the record that ends. Of the paper's flags, 1 (insert) has no record that ends, 2 (delete) none that begins,
-//! 3 (update) both; 0 (done) is a sequence up to the checkpoint's cut.
+//! A log entry. It combines the entries of the paper's two tiers, (key, `KVFlag`) and (key, pointer, `KFlag`), into the
+//! record that begins and the record that ends. The paper's flag 1 (insert) has no record that ends, 2 (delete) has
+//! none that begins, 3 (update) has both; 0 (done) is a sequence up to the checkpoint's cut.
 
 use index::Position;
 use pmem::Checksum;
@@ -8,48 +8,48 @@ use pmem::Checksum;
 use crate::bytes::{Line, is_sealed, put_u32, put_u64, seal_line, u32_at, u64_at};
 use crate::layout::{ENTRY_BYTES, SEQUENCE_BITS};
 
-/// What an entry says.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Nothing: what stood there did not count.
+    /// Nothing: replaces an invalid entry.
     Void = 0,
-    /// A record begins, and perhaps one ends.
+    /// A record begins, and one may end.
     Put = 1,
     /// A record ends.
     Delete = 2,
-    /// A batch counts.
+    /// The end of a batch, which makes the batch valid.
     BatchEnd = 3,
 }
 
-/// An entry.
+/// A log entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// What it says.
+    /// The kind.
     pub(crate) kind: Kind,
     /// The record that begins, or none.
     pub(crate) new: Position,
     /// The record that ends, or none.
     pub(crate) old: Position,
-    /// Its number in its lane.
+    /// The entry's number in its lane.
     pub(crate) sequence: u64,
-    /// What of its lane was durable before it was written.
+    /// The last sequence of the lane that was durable before this entry was written.
     pub(crate) durable: u64,
     /// The checksum of the record that begins.
     pub(crate) checksum: u32,
-    /// The number of its batch, or 0.
+    /// The number of the entry's batch, or 0.
     pub(crate) batch: u64,
-    /// The hash of its key; at a batch's end how many entries it has.
+    /// The hash of the key; in the end of a batch, its number of entries.
     pub(crate) hash: u64,
 }
 
 impl Entry {
-    /// True if it says nothing.
+    /// Returns true if the entry is void.
     pub(crate) fn is_void(self) -> bool {
         self.kind == Kind::Void
     }
 
-    /// An entry that says nothing.
+    /// A void entry.
     pub(crate) const VOID: Entry = Entry {
         kind: Kind::Void,
         new: Position::EMPTY,
@@ -61,7 +61,7 @@ impl Entry {
         hash: 0,
     };
 
-    /// As stored, in a segment of this salt.
+    /// Returns the stored form, in a segment of this salt.
     #[inline(always)]
     pub(crate) fn to_line(self, salt: Checksum) -> Line {
         let mut line = [0; ENTRY_BYTES];
@@ -76,7 +76,7 @@ impl Entry {
         line
     }
 
-    /// The entry of this sequence, if the line is one of a segment of this salt.
+    /// Returns the entry of this sequence, if the line is one of a segment of this salt.
     pub(crate) fn from_line(line: &Line, salt: Checksum, sequence: u64) -> Option<Entry> {
         let word = u64_at(line, 16);
         let kind = match word >> SEQUENCE_BITS {
@@ -106,7 +106,7 @@ mod tests {
     use crate::bytes::salt;
 
     #[test]
-    fn a_line_is_an_entry_where_it_was_written_and_nowhere_else() {
+    fn log_line_is_valid_only_in_its_place() {
         let (here, there) = (salt(&[1; 16]), salt(&[2; 16]));
         for kind in [Kind::Void, Kind::Put, Kind::Delete, Kind::BatchEnd] {
             let (new, old) = (Position::from_word(64), Position::from_word(128));

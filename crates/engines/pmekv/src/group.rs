@@ -1,32 +1,34 @@
-//! Puts, or deletes, of several keys: searches go together, and one commit acknowledges all. That is not one step, for which there are
-//! batches.
+//! Puts, or deletes, of several keys: their lookups run together, and one commit acknowledges all. They are not atomic
+//! together; batches are.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 room for the records of puts is reserved; the keys' lanes are locked, in ascending order; the records are written (long ones before the locks); flushed | the keys as they were |
-//! | 2 the keys are found; the logs are seen to have room | the same |
-//! | 3 an entry for each key is written in its lane; flushed | each key as it was, or changed: an entry counts if entry and record are whole |
-//! | 4 commit: the one fence. *All are acknowledged from here* | all keys changed |
-//! | 5 the tree changes; the lanes are unlocked | the same |
-//! | 6 the old records are retired | the same |
+//! | 1 reserve slots; lock the lanes, ascending; write the records (before locking if long); flush | the old state |
+//! | 2 find the keys; provide space in the logs | the same |
+//! | 3 write an entry to each key's lane; flush | each key old or new: valid if entry and record are intact |
+//! | 4 commit: the one fence. *All are acknowledged from here* | the new state |
+//! | 5 update the tree; unlock the lanes | the same |
+//! | 6 retire the old records | the same |
 //!
-//! From the first record to the commit there is no locked instruction, which would wait for all that was stored past the cache before it.
+//! There is no locked instruction between the first record and the commit: it would wait for all earlier streamed
+//! stores.
 //!
-//! Nothing orders the entries of a group among themselves: each says that what its lane had before the *group* is durable, and no more.
+//! The entries of a group are not ordered among themselves: each records what its lane had durable before the *group*.
 //!
-//! A delete of a key that is not there has no entry. Its absence is what others' writes may have left a moment ago: it is told when that is
-//! durable.
+//! A delete of an absent key has no entry. Another write may have deleted the key a moment ago: the absence is reported
+//! when that write is durable.
 //!
-//! A key comes once in a group. A later change of that key, and all where anything is in the way (no room, a key that is too long,
-//! damage), are carried out one by one behind the group, in the order given, so that each has an outcome. Nothing is done twice.
+//! A key occurs once in a group. Later changes of the same key, and all changes if the group cannot be carried out (no
+//! space, a key that is too long, damage), are carried out one by one after the group, in the given order, so that each
+//! has an outcome. No change is made twice.
 
 use std::mem;
 
 use arrayvec::ArrayVec;
-use engine::{Before, Error, ExpiredItem, Expiry, Told};
+use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState};
 use epoch::Pinned;
 use index::Position;
-use index::bplus_tree::{Aim, Edit, Found, GROUP_COUNT, Keys as _};
+use index::bplus_tree::{Edit, Found, GROUP_COUNT, Keys as _, PrefetchedLeaf};
 use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
@@ -40,21 +42,21 @@ use crate::{Pmekv, canary};
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
-/// A key, and the value that it gets, or none.
+/// A key and its new value; `None` deletes the key.
 type Wanted<'k> = (&'k [u8], Option<&'k [u8]>);
 
-/// A key's change.
+/// The change of a key.
 struct Change<'a, 'k, D: Dram> {
     number: usize,
     key: &'k [u8],
     hash: u64,
-    /// Its lane's number, and from when that is locked on its place among the group's.
+    /// The lane's number; after locking, its index among the group's lanes.
     lane: usize,
     new: Option<Prepared<'a, 'k, D>>,
-    /// Where the new record is, also when that is in the log and `new` was taken.
+    /// The position of the new record, also after `new` was taken because the log has it.
     position: Option<Position>,
     old: Option<Position>,
-    before: Before,
+    before: PriorState,
     /// The item that had expired before, for the callback.
     expired: Option<ExpiredItem>,
     outcome: Result<(), Error>,
@@ -67,24 +69,25 @@ impl<D: Dram> Change<'_, '_, D> {
     }
 }
 
-/// A lane of a group, locked.
+/// A locked lane of a group.
 struct Lane<'a> {
     log: MutexGuard<'a, Log>,
-    /// What of it was durable before the group.
+    /// The last durable sequence before the group.
     durable: u64,
-    /// Entries that it is to get.
+    /// The number of entries that the group writes to it.
     change_count: u64,
-    /// Keys that it is to get.
+    /// The number of keys that the group adds to it.
     added_count: u64,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Carries out at most [`GROUP_COUNT`] changes, either puts or deletes; `told` is told of each whether the key was there.
-    pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], told: &mut Told<'_, bool>) {
+    /// Carries out at most [`GROUP_COUNT`] changes, either puts or deletes. Calls `on_result` for each, with true if
+    /// the key was present.
+    pub(crate) fn change_group(&self, wanted: &[Wanted<'_>], on_result: &mut OnResult<'_, bool>) {
         let mut later = Group::new();
         for Change { number, before, expired, outcome, .. } in &mut self.change_together(wanted, &mut later) {
-            expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
-            told(*number, mem::replace(outcome, Ok(())).map(|()| *before == Before::Present));
+            expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
+            on_result(*number, mem::replace(outcome, Ok(())).map(|()| *before == PriorState::Present));
         }
         for number in later {
             let (key, value) = wanted[number];
@@ -92,11 +95,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 Some(value) => self.put_item(&NewItem { key, value, expiry: Expiry::NEVER }),
                 None => self.remove(key),
             };
-            told(number, was_there);
+            on_result(number, was_there);
         }
     }
 
-    /// All steps, of those that can go together; the numbers of the others go to `later`.
+    /// Carries out all steps for the changes that can go together; the numbers of the others go to `later`.
     fn change_together<'k>(&self, wanted: &[Wanted<'k>], later: &mut Group<usize>) -> Group<Change<'_, 'k, D>> {
         let is_fit = |(key, value): &Wanted<'_>| {
             check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
@@ -131,22 +134,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Option<Ticket> {
         let (pin, records) = (epoch::pin(), self.records());
         let keys: Group<_> = wanted.iter().map(|&(key, _)| key).collect();
-        let aims = self.tree.aim_many(pin.pinned(), &records, &keys);
+        let leaves = self.tree.prefetch_many(pin.pinned(), &records, &keys);
         self.prepare_group(wanted, changes, later)?;
-        for aim in &aims[..wanted.len()] {
-            self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        for leaf in &leaves[..wanted.len()] {
+            self.tree.likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes(changes);
         self.batches.is_learnt().ok()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
-        let found = self.look_group(pin.pinned(), &aims, changes, &mut lanes)?;
+        let found = self.find_group(pin.pinned(), &leaves, changes, &mut lanes)?;
         changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
         let ticket = self.commit_group(changes);
         self.learn_group(changes, &found, &mut lanes, ticket);
         drop((lanes, found));
         drop(pin);
         for Change { old, before, expired, outcome, .. } in changes {
-            if outcome.is_ok() && *before == Before::Expired {
+            if outcome.is_ok() && *before == PriorState::Expired {
                 *expired = self.copy_expired(*old);
             }
             if let (Ok(()), Some(old)) = (&outcome, *old)
@@ -158,7 +161,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Some(ticket)
     }
 
-    /// Of step 1 what comes before the locks; `None` if a record cannot be prepared.
+    /// The part of step 1 before the locks; `None` if a record cannot be prepared.
     fn prepare_group<'a, 'k>(
         &'a self,
         wanted: &[Wanted<'k>],
@@ -167,7 +170,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Option<()> {
         for (number, &(key, value)) in wanted.iter().enumerate() {
             let hash = self.hasher.signature(key);
-            // Two keys of one hash, if there are such, go as one key does that comes twice.
+            // Different keys of one hash are treated like one key that occurs twice.
             if changes.iter().any(|other| other.hash == hash) {
                 later.push(number);
                 continue;
@@ -183,7 +186,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 new,
                 position,
                 old,
-                before: Before::Absent,
+                before: PriorState::Absent,
                 expired: None,
                 outcome: Ok(()),
             });
@@ -207,17 +210,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         lanes
     }
 
-    /// Step 2; `None` if a key cannot be found, or a log finds no room.
-    fn look_group<'t, 'k>(
+    /// Step 2; `None` if a key cannot be found, or a log gets no space.
+    fn find_group<'t, 'k>(
         &'t self,
         pinned: Pinned<'t>,
-        aims: &[Aim<'t, 'k>],
+        leaves: &[PrefetchedLeaf<'t, 'k>],
         changes: &mut [Change<'_, 'k, D>],
         lanes: &mut [Lane<'_>],
     ) -> Option<Group<Found<'t, 'k>>> {
         let (records, mut all) = (self.records(), Group::new());
         for change in &mut *changes {
-            let found = self.tree.look_at(pinned, &records, &aims[change.number]).ok()?;
+            let found = self.tree.find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
             change.old = found.item();
             if change.old.is_none() {
                 self.is_surely_absent(change.key).ok()?;
@@ -227,10 +230,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             lanes[change.lane].added_count += u64::from(matches!(change.edit(), Some(Edit::Insert(_))));
             all.push(found);
         }
-        // A region that is full has a segment left for deletes.
+        // A full region has a segment left for deletes.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
         for Lane { log, change_count, added_count, .. } in lanes.iter_mut().filter(|lane| lane.change_count > 0) {
-            // Each may have to be taken back.
+            // Each change may have to be reverted.
             self.provide(log, 2 * *change_count, spare, *added_count).ok()?;
         }
         Some(all)
@@ -247,7 +250,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         change.new.take().into_iter().for_each(Prepared::publish);
     }
 
-    /// Step 4. Where no key changes there is nothing to commit.
+    /// Step 4. If no key changes, there is nothing to commit.
     fn commit_group(&self, changes: &[Change<'_, '_, D>]) -> Ticket {
         let ticket = match any_changes(changes) && !self.medium.breaks(canary::GROUP_NOT_COMMITTED) {
             true => self.medium.commit(Level::default()),
@@ -257,7 +260,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         ticket
     }
 
-    /// Step 5. What a failed medium did not take in, readers must not see.
+    /// Step 5. Readers must not see changes that a failed medium did not accept.
     fn learn_group(
         &self,
         changes: &mut [Change<'_, '_, D>],
@@ -282,7 +285,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 }
 
-/// Whether any key changes.
+/// Returns true if any key changes.
 fn any_changes<D: Dram>(changes: &[Change<'_, '_, D>]) -> bool {
     changes.iter().any(|change| change.edit().is_some())
 }

@@ -1,19 +1,24 @@
-//! Lanes: each has a log of its own, a chain of segments. A key's changes are all in one lane, whose log has their order.
+//! Lanes: each has its own log, a chain of segments. All changes of a key are in one lane, whose log has their order.
 //!
 //! # A segment begins, under the lane's lock
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 an extent is reserved, ahead of need | nothing that any word names |
-//! | 2 its header is written, with the number of this opening; ordered | the same |
-//! | 3 the lane's word names it; flushed | the lane with it, or without: no entry of it is acknowledged before the word is durable, since both are flushed before one commit |
+//! | 1 reserve an extent, ahead of need | an extent that nothing names |
+//! | 2 write its header, with the number of this opening; order | the same |
+//! | 3 store it in the lane's word; flush | the lane with or without the segment |
 //!
-//! Entries' checksums begin with the header: what lies in an extent that was a segment before, or that a lane whose word was
-//! lost had begun, is no entry. Sequences ascend by one and are not given twice in one opening, and each opening begins segments of
-//! its own, unless the region is full (`Lanes::go_on`). So no line is written twice as an entry of one segment: an entry that a crash has torn could otherwise be made whole
-//! by half of another that is written over it, where both have some words in common.
+//! After step 3, no entry of the segment is acknowledged before the word is durable, because both are flushed before
+//! one commit.
+//!
+//! Entries' checksums begin with the header. So old lines in an extent that was a segment before, or that a lane had
+//! begun before its word was lost, are not valid entries. Sequences ascend by one and are not reused within an opening,
+//! and each opening begins its own segments unless the region is full (`Lanes::go_on`). So no line of a segment is
+//! written twice as an entry. Otherwise a torn entry could become valid through half of another entry that is written
+//! over it, if both have some words in common.
 //!
 //! # Lock order
-//! The checkpoint's lock, then lanes in ascending order, then the rest. Nobody waits for the medium under a lane's lock.
+//! The checkpoint's lock, then lanes in ascending order, then all other locks. No thread waits for the medium under a
+//! lane's lock.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -34,13 +39,13 @@ use crate::reserve::Keys;
 /// A segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
-    /// Where it lies.
+    /// The segment's offset.
     pub(crate) at: Offset,
     pub(crate) lane: u64,
     pub(crate) opening: u64,
     /// The sequence of its first entry.
     pub(crate) first: u64,
-    /// The segment before it, or null.
+    /// The previous segment, or null.
     pub(crate) previous: Offset,
 }
 
@@ -55,7 +60,7 @@ impl Segment {
         line
     }
 
-    /// The segment at `at`, if a header lies there.
+    /// Returns the segment at `at`, if the line is a valid header.
     pub(crate) fn from_line(line: &Line, at: Offset, uuid: &[u8; 16]) -> Option<Segment> {
         is_sealed(line, salt(uuid), &[]).then(|| Segment {
             at,
@@ -66,12 +71,13 @@ impl Segment {
         })
     }
 
-    /// What the checksums of its entries begin with: without the header's own, behind which every checksum is the same.
+    /// Returns the start of the checksums of its entries. It excludes the header's own checksum, after which the state
+    /// of every CRC would be the same.
     pub(crate) fn salt(self, uuid: &[u8; 16]) -> Checksum {
         salt(uuid).update(before_check(&self.to_line(uuid)))
     }
 
-    /// Where the entry of this sequence stands.
+    /// Returns the offset of the entry of this sequence.
     pub(crate) fn entry_at(self, sequence: u64) -> Offset {
         self.at.plus((1 + sequence - self.first) * LINE_BYTES)
     }
@@ -83,21 +89,21 @@ pub(crate) struct Log {
     pub(crate) number: usize,
     /// The sequence of the next entry.
     pub(crate) next: u64,
-    /// Segments that have entries which may not be in the nodes, the newest last.
+    /// Segments with entries that may not be in the nodes, the newest last.
     pub(crate) segments: VecDeque<Segment>,
-    /// Extents for the segments that come next.
+    /// Extents for the next segments.
     pub(crate) ahead: Vec<Place>,
-    /// Entries that the newest segment still has room for, and where the next one stands: none if it is of an opening before this one, unless
-    /// the lane goes on in it.
+    /// The number of entries that fit into the newest segment, and the offset of the next one. 0 if the segment is of
+    /// an earlier opening, unless the lane continues in it.
     pub(crate) left: u64,
     pub(crate) at: Offset,
-    /// What the checksums of entries begin with that are written to the newest segment.
+    /// The start of the checksums of entries in the newest segment.
     pub(crate) salt: Checksum,
     pub(crate) keys: Keys,
 }
 
 impl Log {
-    /// The next entry goes to the newest segment, which gets so many.
+    /// Continues in the newest segment, which gets at most `segment_entry_count` entries.
     fn fill_on(&mut self, uuid: &[u8; 16], segment_entry_count: u64) {
         let Some(newest) = self.segments.back() else { return };
         self.salt = newest.salt(uuid);
@@ -105,13 +111,14 @@ impl Log {
         self.at = newest.entry_at(self.next);
     }
 
-    /// Entries that lie, or would lie, in the newest segment behind the log's last.
+    /// Returns the sequences of the newest segment after the log's last entry.
     pub(crate) fn rest(&self) -> Range<u64> {
         let newest = self.segments.back();
         newest.map_or(0..0, |newest| self.next..newest.first + SEGMENT_ENTRY_COUNT)
     }
 
-    /// Takes away segments all of whose entries lie up to `cut`, but for the newest. A lane that has none ahead of need keeps one for that.
+    /// Removes the segments whose entries are all up to `cut`, except the newest. A lane that has no segment ahead of
+    /// need keeps one of them for that.
     pub(crate) fn cut(&mut self, cut: u64) -> Vec<Offset> {
         let mut gone = Vec::new();
         while self.segments.get(1).is_some_and(|second| second.first <= cut + 1) {
@@ -123,7 +130,7 @@ impl Log {
         gone
     }
 
-    /// There are segments that a checkpoint takes away.
+    /// Returns true if there are segments that a checkpoint removes.
     pub(crate) fn is_long(&self) -> bool {
         self.segments.len() > 1
     }
@@ -134,14 +141,14 @@ pub(crate) struct Lanes {
     all: Vec<Mutex<Log>>,
     uuid: [u8; 16],
     opening: u64,
-    /// Entries that a segment gets: all that it has room for, but in tests.
+    /// Entries per segment: its capacity, or fewer in tests.
     segment_entry_count: u64,
-    /// Entries since the last checkpoint, as far as was counted.
+    /// Entries since the last checkpoint, approximately.
     entry_count: AtomicU64,
 }
 
 impl Lanes {
-    /// Segments are of earlier openings, each of which had a number of its own: none is gone on in.
+    /// Creates the lanes. Segments are of earlier openings, whose numbers differ, so no lane continues in one.
     pub(crate) fn new(mut logs: Vec<Log>, uuid: [u8; 16], opening: u64, segment_entry_count: u64) -> Lanes {
         let is_this = |log: &&mut Log| log.segments.back().is_some_and(|newest| newest.opening == opening);
         logs.iter_mut().filter(is_this).for_each(|log| log.fill_on(&uuid, segment_entry_count));
@@ -153,7 +160,7 @@ impl Lanes {
         self.all.len()
     }
 
-    /// The lane of keys of this hash.
+    /// Returns the lane of keys of this hash.
     pub(crate) fn of(&self, hash: u64) -> usize {
         lane_of(hash, self.all.len())
     }
@@ -162,27 +169,27 @@ impl Lanes {
         self.all[lane].lock()
     }
 
-    /// All lanes, so that nobody writes.
+    /// Locks all lanes, which excludes all writers.
     pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, Log>> {
         self.all.iter().map(Mutex::lock).collect()
     }
 
-    /// The number of this opening.
+    /// Returns the number of this opening.
     pub(crate) fn opening(&self) -> u64 {
         self.opening
     }
 
-    /// Entries since the last checkpoint.
+    /// Returns the number of entries since the last checkpoint.
     pub(crate) fn entry_count(&self) -> u64 {
         self.entry_count.load(Ordering::Relaxed)
     }
 
-    /// So many entries are in the nodes, or there are so many more that are not.
+    /// Adds `more` new entries to the count, and subtracts `fewer` that are in the nodes now.
     pub(crate) fn count_entries(&self, more: u64, fewer: u64) {
         self.entry_count.fetch_add(more.wrapping_sub(fewer), Ordering::Relaxed);
     }
 
-    /// Sees that the log has room for so many entries, and then for `spare` segments more.
+    /// Ensures that the log has space for `entries` entries, and then for `spare` further segments.
     #[inline(always)]
     pub(crate) fn provide<M: Medium, D: Dram>(
         &self,
@@ -214,8 +221,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Where a full region has no room for a segment of this opening: the lane goes on in the newest, once what a crash may have torn
-    /// there is nothing, durably.
+    /// Continues in the newest segment when a full region has no space for a new one. First clears, durably, the lines
+    /// there that a crash may have torn.
     pub(crate) fn go_on<M: Medium>(&self, log: &mut Log, medium: &M) {
         let Some(newest) = log.segments.back() else { return };
         log.rest().for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
@@ -223,8 +230,8 @@ impl Lanes {
         log.fill_on(&self.uuid, self.segment_entry_count);
     }
 
-    /// Writes an entry behind the log's last and flushes it. Room was provided; the order, and counting the entry, are the caller's.
-    /// Nothing here is a locked instruction, which would wait for what was stored past the cache before it.
+    /// Writes and flushes an entry after the log's last. The caller has provided space, and orders and counts the
+    /// entry. This has no locked instruction, which would wait for all earlier streamed stores.
     #[inline(always)]
     pub(crate) fn append<M: Medium>(&self, log: &mut Log, medium: &M, entry: Entry) {
         if log.left == 0 {
@@ -235,7 +242,7 @@ impl Lanes {
         log.keys.left -= u64::from(begins & !ends);
         log.keys.gone += u64::from(ends & !begins);
         (log.next, log.left, log.at) = (log.next + 1, log.left - 1, log.at.plus(LINE_BYTES));
-        // The lane's next entry will be written there, if the segment goes so far.
+        // The lane's next entry will be written there, unless the segment is full.
         medium.prefetch_for_stream(log.at.span(LINE_BYTES));
     }
 
@@ -243,7 +250,7 @@ impl Lanes {
     #[cold]
     #[inline(never)]
     fn begin<M: Medium>(&self, log: &mut Log, medium: &M) {
-        let at = log.ahead.pop().expect("room was provided").offset;
+        let at = log.ahead.pop().expect("the caller provided space").offset;
         let previous = log.segments.back().map_or(Offset::NULL, |newest| newest.at);
         let segment = Segment { at, lane: log.number as u64, opening: self.opening, first: log.next, previous };
         write_line(medium, at, &segment.to_line(&self.uuid));
@@ -257,17 +264,17 @@ impl Lanes {
     }
 }
 
-/// The lane of keys of this hash, of so many.
+/// Returns the lane of keys of this hash, of `lane_count` lanes.
 #[inline(always)]
 pub(crate) fn lane_of(hash: u64, lane_count: usize) -> usize {
-    // There are few: half a division.
+    // Lanes are few: a 32-bit division is enough.
     ((hash >> 32) as u32 % lane_count as u32) as usize
 }
 
 /// Writes a line and flushes it.
 #[inline(always)]
 pub(crate) fn write_line<M: Medium>(medium: &M, at: Offset, line: &Line) {
-    // SAFETY: the caller holds the lane's lock or is alone with the store, and no reader looks at logs.
+    // SAFETY: the caller holds the lane's lock or has exclusive use of the store, and readers do not read logs.
     unsafe { medium.stream(at, &[line]) };
 }
 
@@ -284,9 +291,9 @@ mod tests {
 
     use super::*;
 
-    /// Half of an entry that a crash has torn could otherwise make one whole that is written over it.
+    /// Half of a torn entry could otherwise make an entry that is written over it valid.
     #[test]
-    fn a_lane_goes_on_once_no_crash_leaves_what_was_torn() {
+    fn lane_continues_after_torn_line() {
         let sim = Sim::new(1 << 20, Model::Line);
         let newest = Segment { at: Offset(1 << 16), lane: 0, opening: 1, first: 1, previous: Offset::NULL };
         let (kept, torn) = (newest.entry_at(1), newest.entry_at(2));

@@ -1,16 +1,16 @@
-//! Where everything lies.
+//! The layout of a region.
 //!
 //! ```text
 //! engine area, lines of 64 bytes
-//!   0..64    lane words: where the lane's newest segment lies, sealed; 0 sealed if it has none
-//!   64       root: the number of the checkpoint that counts, sealed
-//!   65       opening: how often the store was opened to be written, sealed
+//!   0..64    lane words: offset of the lane's newest segment, sealed; 0 sealed if it has none
+//!   64       root: the number of the current checkpoint, sealed
+//!   65       opening: how often the store was opened for writing, sealed
 //!   128..    checkpoint record of even numbers
 //!   160..    checkpoint record of odd numbers
 //!
 //! segment    an extent: its header, then 1,022 entries, a line each
 //!   +0  lane, u64          +8  opening, u64      +16 sequence of the first entry, u64
-//!   +24 segment before it, u64: 0 for none       +32 zero       +60 CRC-32C of what comes before
+//!   +24 previous segment, u64: 0 for none        +32 zero       +60 CRC-32C of the bytes before it
 //!
 //! entry
 //!   +0  record that begins, a position word; 0 for none
@@ -19,84 +19,84 @@
 //!   +24 sequence up to which the lane was durable before
 //!   +32 checksum of the record that begins, u32; zero
 //!   +40 batch: 0, or its number
-//!   +48 hash of the key; at a batch's end how many entries it has
-//!   +56 zero               +60 CRC-32C of the segment's header and of what comes before
+//!   +48 hash of the key; in the end of a batch, its number of entries
+//!   +56 zero               +60 CRC-32C of the segment's header and of the bytes before it
 //!
 //! node       a slot of 4 KiB: 16 bytes of header, then 136 keys of 30
-//!   +0  node before it, u64: 0 for none          +8  count, u32
+//!   +0  previous node, u64: 0 for none           +8  count, u32
 //!   +12 CRC-32C of the checkpoint's number, 0..12 and the keys
 //!   key: +0 record, a position word   +8 checksum of the record, u32   +12 lane, u8
-//!        +13 length, u8: 255 for a key that is not here                +14 the key, 16 bytes at most
+//!        +13 length, u8: 255 for a key that is only in its record      +14 the key, at most 16 bytes
 //!   in stores of format 1.1, 255 keys of 16: +12 lane, u32
 //!
 //! checkpoint record
 //!   +0  number, u64        +8  last node, u64: 0 for none            +16 nodes, u64
-//!   +24 keys, u64          +32 zero           +60 CRC-32C of what comes before and of the cuts
+//!   +24 keys, u64          +32 zero           +60 CRC-32C of the bytes before it and of the cuts
 //!   +64 cuts: for each of 64 lanes the sequence up to which its entries are in the nodes, u64
 //! ```
 //!
-//! A *position word* is the engines' (`index::Position`): 48 bits of offset, and the place's kind.
+//! A *position word* is an `index::Position`: 48 bits of offset, and the kind of the place.
 
 pub(crate) use heap::layout::UNIT_BYTES;
 use heap::layout::{ENGINE_AREA, ENGINE_AREA_BYTES};
 use heap::{Class, Place, PlaceKind};
 use pmem::{LINE_BYTES, Offset};
 
-/// The most lanes of a store: each has a line of the engine area, and a cut in each checkpoint.
+/// The maximum number of lanes: each has a line in the engine area, and a cut in each checkpoint.
 pub const LANE_COUNT_MAX: usize = 64;
-/// The number of the checkpoint that counts, sealed.
+/// The number of the current checkpoint, sealed.
 pub const ROOT: Offset = ENGINE_AREA.plus(64 * LINE_BYTES);
-/// How often the store was opened to be written, sealed.
+/// The number of times the store was opened for writing, sealed.
 pub const OPENING: Offset = ENGINE_AREA.plus(65 * LINE_BYTES);
-/// Checkpoint records by the lowest bit of their number.
+/// The checkpoint records, by the lowest bit of their number.
 pub const RECORDS: [Offset; 2] = [ENGINE_AREA.plus(128 * LINE_BYTES), ENGINE_AREA.plus(160 * LINE_BYTES)];
 
-/// A segment, its header included: what an extent of one unit has room for.
+/// The bytes of a segment with its header: the capacity of an extent of one unit.
 pub const SEGMENT_BYTES: u64 = UNIT_BYTES - LINE_BYTES;
-/// An entry: a line.
+/// The bytes of an entry: one line.
 pub const ENTRY_BYTES: usize = LINE_BYTES as usize;
-/// Entries of a segment.
+/// The number of entries in a segment.
 pub const SEGMENT_ENTRY_COUNT: u64 = SEGMENT_BYTES / LINE_BYTES - 1;
-/// Sequences have 48 bits.
+/// The bits of a sequence.
 pub const SEQUENCE_BITS: u32 = 48;
 
-/// A node of a checkpoint.
+/// The bytes of a checkpoint's node.
 pub const NODE_BYTES: u64 = 4_096;
-/// Its first bytes.
+/// The bytes of a node's header.
 pub const NODE_HEADER_BYTES: usize = 16;
-/// A key of it, with its record's place.
+/// The bytes of a key in a node, with its record's place.
 pub const NODE_KEY_BYTES: usize = 30;
 /// The same in stores of format 1.1, whose nodes have no keys.
 pub const NODE_RECORD_BYTES: usize = 16;
-/// Keys up to this length lie in the nodes, too.
+/// The maximum length of keys that are stored in the nodes as well.
 pub const SHORT_KEY_BYTES_MAX: usize = 16;
 
-/// A checkpoint record's first bytes.
+/// The bytes of a checkpoint record's header.
 pub const RECORD_HEADER_BYTES: usize = LINE_BYTES as usize;
-/// A checkpoint record.
+/// The bytes of a checkpoint record.
 pub const RECORD_BYTES: usize = RECORD_HEADER_BYTES + LANE_COUNT_MAX * 8;
 
-/// The word of a lane.
+/// Returns the offset of a lane's word.
 #[must_use]
 pub const fn lane_word(lane: usize) -> Offset {
     ENGINE_AREA.plus(lane as u64 * LINE_BYTES)
 }
 
-/// The record of a checkpoint of this number.
+/// Returns the offset of the record of the checkpoint with this number.
 #[must_use]
 pub const fn record(number: u64) -> Offset {
     RECORDS[(number & 1) as usize]
 }
 
-/// The class of nodes' slots.
+/// The size class of nodes.
 pub(crate) const NODE_CLASS: Class = Class::for_bytes(NODE_BYTES).expect("a node fits a class");
 
-/// The place of the node at `at`.
+/// Returns the place of the node at `at`.
 pub(crate) fn node_place(at: Offset) -> Place {
     Place { offset: at, kind: PlaceKind::Slot(NODE_CLASS) }
 }
 
-/// The place of the segment at `at`.
+/// Returns the place of the segment at `at`.
 pub(crate) fn segment_place(at: Offset) -> Place {
     Place { offset: at, kind: PlaceKind::Extent }
 }
@@ -106,6 +106,6 @@ const _: () = {
     assert!(OPENING.0 < RECORDS[0].0 && RECORDS[0].0 + RECORD_BYTES as u64 <= RECORDS[1].0);
     assert!(RECORDS[1].0 + RECORD_BYTES as u64 <= ENGINE_AREA.0 + ENGINE_AREA_BYTES);
     assert!(SEGMENT_ENTRY_COUNT == 1_022);
-    // A node has a lane in a byte.
+    // A node stores a lane in one byte.
     assert!(LANE_COUNT_MAX <= 256);
 };

@@ -1,41 +1,44 @@
-//! The PMEKV engine, after 'A New Embedded Key-Value Store for NVM Device Simulator' (2020): an ordered index in volatile memory,
-//! keys and values in persistent memory, and a log between them that acknowledges a write with one fence.
+//! The PMEKV engine, after 'A New Embedded Key-Value Store for NVM Device Simulator' (2020): an ordered index in DRAM,
+//! keys and values in persistent memory, and a log that acknowledges a write with one fence.
 //!
-//! - *Records* are keys with their values (`items`). Nothing changes a record that something names.
-//! - A *lane* is a part of the keys, by hash, and a log of what happened to them (`lane.rs`, `entry.rs`). An entry names the
-//!   record that begins and the one that ends.
-//! - A *checkpoint* is all keys' records, in the order of their keys, packed into nodes, and a cut for each lane: what its log says
-//!   up to there is in the nodes (`checkpoint.rs`, `node.rs`).
-//! - The *tree* in volatile memory (`index::BPlusTree`) has every key's record. It alone is asked by readers.
+//! - *Records* hold keys with their values (`items`). A record does not change while anything names it.
+//! - A *lane* holds a share of the keys, by hash, and has a log of their changes (`lane.rs`, `entry.rs`). A log entry
+//!   names the record that begins and the record that ends.
+//! - A *checkpoint* holds the records of all keys, in key order, packed into nodes. For each lane it has a *cut*: the
+//!   nodes include the lane's log up to there (`checkpoint.rs`, `node.rs`).
+//! - The *tree* in DRAM (`index::BPlusTree`) holds the record of every key. Readers use only the tree.
 //!
 //! # Invariants
-//! - Within a lane a place begins and ends by turns. So a place holds a record of the lane exactly if the last entry about that
-//!   place begins one, or there is none after the cut and the nodes have it. Keys need not be compared, and what a record was
-//!   before its room was used anew does not matter.
-//! - A record's room is free for another when the entry that ends the record is durable, and no reader is left that may have found
-//!   it.
-//! - The tree has what the lanes' committed entries say; the holder of a lane's lock sees the lane's keys as they are.
+//! - Within a lane, the entries about one place alternately begin and end a record. So a place holds a record of the
+//!   lane exactly if the last entry about the place begins one, or if no entry after the cut is about the place and the
+//!   nodes have the record. Keys need not be compared, and a record that was there before a reuse does not matter.
+//! - A record's slot is free for another record when the entry that ends the record is durable, and no reader is left
+//!   that may have found the record.
+//! - The tree matches the committed entries of the lanes. The holder of a lane's lock sees the current state of the
+//!   lane's keys.
 //!
 //! # A write
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 room is reserved; the lane is locked; the record is written to the room (a long one before the lock); flushed | the key as it was |
-//! | 2 conditions are decided; a segment begins, if the log needs one | the same |
-//! | 3 the entry is written; flushed | the key as it was, or changed: the entry counts if entry and record are whole |
-//! | 4 commit: the one fence. *The write is acknowledged from here* | the key changed |
-//! | 5 the tree changes; the lane is unlocked | the same |
-//! | 6 the old record is retired | the same |
+//! | 1 reserve a slot; lock the lane; write the record (before locking if long); flush | the old state of the key |
+//! | 2 check conditions; begin a segment if the log needs one | the same |
+//! | 3 write the entry; flush | the old or the new state: the entry is valid if entry and record are intact |
+//! | 4 commit: the one fence. *The write is acknowledged from here* | the new state |
+//! | 5 update the tree; unlock the lane | the same |
+//! | 6 retire the old record | the same |
 //!
-//! A delete is the same without a record. One fence suffices for a record and an entry since both prove themselves by checksums: an
-//! entry that is durable without its record does not count, and recovery can tell as long as the record's room has not been used
-//! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
-//! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after unlocking.
+//! A delete is the same without a record. One fence is enough for record and entry because each has a checksum: an
+//! entry that is durable without its record is not valid. Recovery can detect that as long as the record's slot was not
+//! reused, which needs a later durable entry of the lane (`recover/`). On a log (`Persist::commit` does not wait), step
+//! 5 comes before the change is durable: readers wait for durability (`tickets.rs`), and so does the writer after
+//! unlocking.
 //!
-//! Puts or deletes of several keys, which share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`; what is kept for the next checkpoint: `reserve.rs`.
+//! Puts or deletes of several keys share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal,
+//! and the space that a store needs: `space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
-//! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. The reserve's is held while nothing else is taken. Nobody waits for the medium under a lane's lock,
-//! and readers take no lock.
+//! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
+//! reserve's lock. No thread waits for the medium under a lane's lock, and readers take no lock.
 
 mod batch;
 mod bytes;
@@ -58,13 +61,13 @@ mod reaper;
 mod record;
 mod recover;
 mod reserve;
-mod room;
 mod shown;
+mod space;
 mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Compaction, Error, Hasher, HeldUp, Reaper, Verify};
+use engine::{Clock, Compaction, Error, Hasher, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
@@ -72,23 +75,24 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use batch::Batches;
-use checkpoint::{Checkpoint, Told};
+use checkpoint::{Checkpoint, LastCheckpoint};
 use lane::Lanes;
 use record::Records;
 use recover::Damage;
 use reserve::Reserve;
-use room::Room;
+use space::CheckpointDamage;
 use tickets::Tickets;
 
 /// The name in stats and options.
 pub const NAME: &str = "pmekv";
 
-/// How a store is used. Nothing of it is part of the format.
+/// Runtime options. They are not part of the format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// A checkpoint comes before the log has more entries than this, or than a quarter of the store's keys, whichever is more.
+    /// A checkpoint starts before the log has more entries than this, or than a quarter of the store's keys, whichever
+    /// is larger.
     pub log_entry_count_max: u64,
-    /// Entries that a segment gets: at most what it has room for. Fewer are for tests.
+    /// Entries per segment: at most the capacity of a segment. Tests use fewer.
     pub segment_entry_count: u64,
 }
 
@@ -109,42 +113,42 @@ pub struct Pmekv<M: Medium, D: Dram> {
     tree: BPlusTree<D>,
     tickets: Tickets,
     batches: Batches,
-    /// Replaced records that readers may still look at.
+    /// Replaced records that readers may still use.
     limbo: Limbo<Position>,
-    held_up: HeldUp,
+    held_up: WriteThrottle,
     checkpoint: Mutex<Checkpoint>,
-    room: Room,
+    checkpoint_damage: CheckpointDamage,
     reserve: Reserve,
-    told: Told,
+    last_checkpoint: LastCheckpoint,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
     compaction: Compaction<Vec<u8>>,
-    /// What the opening left out ([`Pmekv::open_past_damage`]).
+    /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
     lost: Vec<Damage>,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// The same store, by this clock.
+    /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Pmekv<M, D> {
         Pmekv { clock, ..self }
     }
 
-    /// The same store, whose reads compare this much.
+    /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
         Pmekv { verify, ..self }
     }
 
-    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what records,
-    /// nodes and log occupy; never if there is no such limit.
+    /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
+    /// the bytes of records, nodes and log. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> Pmekv<M, D> {
         Pmekv { compaction: Compaction::above(above), ..self }
     }
 
-    /// What the store lies on.
+    /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
         &self.medium
     }

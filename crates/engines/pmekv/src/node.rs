@@ -1,6 +1,7 @@
-//! Nodes: the keys of a checkpoint, packed in their order. A node names the one before it.
+//! Nodes: the keys of a checkpoint, packed in key order. Each node names the one before it.
 //!
-//! Short keys lie in the nodes, so that an opening need not look for each in its record, which lies anywhere (decision 98).
+//! Short keys are in the nodes, so that an opening need not read each key's record, which is anywhere in the region
+//! (decision 98).
 
 use std::slice::ChunksExact;
 
@@ -11,17 +12,17 @@ use pmem::{Checksum, Dram, Medium, Offset};
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::layout::{NODE_BYTES, NODE_HEADER_BYTES, NODE_KEY_BYTES, NODE_RECORD_BYTES, SHORT_KEY_BYTES_MAX};
 
-/// In the place of a key's length: the record alone has the key.
+/// A length for keys that are only in their record.
 const NOT_HERE: u8 = u8::MAX;
-/// Where an entry has its key.
+/// The offset of the key in an entry.
 const KEY_AT: usize = NODE_KEY_BYTES - SHORT_KEY_BYTES_MAX;
 
-/// What the nodes of a store have of each key.
+/// The data that the nodes of a store have of each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeForm {
-    /// Where its record lies: of stores that were made before format 1.2.
+    /// The position of its record: stores that were created before format 1.2.
     Records,
-    /// And the key, if it is short.
+    /// In addition the key, if it is short.
     Keys,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Stored {
     pub(crate) lane: u32,
 }
 
-/// A record, and its key where that is known without a look at the record.
+/// A record, and its key if the record need not be read for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Named<'b> {
     pub(crate) stored: Stored,
@@ -85,7 +86,7 @@ impl Draft {
         self.count = 0;
     }
 
-    /// Appends a record, and its key if that belongs there.
+    /// Appends a record, with its key if the form has keys and the key is short.
     pub(crate) fn push(&mut self, stored: Stored, key: &[u8]) {
         let mut entry = [0; NODE_KEY_BYTES];
         put_u64(&mut entry, 0, stored.record.word());
@@ -103,7 +104,7 @@ impl Draft {
         self.count += 1;
     }
 
-    /// The node's bytes, behind the node before it.
+    /// Completes the node, which follows the node at `previous`, and returns its bytes.
     pub(crate) fn seal(&mut self, number: u64, previous: Offset) -> &[u8] {
         put_u64(&mut self.bytes, 0, previous.0);
         put_u32(&mut self.bytes, 8, self.count as u32);
@@ -113,18 +114,18 @@ impl Draft {
     }
 }
 
-/// The node before this one, by what this one says, whether that is whole or not.
+/// Returns the node before this one as stored, whether this node is intact or not.
 pub(crate) fn previous(bytes: &[u8]) -> Offset {
     Offset(u64_at(bytes, 0))
 }
 
-/// The bytes of a node of the checkpoint that counts.
+/// Returns the bytes of a node of the current checkpoint.
 pub(crate) fn bytes<M: Medium>(medium: &M, at: Offset) -> Result<&[u8], HeapError> {
-    // SAFETY: nobody writes to a node that a checkpoint has which is not over.
+    // SAFETY: no thread writes to the nodes of a checkpoint until a later one has replaced it.
     Ok(unsafe { medium.bytes(at.span(NODE_BYTES)) }?)
 }
 
-/// The node's keys, in their order.
+/// Returns the node's keys, in order.
 pub(crate) fn load<M: Medium>(medium: &M, form: NodeForm, number: u64, at: Offset) -> Result<Keys<'_>, HeapError> {
     read(form, number, at, bytes(medium, at)?)
 }
@@ -142,7 +143,7 @@ fn read(form: NodeForm, number: u64, at: Offset, bytes: &[u8]) -> Result<Keys<'_
     Ok(Keys { form, entries: bytes[NODE_HEADER_BYTES..].chunks_exact(form.entry_bytes()) })
 }
 
-/// The keys of a node whose checksum fits.
+/// The keys of a node whose checksum matches.
 #[derive(Clone)]
 pub(crate) struct Keys<'b> {
     form: NodeForm,
@@ -158,7 +159,7 @@ impl<'b> Iterator for Keys<'b> {
         let (record, checksum) = (Position::from_word(u64_at(entry, 0)), u32_at(entry, 8));
         let (lane, key) = match self.form {
             NodeForm::Records => (u32_at(entry, 12), None),
-            // A length that is none says as much as that the key is not here.
+            // An impossible length means, like 255, that the key is not in the node.
             NodeForm::Keys => (entry[12].into(), entry[KEY_AT..].get(..usize::from(entry[13]))),
         };
         Some(Named { stored: Stored { record, checksum, lane }, key })
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_has_what_was_put_into_it() {
+    fn node_has_what_was_put_into_it() {
         let keys = [&b""[..], b"a", b"a key of sixteen", b"a key of 17 bytes"];
         for form in [NodeForm::Records, NodeForm::Keys] {
             let mut draft = Draft::new(form);

@@ -1,7 +1,7 @@
-//! Making and opening a store.
+//! Creates and opens stores.
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, Hasher, HeldUp, OpenError, Reaper, Verify};
+use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -9,24 +9,25 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use crate::batch::Batches;
-use crate::checkpoint::{Checkpoint, Told, name};
+use crate::checkpoint::{Checkpoint, LastCheckpoint, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::node::NodeForm;
 use crate::recover::Lost;
 use crate::reserve::{Counts, Reserve};
-use crate::room::Room;
+use crate::space::CheckpointDamage;
 use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
 
-/// A delete's entry, and the one that takes it back, begin one segment at most: a lane has one ahead of need for them.
+/// A delete's entry and the entry that takes it back begin at most one segment: a lane has one ahead of need for them.
 const SEGMENT_ENTRY_COUNT_MIN: u64 = 2;
 
 impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
-    /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
+    /// Creates a store in an empty region. `parameters` has the number of lanes: the maximum number of concurrent
+    /// writers.
     ///
     /// # Errors
-    /// [`OpenError`]: there is no room, or the parameters are wrong.
+    /// [`OpenError`] if there is not enough space, or a parameter is out of range.
     pub fn format(medium: M, dram: D, parameters: &Parameters, options: Options) -> Result<Pmekv<M, D>, OpenError> {
         let lane_count = parameters.partition_count as usize;
         if lane_count > LANE_COUNT_MAX {
@@ -45,19 +46,20 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         Ok(Pmekv::of(medium, heap, options, 1, (0..lane_count).map(log).collect(), tree, checkpoint))
     }
 
-    /// Opens the store of a region, after a clean close or a crash alike: the tree is built before this returns.
+    /// Opens the store of a region, after a clean close or a crash. Builds the tree before it returns.
     ///
     /// # Errors
-    /// [`OpenError`]: what is wrong with the region, and where.
+    /// [`OpenError`] with the damage or mismatch, and its offset.
     pub fn open(medium: M, dram: D, options: Options) -> Result<Pmekv<M, D>, OpenError> {
-        Pmekv::open_watched(medium, dram, options, &|_, _| {})
+        Pmekv::open_with_progress(medium, dram, options, &|_, _| {})
     }
 
-    /// As [`Pmekv::open`]; `watch` is told now and then how many keys are in the tree, and of how many.
+    /// Opens a store like [`Pmekv::open`], and calls `watch` now and then with the number of keys in the tree and the
+    /// total.
     ///
     /// # Errors
     /// As for [`Pmekv::open`].
-    pub fn open_watched(
+    pub fn open_with_progress(
         medium: M,
         dram: D,
         options: Options,
@@ -66,21 +68,21 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         Pmekv::open_by(medium, dram, options, watch, None)
     }
 
-    /// As [`Pmekv::open_watched`], of a store that is only read: damaged records are left out, and all records of damaged nodes.
-    /// [`Engine::walk_whole`](engine::Engine::walk_whole) tells which.
+    /// Opens a store like [`Pmekv::open_with_progress`], read-only. Skips damaged records, and all records of damaged
+    /// nodes. [`Engine::walk_skipping_damage`](engine::Engine::walk_skipping_damage) reports them.
     ///
     /// # Errors
-    /// As for [`Pmekv::open`]: what else is damaged may make older records of others.
+    /// As for [`Pmekv::open`]: other damage could bring back older records of intact keys.
     ///
     /// # Panics
-    /// If the medium may be written to.
+    /// If the medium is writable.
     pub fn open_past_damage(
         medium: M,
         dram: D,
         options: Options,
         watch: &(dyn Fn(u64, u64) + Sync),
     ) -> Result<Pmekv<M, D>, OpenError> {
-        assert!(!medium.is_writable(), "what is left out would be lost");
+        assert!(!medium.is_writable(), "the medium is writable: skipped items would be lost");
         Pmekv::open_by(medium, dram, options, watch, Some(Lost::default()))
     }
 
@@ -96,7 +98,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let hasher = Hasher::new(heap.superblock().hash_seed);
         let tree = recover::load(&medium, &heap, dram, &hasher, &found, (watch, lost.as_ref()))?;
         found.mark(&heap)?;
-        // Whatever seemed right about zeros that stand for what could not be read.
+        // Catches checks that passed on the zeros that stand for unreadable ranges.
         medium.check_lost_ranges().map_err(HeapError::from)?;
         let (node_count, key_count) = (found.checkpoint.nodes.len() as u64, tree.len());
         let (form, mut spare) = (NodeForm::of(&heap), Vec::new());
@@ -114,8 +116,9 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
         if store.medium.is_writable() {
-            store.look_ahead();
-            // Of a version without a reserve; where that finds no room, keys wait for it, and checkpoints.
+            store.reserve_segments();
+            // Fills the reserve of a store of an older version, which had none. Without space, new keys and checkpoints
+            // wait for it.
             if !store.medium.breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
                 store.medium.health().map_err(HeapError::from)?;
             }
@@ -134,8 +137,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ) -> Pmekv<M, D> {
         let superblock = heap.superblock();
         let segment_entry_count = options.segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
-        let told = Told::default();
-        told.tell(&checkpoint);
+        let last_checkpoint = LastCheckpoint::default();
+        last_checkpoint.set(&checkpoint);
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
@@ -147,10 +150,10 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             tickets: Tickets::default(),
             batches: Batches::default(),
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: HeldUp::default(),
+            held_up: WriteThrottle::default(),
             checkpoint: Mutex::new(checkpoint),
-            room: Room::default(),
-            told,
+            checkpoint_damage: CheckpointDamage::default(),
+            last_checkpoint,
             clock: Clock::default(),
             verify: Verify::Nothing,
             reserve,
@@ -160,9 +163,9 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         }
     }
 
-    /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it: those first that could go on the
-    /// least way without.
-    fn look_ahead(&self) {
+    /// Reserves again the segment ahead of need of each lane that has a log, as long as there is space. Lanes with the
+    /// least capacity left come first.
+    fn reserve_segments(&self) {
         let mut logs = self.lanes.lock_all();
         logs.sort_by_key(|log| log.rest().count());
         for mut log in logs {

@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of `Engine`.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use engine::{
-    BatchOp, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, Look, OnExpired, OnExpiredItem, Order, OrderStats, OrderedEngine, Progress, Room, Show,
-    ShowCompaction, Skip, Told, Wanted, Witness,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Figure, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
+    OrderedEngine, PackedLookup, Progress, ValueBuffer, WantedThreads, Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -46,21 +46,21 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         check_key(key)?;
         let _pin = epoch::pin();
         let Some((position, item)) = self.find_live(key)? else { return Ok(false) };
-        self.may_show(position, &item)?;
+        self.verify_value(position, &item)?;
         found(witness(position, &item), item.value);
         Ok(true)
     }
 
-    fn looks(&self) -> bool {
+    fn supports_lookup(&self) -> bool {
         true
     }
 
-    fn look<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _room: &'a mut Room) -> Look<'a> {
-        self.look_for(pinned, key)
+    fn lookup<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(pinned, key)
     }
 
-    fn look_at_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        self.look_for_group(pinned, keys, seen)
+    fn lookup_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
+        self.lookup_group(pinned, keys, values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -69,7 +69,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        self.show_many(keys, found)
+        self.read_many(keys, found)
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -78,17 +78,17 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         first
     }
 
-    fn multi_put_each(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+    fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         for (group, items) in items.chunks(GROUP_COUNT).enumerate() {
             let puts: ArrayVec<_, GROUP_COUNT> = items.iter().map(|&(key, value)| (key, Some(value))).collect();
-            self.change_group(&puts, &mut |number, done| told(group * GROUP_COUNT + number, done.map(drop)));
+            self.change_group(&puts, &mut |number, done| on_result(group * GROUP_COUNT + number, done.map(drop)));
         }
     }
 
-    fn multi_delete_each(&self, keys: &[&[u8]], told: &mut Told<'_, bool>) {
+    fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
-            self.change_group(&deletes, &mut |number, done| told(group * GROUP_COUNT + number, done));
+            self.change_group(&deletes, &mut |number, done| on_result(group * GROUP_COUNT + number, done));
         }
     }
 
@@ -127,8 +127,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         Ok(self.find_live(key)?.map(|(_, item)| item.expiry))
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.reaper.hook().set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.reaper.hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -147,7 +147,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         Ok(self.tree.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_all(&cursor, &mut |key, value, expiry| {
             if !self.is_past(expiry) {
                 each(key, value, expiry);
@@ -155,9 +155,14 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         })
     }
 
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.show_whole(each, damaged)?;
+            self.walk_all_skipping_damage(each, damaged)?;
         }
         Ok(Cursor::End)
     }
@@ -179,7 +184,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.reap()?.or_else(|| self.compaction_step())
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
     }
 
@@ -191,7 +196,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -203,7 +208,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         Ok(self.medium.sync()?)
     }
 
-    /// The next opening then finds all keys in order, and no log.
+    /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
         if !self.medium.is_writable() || self.batches.is_learnt().is_err() {
             return Ok(());
@@ -214,10 +219,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted_threads(&self) -> WantedThreads {
         let is_behind = || self.wants_checkpoint() || self.heap.runs_low() || self.may_compact();
         let is_wanted = self.medium.is_writable() && is_behind() || self.reaper.expectation().is_wanted();
-        if is_wanted { Wanted::One } else { Wanted::Nobody }
+        if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
@@ -251,19 +256,23 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn figures(&self) -> Vec<Figure> {
-        let told = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
+        let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
         vec![
             Figure::gauge(
                 "pmekv_log_entries",
                 "Log entries since the last checkpoint",
                 self.lanes.entry_count() as f64,
             ),
-            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", told(&self.told.node_count)),
-            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", told(&self.told.number)),
+            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", read(&self.last_checkpoint.node_count)),
+            Figure::gauge(
+                "pmekv_checkpoints",
+                "Checkpoints since the store was made",
+                read(&self.last_checkpoint.number),
+            ),
             Figure::gauge(
                 "pmekv_damaged_records",
-                "Records that the last checkpoint could not read, for which it was given up: the log is not cut",
-                told(&self.told.damaged_count),
+                "Unreadable records that made the last checkpoint fail: the log is not shortened",
+                read(&self.last_checkpoint.damaged_count),
             ),
         ]
     }

@@ -1,19 +1,19 @@
-//! Scans and walks: a leaf of the tree at a time, pinned while it is shown. Where a batch is changing the tree, its table is laid over
-//! the leaf (`batch.rs`).
+//! Scans and walks read one leaf of the tree at a time, pinned while they visit the leaf. While a batch is changing the
+//! tree, its table is laid over the leaf (`batch.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Skip, Verify, Visit};
+use engine::{Cursor, Damage, Error, OnDamaged, OnItem, OrderedEngine, ScanCursor, Verify, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::batch::Table;
-use crate::record::{Records, whole};
+use crate::record::{Records, check_intact};
 
-/// A leaf's worth of keys.
+/// The keys of a leaf.
 #[derive(Default)]
 struct Leaf {
     page: Page,
@@ -21,7 +21,7 @@ struct Leaf {
     positions: Vec<Position>,
 }
 
-/// What a scan keeps from one step to the next.
+/// The state that a scan keeps from one step to the next.
 #[derive(Default)]
 struct Scan(Leaf);
 
@@ -35,15 +35,15 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
         let _pin = epoch::pin();
         self.read_leaf(from, direction, leaf)?;
         self.met_many()?;
-        let shown = self.show(&leaf.positions, each)?;
+        let shown = self.visit(&leaf.positions, each)?;
         if let ControlFlow::Break(last) = shown {
-            cursor.pass(last);
+            cursor.continue_after(last);
             return Ok(false);
         }
-        if cursor.follow::<Scan>(|Scan(leaf)| leaf.page.next()) {
+        if cursor.continue_at_state::<Scan>(|Scan(leaf)| leaf.page.next()) {
             return Ok(true);
         }
-        shown.continue_value().flatten().into_iter().for_each(|key| cursor.pass(key));
+        shown.continue_value().flatten().into_iter().for_each(|key| cursor.continue_after(key));
         Ok(false)
     }
 
@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     }
 }
 
-/// The keys of a table from `from` to where a page ends, in the order of keys.
+/// Returns the keys of a table from `from` to the end of the page, in key order.
 fn part_of<'t>(
     table: &'t Table,
     from: Bound<&[u8]>,
@@ -70,7 +70,7 @@ fn part_of<'t>(
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Reads a leaf, with the batch that is changing the tree, if one is. The caller is pinned.
+    /// Reads a leaf, including the changes of a batch that is changing the tree. The caller is pinned.
     fn read_leaf(&self, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
         loop {
             let (turn, table) = self.batches.shown.now();
@@ -102,9 +102,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Shows what has not expired until `each` has enough. The last key: that with which it had enough, or of all, if there is one. The
-    /// caller is pinned since before finding the records.
-    fn show(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
+    /// Calls `each` with the items that have not expired, until it breaks. Returns the key at which it broke, or the
+    /// last key, if there is one. The caller was pinned before it found the records.
+    fn visit(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
         let (mut last, records) = (None, self.records());
         for position in records.in_time(positions, Records::prefetch_whole) {
             let (key, value) = self.pair(position)?;
@@ -117,12 +117,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(ControlFlow::Continue(last))
     }
 
-    /// A record's key, and its value unless that has expired. Most records are plain: those are looked at where they lie, without
-    /// [`items::Item`]s that go through memory.
+    /// Returns a record's key, and its value unless it has expired. Most records are plain: they are read in place,
+    /// without building an [`items::Item`].
     #[inline(always)]
     fn pair(&self, position: Position) -> Result<(&[u8], Option<&[u8]>), Error> {
         match self.records().plain(position) {
-            Some(plain) if self.verify == Verify::Nothing || plain.is_whole() => Ok((plain.key(), Some(plain.value()))),
+            Some(plain) if self.verify == Verify::Nothing || plain.is_intact() => {
+                Ok((plain.key(), Some(plain.value())))
+            }
             _ => self.any_pair(position),
         }
     }
@@ -134,18 +136,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.is_past(item.expiry) {
             return Ok((item.key, None));
         }
-        self.may_show(position, &item)?;
+        self.verify_value(position, &item)?;
         Ok((item.key, Some(item.value)))
     }
 
-    /// Everything that is whole, at once, and first what the opening left out: no thread writes.
-    pub(crate) fn show_whole(&self, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<(), Error> {
+    /// Visits all intact items in one step, after reporting the damage that the opening skipped. No thread writes.
+    pub(crate) fn walk_all_skipping_damage(
+        &self,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<(), Error> {
         for lost in &self.lost {
             damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
         }
         self.each_leaf(|_, leaf| {
             for position in self.records().in_time(leaf, Records::prefetch_whole) {
-                match self.records().read(position).and_then(|item| whole(position, &item).map(|()| item)) {
+                match self.records().read(position).and_then(|item| check_intact(position, &item).map(|()| item)) {
                     Ok(item) if self.is_past(item.expiry) => {}
                     Ok(item) => each(item.key, item.value, item.expiry),
                     Err(error) => damaged(error)?,
@@ -155,8 +161,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         })
     }
 
-    /// As [`engine::Engine::walk`], with what has expired.
-    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    /// Walks like [`engine::Engine::walk`], and includes expired items.
+    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
             Cursor::Start => Bound::Unbounded,
             Cursor::After(key) => Bound::Excluded(key.clone()),
@@ -171,7 +177,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let (mut last, records) = (None, self.records());
             for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
                 let item = records.read(position)?;
-                self.may_show(position, &item)?;
+                self.verify_value(position, &item)?;
                 each(item.key, item.value, item.expiry);
                 last = Some(item.key);
             }

@@ -1,7 +1,8 @@
-//! New records: the room of each, and when it is written.
+//! New records: the slot of each, and when it is written.
 //!
-//! Short ones are written under the lane's lock. A record is stored past the cache, and the next locked instruction, as a
-//! lock is, would wait until all of that has arrived: a second fence, in all but the name. Long ones would keep others from the lane for too long.
+//! Short records are written under the lane's lock. A record is streamed past the cache, and the next locked
+//! instruction, such as taking a lock, would wait for all of it: in effect a second fence. Long records are written
+//! before the lock, because they would keep other threads from the lane for too long.
 
 use engine::Error;
 use heap::Reservation;
@@ -12,55 +13,55 @@ use pmem::{Dram, Medium};
 use crate::record::place_of;
 use crate::{Pmekv, canary};
 
-/// Records of up to so many bytes are written under their lane's lock: in the time of some cache misses.
+/// Records of up to so many bytes are written under their lane's lock: that takes as long as some cache misses.
 const SHORT_BYTES_MAX: u64 = 2048;
 
-/// A new record's room, and the record, flushed, once it was written.
+/// The slot of a new record, and the record, flushed, once it is written.
 pub(crate) struct Prepared<'a, 'i, D: Dram> {
-    room: Reservation<'a, D>,
+    reservation: Reservation<'a, D>,
     unwritten: Option<NewItem<'i>>,
     checksum: u32,
     expires: bool,
 }
 
 impl<'a, D: Dram> Prepared<'a, '_, D> {
-    /// Of a record that was written to its room.
+    /// Wraps a record that is already written to `room`.
     pub(crate) fn of_written(room: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
-        Prepared { room, unwritten: None, checksum, expires }
+        Prepared { reservation: room, unwritten: None, checksum, expires }
     }
 
     #[inline(always)]
     pub(crate) fn position(&self) -> Position {
-        Position::of(self.room.place())
+        Position::of(self.reservation.place())
     }
 
     pub(crate) fn expires(&self) -> bool {
         self.expires
     }
 
-    /// Of what was written.
+    /// Returns the checksum of the written record.
     pub(crate) fn checksum(&self) -> u32 {
         self.checksum
     }
 
-    /// Writes the record and flushes it, if that was not done yet.
+    /// Writes and flushes the record, unless that is done.
     #[inline(always)]
     pub(crate) fn write<M: Medium>(&mut self, medium: &M) {
         if let Some(item) = self.unwritten.take() {
-            // SAFETY: the room was reserved for it, and nothing names it yet.
-            self.checksum = unsafe { item.write(medium, self.room.place().offset, 0) };
+            // SAFETY: the slot was reserved for the item, and nothing names it yet.
+            self.checksum = unsafe { item.write(medium, self.reservation.place().offset, 0) };
         }
     }
 
-    /// Keeps the room, which an entry names.
+    /// Keeps the slot, which an entry names.
     #[inline(always)]
     pub(crate) fn publish(self) {
-        self.room.publish();
+        self.reservation.publish();
     }
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Finds room for a record, and writes it if it is long.
+    /// Reserves a slot for a record, and writes the record if it is long.
     #[inline(always)]
     pub(crate) fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
         if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
@@ -70,7 +71,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         let item_bytes = item.item_bytes();
         let room = self.reserve(item_bytes)?;
-        let mut new = Prepared { room, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
+        let mut new =
+            Prepared { reservation: room, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
         if item_bytes > SHORT_BYTES_MAX {
             new.write(&self.medium);
         }

@@ -1,16 +1,16 @@
-//! What the engine does for the reaper (`engine::Reaper`): a leaf of the tree is a step, and what is due is deleted if its record is
-//! still the one that was seen.
+//! The engine's part of reaping expired keys (`engine::Reaper`): a step visits one leaf of the tree, and deletes an
+//! expired key if it still has the record that was seen.
 
-use engine::{Answer, Cursor, Error, Progress, Show};
+use engine::{Cursor, Error, OnItem, Progress, WriteResult};
 use index::bplus_tree::Page;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
-use crate::record::{Records, whole};
+use crate::record::{Records, check_intact};
 use crate::write::{Expected, Outcome};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Walks a leaf.
+    /// Reaps one leaf.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper.reap(
             &|expiry| self.is_past(expiry),
@@ -19,9 +19,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         )
     }
 
-    /// Shows what can be read of the leaf that the cursor's key belongs to, keys before that too. Neither the search nor the place where the next one
-    /// begins depends on a record. A batch that is changing the tree tells the reaper when it has.
-    fn walk_past_damage(&self, cursor: &Cursor, each: &mut Show<'_>) -> Cursor {
+    /// Calls `each` with the readable items of the leaf that contains the cursor's key, including keys before it.
+    /// Neither the search nor the next cursor depends on a record. A batch that is changing the tree reports its
+    /// expiring keys to the reaper afterwards.
+    fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Cursor {
         let from = match cursor {
             Cursor::Start => &[][..],
             Cursor::After(key) => key,
@@ -37,16 +38,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
-        let outcome = self.with_room_to_delete(|| self.reap_due(key))?;
-        Ok(self.tell_expired(outcome).answer != Answer::Unexpected)
+        let outcome = self.with_space_to_delete(|| self.reap_due(key))?;
+        Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
         let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
-        // A time that has rotted is none.
-        whole(position, &item)?;
+        // A damaged expiry must not delete a key.
+        check_intact(position, &item)?;
         self.change(key, &mut None, Expected::Record(Some(position)))
     }
 }

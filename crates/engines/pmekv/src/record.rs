@@ -1,4 +1,4 @@
-//! Records: keys and values in one piece, as `items` writes them.
+//! Records: key and value in one piece, as `items` writes them.
 
 use engine::{Error, Witness};
 use heap::{Place, PlaceKind};
@@ -7,61 +7,61 @@ use index::bplus_tree::Keys;
 use items::{Item, Plain};
 use pmem::Medium;
 
-/// The records of a store, for a thread that is pinned since before it found the positions, or keeps records from being freed
-/// in another way.
+/// The records of a store, for a thread that was pinned before it found the positions, or that keeps records from being
+/// freed in another way.
 pub(crate) struct Records<'m, M>(pub(crate) &'m M);
 
 impl<'m, M: Medium> Records<'m, M> {
-    /// The record that `position` names; its checksum is not compared.
+    /// Reads the record at `position`, without comparing its checksum.
     pub(crate) fn read(&self, position: Position) -> Result<Item<'m>, Error> {
-        let room_bytes = match place_of(position)?.kind {
+        let capacity_bytes = match place_of(position)?.kind {
             PlaceKind::Slot(class) => class.bytes(),
             _ => self.0.len_bytes().saturating_sub(position.offset().0),
         };
-        // SAFETY: as this type's head says, nobody stores to the record.
-        Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+        // SAFETY: as `Records` requires, the record is not freed, and no thread stores to it.
+        Ok(unsafe { Item::read(self.0, position.offset(), capacity_bytes) }?)
     }
 
-    /// As [`Records::read`], of a record that lies in a slot and does not expire, as most do. `None` says nothing.
+    /// Reads like [`Records::read`] a record that is in a slot and does not expire, as most do. `None` means unsure.
     #[inline(always)]
     pub(crate) fn plain(&self, position: Position) -> Option<Plain<'m>> {
-        Plain::in_room(self.room(position)?)
+        Plain::in_slot(self.slot_bytes(position)?)
     }
 
-    /// The slot that a record lies in; `None` says nothing.
+    /// Returns the slot of a record; `None` means unsure.
     #[inline(always)]
-    fn room(&self, position: Position) -> Option<&'m [u8]> {
+    fn slot_bytes(&self, position: Position) -> Option<&'m [u8]> {
         let room = position.offset().span(position.slot_bytes()?);
-        // SAFETY: as this type's head says; nobody stores to what a slot has behind its record.
+        // SAFETY: as `Records` requires; no thread stores to the bytes after the record in its slot.
         unsafe { self.0.bytes(room) }.ok()
     }
 }
 
-/// Up to here a record has its header and a key of 16 bytes, which may lie in two lines.
+/// A record's header and a key of 16 bytes end here; they may span two lines.
 const HEAD_BYTES: u64 = 32;
 
 impl<M: Medium> Records<'_, M> {
-    /// Asks the cache for a record's header and a short key. Any position will do.
+    /// Prefetches a record's header and a short key. Any position is allowed.
     #[inline(always)]
     pub(crate) fn prefetch_head(&self, position: Position) {
         self.0.prefetch_line(position.offset());
         self.0.prefetch_line(position.offset().plus(HEAD_BYTES - 1));
     }
 
-    /// Asks the cache for a small record, and the beginning of a long one. Any position will do.
+    /// Prefetches a small record, or the beginning of a long one. Any position is allowed.
     #[inline(always)]
     pub(crate) fn prefetch_whole(&self, position: Position) {
         items::prefetch(self.0, position.offset(), position.slot_bytes());
     }
 
-    /// The positions, for a caller who reads the record of each before it takes the next; `near` is shown some ahead of it, to ask the
-    /// cache for them.
+    /// Returns the positions, for a caller that reads each record before it takes the next; calls `near` some positions
+    /// ahead, to prefetch them.
     pub(crate) fn in_time<'p>(
         &'p self,
         positions: &'p [Position],
         near: impl Fn(&Self, Position) + 'p,
     ) -> impl Iterator<Item = Position> + 'p {
-        items::in_time(positions, move |&position| near(self, position)).copied()
+        items::prefetch_ahead(positions, move |&position| near(self, position)).copied()
     }
 }
 
@@ -74,7 +74,7 @@ impl<M: Medium> Keys for Records<'_, M> {
 
     #[inline(always)]
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
-        self.room(position).is_some_and(|room| Plain::of_key(room, key).is_some())
+        self.slot_bytes(position).is_some_and(|room| Plain::of_key(room, key).is_some())
     }
 
     #[inline(always)]
@@ -83,7 +83,7 @@ impl<M: Medium> Keys for Records<'_, M> {
     }
 }
 
-/// Records whose values are going to be read: of one whose key is compared all is asked for.
+/// Records whose values will be read: comparing a key prefetches the whole record.
 pub(crate) struct WithValues<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
 
 impl<M: Medium> Keys for WithValues<'_, '_, M> {
@@ -104,15 +104,16 @@ impl<M: Medium> Keys for WithValues<'_, '_, M> {
     }
 }
 
-/// Records that a search for an absent key compares, each whole: one whose key is damaged may be that key's.
-pub(crate) struct Whole<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
+/// Records that are verified completely when a lookup of an absent key compares them: a record with a damaged key may
+/// be that key's.
+pub(crate) struct Intact<'r, 'm, M>(pub(crate) &'r Records<'m, M>);
 
-impl<M: Medium> Keys for Whole<'_, '_, M> {
+impl<M: Medium> Keys for Intact<'_, '_, M> {
     type Error = Error;
 
     fn key(&self, position: Position) -> Result<&[u8], Error> {
         let item = self.0.read(position)?;
-        whole(position, &item)?;
+        check_intact(position, &item)?;
         Ok(item.key)
     }
 
@@ -121,14 +122,14 @@ impl<M: Medium> Keys for Whole<'_, '_, M> {
     }
 }
 
-/// Which record it is.
+/// Returns the witness that identifies the record.
 pub(crate) fn witness(position: Position, item: &Item<'_>) -> Witness {
     Witness::of_item(position.word(), item.header.checksum, item.expiry)
 }
 
-/// An error unless the record's checksum fits.
-pub(crate) fn whole(position: Position, item: &Item<'_>) -> Result<(), Error> {
-    if item.is_whole() {
+/// Returns an error unless the record's checksum matches.
+pub(crate) fn check_intact(position: Position, item: &Item<'_>) -> Result<(), Error> {
+    if item.is_intact() {
         return Ok(());
     }
     Err(Error::Corrupt { offset: position.offset().0, what: "a record's checksum does not fit" })
@@ -136,5 +137,5 @@ pub(crate) fn whole(position: Position, item: &Item<'_>) -> Result<(), Error> {
 
 pub(crate) fn place_of(position: Position) -> Result<Place, Error> {
     let offset = position.offset().0;
-    position.place().ok_or(Error::Corrupt { offset, what: "a record of no size class is named" })
+    position.place().ok_or(Error::Corrupt { offset, what: "a record's place has no size class" })
 }

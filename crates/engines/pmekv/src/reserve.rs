@@ -1,26 +1,29 @@
-//! The reserve: slots for the nodes of checkpoints, ahead of need. In a full region it is the checkpoint that makes room in the log (`room.rs`), so the checkpoint
-//! must not need any.
+//! The reserve: slots for the nodes of future checkpoints. In a full region, only a checkpoint frees space in the log
+//! (`space.rs`), so a checkpoint must not need new space.
 //!
 //! # Invariant
-//! *Promised* are the keys that are there and those that lanes may still add without asking. They fill `c` nodes. Of `s` slots, which are those of the
-//! checkpoint that counts and the spare ones, `n` are that checkpoint's. Then there are `c` spare ones (`s - n >= c`), and as many for the checkpoint after the
-//! next (`s >= 2c`):
-//! - A checkpoint meets promised keys alone, so it has at most `c` nodes, and finds a spare slot for each.
-//! - After it `n <= c`, so that `s - n >= c` still.
-//! - A lane asks before it adds a key that was not promised, and where no slots can be had for that, the region is full.
+//! The *promised* keys are the present keys and the keys that lanes may still add without asking the reserve. They fill
+//! `c` nodes. The reserve has `s` slots in total: `n` hold the nodes of the current checkpoint, and the others are
+//! spare. There are at least `c` spare slots (`s - n >= c`), and as many for the checkpoint after the next (`s >= 2c`):
+//! - A checkpoint meets only promised keys, so it has at most `c` nodes, and finds a spare slot for each.
+//! - After it `n <= c`, so `s - n >= c` still holds.
+//! - A lane asks before it adds a key that was not promised. If the reserve cannot get slots for it, the region is
+//!   full.
 //!
-//! A key that was deleted while a checkpoint reads the tree may have been met, and another key that comes instead may be met, too. So deleted keys stay promised
-//! until the checkpoint is over.
+//! A checkpoint that reads the tree may meet a key before its deletion, and then another key that was added instead. So
+//! deleted keys stay promised until the checkpoint has ended.
 //!
 //! # Surplus
-//! Where keys are deleted there are more slots than these. A chunk of slots that is given back goes to whatever wants room first, and one that is wanted again must be
-//! empty, which in a region that was full of records none may be for long. So in a region that was used to the end (`Heap::is_used_to_its_end`) all slots are kept
-//! until the region grows, or a write finds no room otherwise (`room.rs`).
+//! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
+//! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
+//! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
+//! no space otherwise (`space.rs`).
 //!
-//! Nothing of this is stored. An opening keeps slots that nothing names for the reserve before the sweep gives any of them away (`open.rs`): those that were the
-//! reserve before are among them. Of such a region an opening keeps as many as there would be if other keys, as large, took the room that is free: what else lies free in
-//! chunks of that class was of records. A store of a version without a reserve may lack some, until there is room: no keys are added, and a checkpoint ends before
-//! any key is read.
+//! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
+//! previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
+//! need if keys of the same average size filled the free space: the other free slots of that size class held records. A
+//! store of a version without a reserve may lack slots until there is space: then no keys are added, and a checkpoint
+//! fails before it reads any key.
 
 use engine::Error;
 use heap::{Heap, HeapStats};
@@ -33,42 +36,43 @@ use crate::lane::Log;
 use crate::layout::{NODE_BYTES, UNIT_BYTES, node_place};
 use crate::node::NodeForm;
 
-/// Keys that a lane is promised at once, if there are so many: few enough that what 64 lanes do not use are some tens of nodes.
+/// Keys that a lane is promised at a time, if possible: few enough that the unused promises of 64 lanes cost some tens
+/// of nodes.
 const KEYS_AT_ONCE: u64 = 128;
 
-/// Slots that a write is given at once, at least, that finds no room: about a chunk of them.
+/// The minimum number of slots that a write gets at a time when it finds no space: about one chunk.
 const SLOTS_AT_ONCE: u64 = 64;
 
-/// A checkpoint is made for room if it gives back more than one node of so many.
+/// A checkpoint that only frees space must save more than one node of this many.
 const SHARE_WORTH: u64 = 8;
 
-/// What a lane may add, and what it has deleted, under its lock.
+/// Keys that a lane may add, and keys that it has deleted, under its lock.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// Keys that may be added without asking.
+    /// Keys that may be added without asking the reserve.
     pub(crate) left: u64,
-    /// Keys that were deleted, and are promised still.
+    /// Keys that were deleted and are still promised.
     pub(crate) gone: u64,
 }
 
-/// See the head of this module.
+/// The reserve; see the head of this module.
 pub(crate) struct Reserve(Mutex<State>);
 
 struct State {
-    /// What nodes have of keys.
+    /// The form of keys in the nodes.
     form: NodeForm,
     spare: Vec<Offset>,
-    /// Slots that the checkpoint under way has taken.
+    /// Slots that the running checkpoint has taken.
     taken_count: u64,
-    /// Nodes of the checkpoint that counts.
+    /// Nodes of the current checkpoint.
     named_count: u64,
     promised: u64,
-    /// A checkpoint reads the tree.
+    /// True while a checkpoint reads the tree.
     is_read: bool,
 }
 
 impl NodeForm {
-    /// Nodes that so many keys fill.
+    /// Returns the number of nodes that `key_count` keys fill.
     fn node_count(self, key_count: u64) -> u64 {
         key_count.div_ceil(self.key_count_max() as u64)
     }
@@ -79,18 +83,18 @@ impl State {
         self.spare.len() as u64 + self.taken_count + self.named_count
     }
 
-    /// How many nodes so many slots suffice for.
+    /// Returns the number of nodes that `slot_count` slots suffice for.
     fn node_count_max(&self, slot_count: u64) -> u64 {
         slot_count.saturating_sub(self.named_count).min(slot_count / 2)
     }
 
-    /// Slots that the reserve does not need.
+    /// Returns the number of slots that the reserve does not need.
     fn surplus_count(&self) -> u64 {
         let needed_count = self.form.node_count(self.promised);
         self.slot_count().saturating_sub(needed_count + needed_count.max(self.named_count))
     }
 
-    /// Keys that may be promised besides.
+    /// Returns the number of keys that can be promised in addition.
     fn free(&self) -> u64 {
         let key_count_max = self.node_count_max(self.slot_count()) * self.form.key_count_max() as u64;
         key_count_max.saturating_sub(self.promised)
@@ -103,7 +107,7 @@ impl State {
     }
 }
 
-/// What an opening has found.
+/// Counts that an opening has found.
 pub(crate) struct Counts {
     pub(crate) nodes: u64,
     pub(crate) segments: u64,
@@ -111,7 +115,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// How many keys there would be if others, as large on average, took the room that is free.
+    /// Returns the number of keys if keys of the same average size filled the free space.
     fn keys_foreseen(&self, space: HeapStats) -> u64 {
         let others_bytes = self.nodes * NODE_BYTES + self.segments * UNIT_BYTES;
         let (all, taken) =
@@ -122,14 +126,14 @@ impl Counts {
 }
 
 impl Reserve {
-    /// How many spare slots an opening keeps.
+    /// Returns the number of spare slots that an opening keeps.
     pub(crate) fn kept_count<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, counts: &Counts) -> u64 {
         if medium.breaks(canary::RESERVE_NOT_KEPT) {
             return 0;
         }
         let form = NodeForm::of(heap);
         let count = form.node_count(counts.keys);
-        let keeps_surplus = heap.is_used_to_its_end() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
+        let keeps_surplus = heap.is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
         let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
         count.max(all.saturating_sub(counts.nodes))
     }
@@ -138,7 +142,8 @@ impl Reserve {
         Reserve(Mutex::new(State { form, spare, taken_count: 0, named_count, promised, is_read: false }))
     }
 
-    /// Sees that a lane may add so many keys; false if there are not the slots for that. A twin does not look.
+    /// Promises that a lane may add `wanted` keys; false if the slots for them are missing. A broken variant passes
+    /// false for `looks`, which skips the check.
     fn promise(&self, keys: &mut Keys, wanted: u64, looks: bool) -> bool {
         let mut state = self.0.lock();
         state.take_back_gone(keys);
@@ -153,24 +158,25 @@ impl Reserve {
         true
     }
 
-    /// The lane may add none any more.
+    /// Takes back the promise of the keys that a lane has not added.
     pub(crate) fn take_back(&self, keys: &mut Keys) {
         let mut state = self.0.lock();
         state.promised -= std::mem::take(&mut keys.left);
         state.take_back_gone(keys);
     }
 
-    /// All keys were deleted at once, and no checkpoint reads the tree.
+    /// Forgets the promises of `key_count` keys, which were all deleted together. No checkpoint reads the tree.
     pub(crate) fn forget(&self, key_count: u64) {
         self.0.lock().promised -= key_count;
     }
 
-    /// A checkpoint is about to read the tree. The caller holds all lanes' locks. A twin does not say so.
+    /// Notes that a checkpoint is about to read the tree. The caller holds the locks of all lanes. A broken variant
+    /// does not note it.
     pub(crate) fn begin(&self, is_broken: bool) {
         self.0.lock().is_read = !is_broken;
     }
 
-    /// A slot for a node.
+    /// Takes a spare slot for a node.
     fn take(&self) -> Option<Offset> {
         let mut state = self.0.lock();
         let slot = state.spare.pop();
@@ -178,15 +184,15 @@ impl Reserve {
         slot
     }
 
-    /// The checkpoint under way is over: these slots have no node any more, and so many have one that counts.
+    /// Ends the running checkpoint: `slots` are spare again, and the current checkpoint has `named_count` nodes.
     pub(crate) fn end(&self, slots: &[Offset], named_count: u64) {
         let mut state = self.0.lock();
-        // They are taken from the end: in the order that they had.
+        // Slots are taken from the end: this keeps their order.
         state.spare.extend(slots.iter().rev());
         (state.taken_count, state.named_count, state.is_read) = (0, named_count, false);
     }
 
-    /// The same of a checkpoint that failed: the one before counts on.
+    /// Ends a checkpoint that failed: the previous one stays current.
     pub(crate) fn give_up(&self, slots: &[Offset]) {
         let named_count = self.0.lock().named_count;
         self.end(slots, named_count);
@@ -196,19 +202,20 @@ impl Reserve {
         self.0.lock().spare.push(slot);
     }
 
-    /// There is no slot for each node that the next checkpoint may have.
+    /// Returns true if the next checkpoint may have more nodes than there are spare slots.
     fn lacks_slots(&self) -> bool {
         let state = self.0.lock();
         (state.spare.len() as u64) < state.form.node_count(state.promised)
     }
 
-    /// The next checkpoint has so many fewer nodes that they are worth it.
+    /// Returns true if the next checkpoint would have so many fewer nodes that it is worth making.
     pub(crate) fn shrinks(&self) -> bool {
         let state = self.0.lock();
         state.named_count.saturating_sub(state.form.node_count(state.promised)) > state.named_count / SHARE_WORTH
     }
 
-    /// Takes slots out that are not needed, so many at most: those that lie last in the region, so that the others lie in few chunks.
+    /// Removes at most `count_max` slots that are not needed: those with the highest offsets, so that the others are in
+    /// few chunks.
     fn surplus(&self, count_max: u64) -> Vec<Offset> {
         let mut state = self.0.lock();
         let count = if state.is_read { 0 } else { state.surplus_count().min(count_max).min(state.spare.len() as u64) };
@@ -218,24 +225,25 @@ impl Reserve {
         state.spare.drain(..count as usize).collect()
     }
 
-    /// How many slots are not needed.
+    /// Returns the number of slots that are not needed.
     pub(crate) fn surplus_count(&self) -> u64 {
         self.0.lock().surplus_count()
     }
 
-    /// The spare slots.
+    /// Returns the spare slots.
     pub(crate) fn slots(&self) -> Vec<Offset> {
         self.0.lock().spare.clone()
     }
 
-    /// Keys that are promised.
+    /// Returns the number of promised keys.
     pub(crate) fn promised(&self) -> u64 {
         self.0.lock().promised
     }
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Comes before entries are written, under the lane's lock: its log has room for so many, and then for `spare` segments more; and so many keys may be added.
+    /// Prepares writing entries, under the lane's lock: ensures that the log has space for `entries` entries and
+    /// `spare` further segments, and that `added` keys may be added.
     #[inline(always)]
     pub(crate) fn provide(&self, log: &mut Log, entries: u64, spare: usize, added: u64) -> Result<(), Error> {
         if added > log.keys.left {
@@ -245,13 +253,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if provided.is_ok() { provided } else { self.provide_without_spare(log, entries, provided) }
     }
 
-    /// In a full region a lane does without a segment ahead of need if it has one that a checkpoint will give back.
+    /// In a full region, a lane does without a segment ahead of need if it has one that a checkpoint will free.
     #[cold]
     #[inline(never)]
     fn provide_without_spare(&self, log: &mut Log, entries: u64, provided: Result<(), Error>) -> Result<(), Error> {
         let is_long = log.segments.len() + usize::from(entries > log.left) > 1;
         let is_full = provided.as_ref().is_err_and(Error::is_full);
-        if !is_full || !is_long || self.reserve.lacks_slots() || self.room.met_damage() {
+        if !is_full || !is_long || self.reserve.lacks_slots() || self.checkpoint_damage.met_damage() {
             return provided;
         }
         self.lanes.provide(log, (&self.medium, &self.heap), entries, 0)
@@ -275,7 +283,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Comes before a checkpoint reads the tree.
+    /// Ensures, before a checkpoint reads the tree, that it has enough slots.
     pub(crate) fn fill_reserve(&self) -> Result<(), Error> {
         while self.reserve.lacks_slots() {
             self.add_slot()?;
@@ -283,7 +291,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// A slot for a node of the checkpoint under way.
+    /// Returns a slot for a node of the running checkpoint.
     pub(crate) fn slot_for_node(&self) -> Result<Offset, Error> {
         loop {
             match self.reserve.take() {
@@ -293,15 +301,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Comes behind a checkpoint: frees the slots that are not needed, where the region has not been used to its end.
+    /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
     pub(crate) fn trim_reserve(&self) {
-        if !self.heap.is_used_to_its_end() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
+        if !self.heap.is_exhausted() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
             self.free_surplus(u64::MAX);
         }
     }
 
-    /// Frees half of the slots that are not needed, of so many at most that are left to be freed, so that a write tries again a few times; false if there are none. The
-    /// caller does not hold the checkpoint's lock.
+    /// Frees half of the `left` surplus slots, and at least [`SLOTS_AT_ONCE`] if there are so many, so that a write
+    /// tries again a few times. Returns false if it freed none. The caller does not hold the checkpoint's lock.
     pub(crate) fn give_surplus_up(&self, left: &mut u64) -> bool {
         if *left == 0 {
             return false;
@@ -312,7 +320,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         count > 0
     }
 
-    /// Frees slots that are not needed, so many at most; how many.
+    /// Frees at most `count_max` slots that are not needed. Returns their number.
     fn free_surplus(&self, count_max: u64) -> u64 {
         let slots = self.reserve.surplus(count_max);
         slots.iter().for_each(|&slot| self.heap.free(&self.medium, node_place(slot)));

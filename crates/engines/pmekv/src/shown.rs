@@ -1,8 +1,9 @@
-//! What readers ask in the place of the index, while it is shown.
+//! A table that readers use before the index while it is published.
 //!
-//! The turn is odd while something is shown; a reader that finds an even turn asks the index. The turn is raised within the step that puts
-//! something there: a reader of the turn before, which comes late, must not see what other readers, of an even turn, do not see yet.
-//! Before something is taken away the turn is raised, too: by then the index has all of that.
+//! The turn is odd while something is published; a reader that finds an even turn uses the index. The turn is raised
+//! within the step that publishes: a late reader of the previous turn must not see something that other readers, with
+//! an even turn, do not see yet. The turn is also raised before something is withdrawn: by then the index has all of
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use word::Word;
 
-/// Where something is shown.
+/// A place where something is published.
 pub(crate) trait Place {
     type It;
-    /// Puts something there, or nothing, and does `then` before a reader can see that.
+    /// Publishes `it`, or nothing, and runs `then` before a reader can see that.
     fn put(&self, it: Option<Arc<Self::It>>, then: impl FnOnce());
-    /// What is there.
+    /// Returns the published object.
     fn get(&self) -> Option<Arc<Self::It>>;
 }
 
@@ -33,7 +34,7 @@ impl<T> Place for RwLock<Option<Arc<T>>> {
     }
 }
 
-/// Something that is shown, or nothing. One thread at a time shows and takes away.
+/// A published object, or nothing. Only one thread at a time publishes and withdraws.
 pub(crate) struct Shown<P, W = AtomicU64> {
     turn: W,
     place: P,
@@ -46,17 +47,17 @@ impl<P: Default> Default for Shown<P> {
 }
 
 impl<P: Place, W: Word> Shown<P, W> {
-    /// Changes when something is shown, and when it is taken away.
+    /// Returns the turn, which changes when something is published, and when it is withdrawn.
     pub(crate) fn turn(&self) -> u64 {
         self.turn.load(Ordering::Acquire)
     }
 
-    /// Whether something is shown in this turn.
+    /// Returns true if something is published in this turn.
     pub(crate) fn is_shown(&self, turn: u64) -> bool {
         turn % 2 == 1
     }
 
-    /// The turn, and what is shown in it.
+    /// Returns the turn, and the object that is published in it.
     pub(crate) fn now(&self) -> (u64, Option<Arc<P::It>>) {
         let turn = self.turn();
         (turn, if self.is_shown(turn) { self.place.get() } else { None })
@@ -72,7 +73,8 @@ impl<P: Place, W: Word> Shown<P, W> {
     }
 }
 
-/// Every interleaving of a reader and of a thread that shows one thing after another; and the twin whose turn is raised too late.
+/// Every interleaving of a reader and a thread that publishes one object after another, and a broken variant that
+/// raises the turn too late.
 #[cfg(test)]
 mod interleavings {
     use std::panic::catch_unwind;
@@ -84,7 +86,7 @@ mod interleavings {
 
     use super::*;
 
-    /// The model's place; what follows is done when the others may look already, if it is broken.
+    /// The model's place. The broken variant runs `then` when other threads may already read.
     struct Modelling<const IS_BROKEN: bool>(RwLock<Option<Arc<u64>>>);
 
     impl<const IS_BROKEN: bool> Place for Modelling<IS_BROKEN> {
@@ -107,7 +109,7 @@ mod interleavings {
         }
     }
 
-    /// What is shown, and the index that learns of it, while that is shown.
+    /// A published number, and the index that is updated while the number is published.
     struct Store<const IS_BROKEN: bool> {
         shown: Shown<Modelling<IS_BROKEN>, Modelled>,
         index: Number,
@@ -126,7 +128,7 @@ mod interleavings {
         }
     }
 
-    /// The second of two reads sees no older number.
+    /// Asserts that the second of two reads sees no older number.
     fn never_falls<const IS_BROKEN: bool>() {
         let shown = Shown { turn: Modelled::new(0), place: Modelling::<IS_BROKEN>(RwLock::new(None)) };
         let store = loom::sync::Arc::new(Store { shown, index: Number::new(0) });
@@ -138,12 +140,12 @@ mod interleavings {
     }
 
     #[test]
-    fn a_reader_sees_no_older_number_after_a_newer() {
+    fn readers_see_increasing_numbers() {
         loom::model(never_falls::<false>);
     }
 
     #[test]
-    fn a_turn_that_is_raised_late_is_caught() {
+    fn turn_that_is_raised_late_is_caught() {
         assert!(catch_unwind(|| loom::model(never_falls::<true>)).is_err());
     }
 }

@@ -1,14 +1,15 @@
-//! When what readers find is durable.
+//! Durability of the values that readers find.
 //!
-//! The tree learns of a change when the commit was asked for, and on a log that is before it is durable. So a reader that finds a
-//! key, or finds that it is not there, waits for the key's last change. Keys share places, of which there are few: each has the
-//! latest point of its keys, so a place may say later than is so, and never earlier. A place names the hash that alone has raised it since
-//! all was durable there, by a tag: where a log fails, a key of another tag is known to be durable, and goes on being read.
+//! The tree is updated when the commit is requested, which on a log is before the change is durable. So a reader that
+//! finds a key, or finds it absent, waits for the key's last change. Keys share a small number of places. Each place
+//! has the latest ticket of its keys, so a reader may wait longer than needed, but never too short. A tag names the
+//! hash, if only one hash has raised the place since everything there was durable. If a log fails, a key with another
+//! tag is known to be durable and stays readable.
 //!
 //! # Order
-//! A place is raised under the lane's lock, before the tree changes; a thread that has read the tree after that finds it raised. A
-//! thread that has waited lowers the place again, unless it was raised meanwhile. Where a commit is durable when it returns all
-//! places stay 0.
+//! A place is raised under the lane's lock, before the tree changes; a thread that reads the tree after that finds it
+//! raised. A thread that has waited lowers the place again, unless it was raised since. If a commit is durable when
+//! it returns, all places stay 0.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,22 +17,23 @@ use pmem::Ticket;
 
 const PLACE_COUNT: usize = 1 << 12;
 
-/// The lowest bits of a place: the tag of the hash that raised it. The rest is the point, of which a process does not use as many.
+/// The lowest bits of a place: the tag of the hash that raised it. The other bits are the ticket; a process never uses
+/// as many tickets.
 const TAG_BITS: u32 = 8;
 const TAG: u64 = (1 << TAG_BITS) - 1;
-/// Hashes of several tags have raised it, or all have.
+/// Several tags have raised the place, or a change of all keys has.
 const SHARED: u64 = 0;
 
-/// The point that a reader of a key has to wait for.
+/// The ticket that a reader of a key has to wait for.
 #[derive(Clone, Copy)]
 pub(crate) struct Met {
-    /// The point from which on the key is durably as it was found, or a later one.
+    /// The ticket from which on the key's state is durable, or a later one.
     pub(crate) ticket: Ticket,
-    /// The point is that of other keys alone, and the key durable already.
+    /// True if the ticket belongs only to other keys, so that this key is durable already.
     pub(crate) is_others: bool,
 }
 
-/// Points, by key.
+/// Tickets by key.
 pub(crate) struct Tickets {
     places: Box<[AtomicU64]>,
     latest: AtomicU64,
@@ -44,36 +46,36 @@ impl Default for Tickets {
 }
 
 impl Tickets {
-    /// Keys of this hash are as they are now from this point on.
+    /// Raises the ticket of this hash: the current state of its keys is durable from it on.
     pub(crate) fn raise(&self, hash: u64, ticket: Ticket) {
         raise(self.place(hash), ticket, tag_of(hash));
         raise(&self.latest, ticket, SHARED);
     }
 
-    /// All keys are.
+    /// Raises the tickets of all keys.
     pub(crate) fn raise_all(&self, ticket: Ticket) {
         self.places.iter().chain([&self.latest]).for_each(|place| raise(place, ticket, SHARED));
     }
 
-    /// This point of keys of this hash is durable: nobody need wait for it any more.
+    /// Lowers the place of this hash, whose ticket is durable, so that no reader waits for it any more.
     pub(crate) fn settle(&self, hash: u64, ticket: Ticket) {
         settle(self.place(hash), ticket);
         settle(&self.latest, ticket);
     }
 
-    /// This point of all keys is.
+    /// Lowers all places, likewise.
     pub(crate) fn settle_all(&self, ticket: Ticket) {
         self.places.iter().chain([&self.latest]).for_each(|place| settle(place, ticket));
     }
 
-    /// For a reader of a key of this hash.
+    /// Returns the ticket for a reader of a key of this hash.
     pub(crate) fn of(&self, hash: u64) -> Met {
         let place = self.place(hash).load(Ordering::Acquire);
         let is_others = ![SHARED, tag_of(hash)].contains(&(place & TAG));
         Met { ticket: Ticket(place >> TAG_BITS), is_others }
     }
 
-    /// The point of all keys.
+    /// Returns the latest ticket of all keys.
     pub(crate) fn latest(&self) -> Ticket {
         Ticket(self.latest.load(Ordering::Acquire) >> TAG_BITS)
     }
@@ -97,7 +99,7 @@ fn raise(place: &AtomicU64, ticket: Ticket, tag: u64) {
     }
 }
 
-/// A later point stays: points become durable in their order.
+/// Lowers a place. A later ticket stays: tickets become durable in order.
 fn settle(place: &AtomicU64, ticket: Ticket) {
     if ticket != Ticket::default() {
         let settled = |now: u64| (now >> TAG_BITS == ticket.0).then_some(0);
@@ -109,12 +111,12 @@ fn settle(place: &AtomicU64, ticket: Ticket) {
 mod tests {
     use super::*;
 
-    /// Two hashes of one place, and of different tags.
+    /// Two hashes of one place, with different tags.
     const ONE: u64 = 5;
     const OTHER: u64 = ONE + PLACE_COUNT as u64;
 
     #[test]
-    fn a_place_names_the_hash_that_alone_raised_it() {
+    fn place_names_its_only_hash() {
         let tickets = Tickets::default();
         tickets.raise(ONE, Ticket(10));
         let of = |hash| (tickets.of(hash).ticket, tickets.of(hash).is_others);

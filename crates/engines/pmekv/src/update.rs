@@ -1,37 +1,38 @@
-//! Puts, deletes, and writes that depend on what a key holds.
+//! Puts, deletes, and conditional updates.
 
 use std::io::Read;
 
-use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held, Streamed};
+use engine::{CurrentItem, Decide, Decision, Error, Expiry, PriorState, Streamed, WriteResult};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
 use crate::prepared::Prepared;
-use crate::record::whole;
+use crate::record::check_intact;
 use crate::write::{Expected, Outcome, check_key, check_value};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Puts or replaces; true if there was such a key.
+    /// Puts or replaces a key. Returns true if it was present.
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_room(false, || self.try_put(item))?;
-        Ok(self.tell_expired(outcome).was_there())
+        let outcome = self.with_space(false, || self.try_put(item))?;
+        Ok(self.report_expired(outcome).was_there())
     }
 
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.aim(pin.pinned(), &self.records(), item.key);
+        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), item.key);
         let mut new = Some(self.prepare(item)?);
-        let changed = self.change_at(pin.pinned(), &aim, &mut new, Expected::Anything)?;
+        let changed = self.change_at(pin.pinned(), &prefetched, &mut new, Expected::Anything)?;
         drop(pin);
         self.conclude(changed)
     }
 
-    /// The source may be slow: nobody is kept from freeing memory meanwhile.
+    /// Puts a value from a source, which may be slow: the thread is not pinned while it reads, so others can free
+    /// memory.
     pub(crate) fn put_streamed(
         &self,
         key: &[u8],
@@ -41,48 +42,49 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let room = self.with_room(false, || self.reserve(item.item_bytes()))?;
-        // SAFETY: the room was just reserved.
+        let room = self.with_space(false, || self.reserve(item.item_bytes()))?;
+        // SAFETY: the slot was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
-        let outcome = self.with_room(false, || self.change(key, &mut new, Expected::Anything))?;
-        self.tell_expired(outcome);
+        let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
+        self.report_expired(outcome);
         Ok(())
     }
 
-    /// Deletes; true if there was such a key.
+    /// Deletes a key. Returns true if it was present.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_room_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
-        Ok(self.tell_expired(outcome).was_there())
+        let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
+        Ok(self.report_expired(outcome).was_there())
     }
 
-    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again. A record is believed only if its checksum
-    /// fits, whatever reads compare: what is made of a damaged one would get a good checksum.
+    /// Calls `decide` and applies its decision if the key still has the record that `decide` saw; otherwise repeats.
+    /// The record's checksum is always verified, whatever reads verify: a value made from a damaged one would get a
+    /// valid checksum.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.with_room(false, || self.try_update(key, decide))?;
-            if outcome.answer != Answer::Unexpected {
-                self.tell_expired(outcome);
+            let (changed, outcome) = self.with_space(false, || self.try_update(key, decide))?;
+            if outcome.answer != WriteResult::Unexpected {
+                self.report_expired(outcome);
                 return Ok(changed);
             }
         }
     }
 
-    /// Whether the decision changes the key, and what came of it.
+    /// Returns true if the decision changes the key, and the outcome.
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
         let live = found.filter(|(_, item)| !self.is_past(item.expiry));
         if let Some((position, item)) = &live {
-            whole(*position, item)?;
+            check_intact(*position, item)?;
         }
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
-        let held = live.map(|(_, item)| Held { value: item.value, expiry });
+        let held = live.map(|(_, item)| CurrentItem { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok((false, Outcome::found(Before::Present))),
+            Decision::Keep => return Ok((false, Outcome::found(PriorState::Present))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,
@@ -100,13 +102,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok((changes, outcome.shown(live.is_some())))
     }
 
-    /// Tells of an item that had expired before a write; the outcome without it. The caller is not pinned.
-    pub(crate) fn tell_expired(&self, mut outcome: Outcome) -> Outcome {
-        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().tell(item));
+    /// Reports an item that had expired before a write; returns the outcome without it. The caller is not pinned.
+    pub(crate) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
+        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
         outcome
     }
 
-    /// Gives the key another expiry; false if it is not there.
+    /// Changes the key's expiry; false if the key is absent.
     pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         self.update_by(key, &mut |held| match held {
             Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
@@ -114,7 +116,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         })
     }
 
-    /// Comes before every write to a key.
+    /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         self.may_write()?;

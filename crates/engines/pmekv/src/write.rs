@@ -1,66 +1,67 @@
-//! Writing one key: the steps of the crate's head.
+//! Writes of one key: the steps of the crate's head.
 //!
-//! Where the tree cannot learn of a change that the log has (the host lends no memory, a neighbour's record is damaged), a second
-//! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
+//! If the tree cannot take a change that is in the log (DRAM allocation fails, a neighbour's record is damaged), a
+//! second entry reverts the change before the lane is unlocked, and the write returns an error. A crash between the two
+//! leaves the change.
 
 use arrayvec::ArrayVec;
-use engine::{Answer, Before, Error, ExpiredItem, Limits};
+use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
 use epoch::{FREED_COUNT_MAX, Pinned};
 use index::Position;
-use index::bplus_tree::{Aim, ChangeError, Edit, Found, Keys as _};
+use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::{place_of, whole};
+use crate::record::{check_intact, place_of};
 use crate::{Pmekv, canary};
 
-/// What a key has to hold to be changed.
+/// The record that a key must have to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expected {
     Anything,
-    /// This record, or none. The caller is pinned since before finding the record, so no other has come to its place.
+    /// This record, or none. The caller was pinned before it found the record, so the place was not reused.
     Record(Option<Position>),
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer<Before>,
-    /// The item that had expired before, for the callback, if there is one.
+    pub(crate) answer: WriteResult<PriorState>,
+    /// The item that had expired before, if there is a callback for it.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
 impl Outcome {
-    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: Answer::Unexpected, expired: None };
+    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
 
-    pub(crate) fn found(before: Before) -> Outcome {
-        Outcome { answer: Answer::Done(before), expired: None }
+    pub(crate) fn found(before: PriorState) -> Outcome {
+        Outcome { answer: WriteResult::Done(before), expired: None }
     }
 
-    /// True if the key was there.
+    /// Returns true if the key was present.
     pub(crate) fn was_there(&self) -> bool {
-        self.answer == Answer::Done(Before::Present)
+        self.answer == WriteResult::Done(PriorState::Present)
     }
 
-    /// What it was to a decision that was shown a value, or none: an item that it was shown had not expired.
+    /// Adjusts the outcome to the value that the caller's decision saw: an item that it saw had not expired.
     pub(crate) fn shown(self, is_shown: bool) -> Outcome {
         let Outcome { answer, expired } = self;
-        Outcome { answer: answer.map(|before| before.as_shown(is_shown)), expired: expired.filter(|_| !is_shown) }
+        Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }
 }
 
-/// What came of a change, and what is left to be done of it when the lane is unlocked.
+/// The result of a change, and the work that is left for after unlocking the lane.
 pub(crate) enum Changed {
-    /// The key does not hold what was expected.
+    /// The key does not have the expected record.
     Unexpected,
-    /// There was nothing to delete.
+    /// There was no record to delete.
     Nothing {
         hash: u64,
     },
     Done {
-        before: Before,
+        before: PriorState,
         old: Option<Position>,
         hash: u64,
         ticket: Ticket,
@@ -68,8 +69,8 @@ pub(crate) enum Changed {
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Changes a key, whose new record may have to be written. `new` is taken when it is in the log, and not before: where a write finds no
-    /// room it can be tried again.
+    /// Changes a key, whose new record may have to be written first. `new` is taken only when it is in the log: a write
+    /// that finds no space can be retried.
     pub(crate) fn change(
         &self,
         key: &[u8],
@@ -77,39 +78,39 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let aim = self.tree.aim(pin.pinned(), &self.records(), key);
-        let changed = self.change_at(pin.pinned(), &aim, new, expected)?;
+        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), key);
+        let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
         drop(pin);
         self.conclude(changed)
     }
 
-    /// Steps 1 to 5, of a key whose leaf was asked for.
+    /// Steps 1 to 5, of a key whose leaf was prefetched.
     #[inline(always)]
     pub(crate) fn change_at<'t>(
         &'t self,
         pinned: Pinned<'t>,
-        aim: &Aim<'t, '_>,
+        prefetched: &PrefetchedLeaf<'t, '_>,
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (hash, records) = (self.hasher.signature(aim.key()), self.records());
+        let (hash, records) = (self.hasher.signature(prefetched.key()), self.records());
         let mut log = self.lanes.lock(self.lane_of(hash));
         self.batches.is_learnt()?;
-        // The leaf is there by now, or will be; what the key holds is on its way while the record is written.
-        self.tree.likely(&records, aim).into_iter().for_each(|old| records.prefetch(old));
+        // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
+        self.tree.likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(&self.medium));
-        let found = self.tree.look_at(pinned, &records, aim)?;
+        let found = self.tree.find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
-            // Under the lane's lock nobody puts it meanwhile.
-            self.is_surely_absent(aim.key())?;
+            // The lane's lock keeps other threads from putting the key.
+            self.is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
         let before = self.before(old)?;
-        // A region that is full has a segment left for deletes.
+        // A full region has a segment left for deletes.
         self.provide(&mut log, 2, usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
@@ -124,7 +125,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             false => self.medium.commit(Level::default()),
         };
         self.lanes.count_entries(1, 0);
-        // What a failed medium did not take in, readers must not see.
+        // Readers must not see changes that a failed medium did not accept.
         self.medium.health()?;
         self.tickets.raise(hash, ticket);
         if !self.medium.breaks(canary::TREE_BEFORE_COMMIT)
@@ -137,7 +138,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(Changed::Done { before, old, hash, ticket })
     }
 
-    /// Step 6, and waiting for what the medium makes durable later. The caller is not pinned by then.
+    /// Step 6, and waiting for durability that the medium provides later. The caller is not pinned by then.
     #[inline(always)]
     pub(crate) fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
         let (before, old, hash, ticket) = match changed {
@@ -145,52 +146,54 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
                 self.met(hash)?;
-                return Ok(Outcome::found(Before::Absent));
+                return Ok(Outcome::found(PriorState::Absent));
             }
         };
-        let expired = if before == Before::Expired { self.copy_expired(old) } else { None };
+        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
         }
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
-        Ok(Outcome { answer: Answer::Done(before), expired })
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
-    /// A copy of a record that had expired, for the callback, if there is one. It was taken out of the tree, and not retired yet.
+    /// Copies an expired record for the callback, if there is one. The record was removed from the tree and is not
+    /// retired yet.
     #[cold]
     pub(crate) fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
         let (position, hook) = (old?, self.reaper.hook());
         let item = self.records().read(position).ok()?;
-        // A time that has rotted is none, and neither is a value.
-        whole(position, &item).ok()?;
+        // A damaged expiry or value is not reported.
+        check_intact(position, &item).ok()?;
         hook.copy(item.key, item.value, item.expiry)
     }
 
-    /// Reports to the reaper so many records that expire, which the tree has by now: a walk that the reaper began before may have met the
-    /// keys' old records.
+    /// Reports `count` records that expire to the reaper, after they are in the tree: a walk that the reaper began
+    /// before may have met the keys' old records.
     pub(crate) fn expect(&self, count: u64) {
         if count > 0 {
             self.reaper.expect(count);
         }
     }
 
-    /// What a write finds. The clock is looked at once: the caller and the hook go by the same. The key's lane is locked.
+    /// Returns the state of the key before the write. The clock is read once, so that the caller and the callback
+    /// agree. The key's lane is locked.
     #[inline(always)]
-    pub(crate) fn before(&self, old: Option<Position>) -> Result<Before, Error> {
+    pub(crate) fn before(&self, old: Option<Position>) -> Result<PriorState, Error> {
         match old {
-            None => Ok(Before::Absent),
-            Some(old) if self.records().plain(old).is_some() => Ok(Before::Present),
+            None => Ok(PriorState::Absent),
+            Some(old) if self.records().plain(old).is_some() => Ok(PriorState::Present),
             Some(old) => self.before_of_any(old),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn before_of_any(&self, old: Position) -> Result<Before, Error> {
+    fn before_of_any(&self, old: Position) -> Result<PriorState, Error> {
         let is_past = self.is_past(self.records().read(old)?.expiry);
-        Ok(if is_past { Before::Expired } else { Before::Present })
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
@@ -203,7 +206,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.tree.apply_to(&self.records(), found, edit).map_err(of_change)
     }
 
-    /// Instead of step 5, where the tree cannot learn of the change: the log takes it back, so that the two go on saying the same.
+    /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
     pub(crate) fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
         if self.medium.breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
@@ -213,7 +216,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             old => (Kind::Put, self.records().read(old)?.header.checksum),
         };
         if entry.new == Position::EMPTY {
-            // What was promised for the key that was deleted is for this one.
+            // The promise for the deleted key is for this one.
             (log.keys.left, log.keys.gone) = (log.keys.left + 1, log.keys.gone - 1);
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
@@ -222,7 +225,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let ticket = self.medium.commit(Level::default());
         self.medium.health()?;
         self.tickets.raise(entry.hash, ticket);
-        // Nobody has found it.
+        // No reader has found it.
         self.free(entry.new);
         Ok(())
     }
@@ -233,7 +236,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
         let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
         if !free.is_empty() {
             self.free_all(&free);
@@ -254,18 +257,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 }
 
-/// Why the tree did not learn of a change.
+/// Converts the error of a change of the tree.
 pub(crate) fn of_change(error: ChangeError<Error>) -> Error {
     match error {
         ChangeError::Keys(error) => error,
         ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
         ChangeError::Exists(position) | ChangeError::Missing(position) => {
-            Error::Corrupt { offset: position.offset().0, what: "the index does not hold what it did" }
+            Error::Corrupt { offset: position.offset().0, what: "the index lost track of a key: open the store again" }
         }
     }
 }
 
-/// What happens to the tree; `None` if nothing does.
+/// Returns the change of the tree, or `None` if there is none.
 #[inline(always)]
 pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit> {
     match (old, new) {
@@ -276,7 +279,7 @@ pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit>
     }
 }
 
-/// The entry that says so.
+/// Returns the log entry of the change.
 #[inline(always)]
 pub(crate) fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, '_, D>>) -> Entry {
     Entry {

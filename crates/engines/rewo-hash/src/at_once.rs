@@ -1,17 +1,18 @@
-//! Writes with nothing in the way: all steps where a look at the key's two buckets is enough.
+//! The fast path of writes: all steps, where a lookup in the key's two buckets is enough.
 //!
-//! That is so for most keys: the key is in one slot of its buckets, or in none; an old item that lies beside the table is in a
-//! slot of a size class and does not expire, nor does the new one. Where something is in the way nothing has been changed yet, and
-//! `write` does all of it, with the buckets unlocked, from the beginning.
+//! That holds for most keys: the key is in one slot of its buckets, or in none; an old item outside the table is in a
+//! slot of a size class; neither the old nor the new item expires. Otherwise nothing has been changed yet, and `write`
+//! does everything from the beginning, with the buckets unlocked.
 //!
-//! # No lock behind what was streamed
-//! A locked instruction waits for what was stored past the cache. So room is reserved, the buckets are locked and the key's copy is hidden
-//! before the item is written; the old item's line is on its way meanwhile. From the item's first byte to the commit there is none
-//! ([decision 78](../../../docs/decisions/0078-no-lock-behind-what-was-streamed.md)).
+//! # No lock after streamed stores
+//! A locked instruction waits for streamed stores. So space is reserved, the buckets are locked and the key's copy is
+//! hidden before the item is written, while the old item's line is being loaded. There is no locked instruction from
+//! the item's first byte to the commit ([decision
+//! 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
 use crate::write::Outcome;
-use engine::{Answer, Before, Error, Verify};
-use index::block_hash::{At, Key, Sight, Slot};
+use engine::{Error, PriorState, Verify, WriteResult};
+use index::block_hash::{At, Key, LockedLookup, Slot};
 use index::cached_table::{Write, canary};
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -19,26 +20,26 @@ use pmem::{Dram, Medium};
 use crate::RewoHash;
 use crate::write::Prepared;
 
-/// Longer items are written before the buckets are locked, so that nobody waits for a long one.
+/// Longer items are written before the buckets are locked, so that other threads do not wait for a long write.
 const WRITTEN_LOCKED_BYTES_MAX: u64 = 2048;
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// A put, unless the region is full. Not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's
-    /// lengths.
+    /// Puts a key, unless the region is full. This is not in a loop: the compiler would precompute everything that
+    /// depends on the item's lengths, and keep it in memory.
     #[inline(never)]
     pub(crate) fn try_put(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.aim(key);
+        let target = self.prefetch(key);
         if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
             return self.write_pinned(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
         }
         let mut new = self.prepare_unwritten(key, item)?;
-        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
-        let sight = buckets.glance(key);
-        self.aim_at_old(&sight, key, item.item_bytes());
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let lookup = buckets.lookup(key);
+        self.prefetch_old(&lookup, key, item.item_bytes());
         let mut hidden = self.hide_in_time(key);
         self.write_prepared(&mut new, item);
-        if !self.is_clear(&sight, key) {
+        if !self.is_clear(&lookup, key) {
             hidden.into_iter().for_each(Write::unchanged);
             drop(buckets);
             return self.put_after_all(key, new);
@@ -47,9 +48,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
             self.reveal(hidden.take(), Some(&new.new));
         }
-        let (old, published) = match sight {
-            Sight::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
-            Sight::Nothing | Sight::Unsure => match buckets.insert(&new.new.slot) {
+        let (old, published) = match lookup {
+            LockedLookup::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
+            LockedLookup::Nothing | LockedLookup::Unsure => match buckets.insert(&new.new.slot) {
                 Ok(published) => (None, published),
                 Err(_) => {
                     hidden.into_iter().for_each(Write::unchanged);
@@ -60,17 +61,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let entered = new.new;
         new.publish(&self.reaper);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
-        Ok(Answer::Done(if old.is_some() { Before::Present } else { Before::Absent }).into())
+        Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
     }
 
-    /// A delete. The callback is told by the caller.
+    /// Deletes a key. The caller reports an expired item.
     #[inline(never)]
     pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let aim = self.aim(key);
-        let buckets = self.table.lock_aimed(self.cx(), aim, key.signature);
-        let old = match buckets.glance(key) {
-            Sight::Entry(old) if self.is_plain(&old, key) => old,
+        let target = self.prefetch(key);
+        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let old = match buckets.lookup(key) {
+            LockedLookup::Entry(old) if self.is_plain(&old, key) => old,
             _ => {
                 drop(buckets);
                 return self.delete_after_all(key);
@@ -82,7 +83,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
-        Ok(Answer::Done(Before::Present).into())
+        Ok(WriteResult::Done(PriorState::Present).into())
     }
 
     #[cold]
@@ -97,30 +98,30 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.write_pinned(key, &mut None, &mut |_| true)
     }
 
-    /// Whether a put may go by what it saw.
+    /// Returns true if the lookup is enough for the put.
     #[inline(always)]
-    fn is_clear(&self, sight: &Sight, key: Key<'_>) -> bool {
-        match sight {
-            Sight::Entry(old) => self.is_plain(old, key),
-            Sight::Nothing => self.verify < Verify::Absence,
-            Sight::Unsure => false,
+    fn is_clear(&self, lookup: &LockedLookup, key: Key<'_>) -> bool {
+        match lookup {
+            LockedLookup::Entry(old) => self.is_plain(old, key),
+            LockedLookup::Nothing => self.verify < Verify::Absence,
+            LockedLookup::Unsure => false,
         }
     }
 
-    /// Whether the slot is the key's, and its item one that does not expire. The caller is pinned.
+    /// Returns true if the slot has the key, and its item does not expire. The caller is pinned.
     #[inline(always)]
     fn is_plain(&self, At { slot, .. }: &At, key: Key<'_>) -> bool {
         slot.position().is_none_or(|position| self.plain_at(position, key).is_some())
     }
 
-    /// Starts the misses of the old item and of its copy, or of the room for one. The caller is pinned.
+    /// Prefetches the old item and its copy, or the space for a copy. The caller is pinned.
     #[inline(always)]
-    fn aim_at_old(&self, sight: &Sight, key: Key<'_>, item_bytes: u64) {
-        if let Sight::Entry(At { slot, .. }) = sight
+    fn prefetch_old(&self, lookup: &LockedLookup, key: Key<'_>, item_bytes: u64) {
+        if let LockedLookup::Entry(At { slot, .. }) = lookup
             && let Some(position) = Slot::position(slot)
         {
             self.medium.prefetch_line(position.offset());
         }
-        self.cached_table().into_iter().for_each(|cache| cache.aim_at_room(key.signature, item_bytes));
+        self.cached_table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item_bytes));
     }
 }

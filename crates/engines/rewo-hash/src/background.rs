@@ -1,4 +1,5 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, the cached table's items, reaping.
+//! Background work in bounded steps: the sweep after open, freeing, growth ahead of writers, filling the cached table,
+//! reaping.
 
 use std::sync::atomic::Ordering;
 
@@ -9,20 +10,21 @@ use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 
-/// The state of the work; its holder does the work.
+/// The state of the background work; the thread that holds it does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     sweep: Sweep,
-    /// Where the reaper's walk goes on.
+    /// The next segment of the reaper's walk.
     pub(crate) reap: Option<Cursor>,
-    /// Where the walk goes on that fills the cached table of an opened store.
+    /// The next segment of the walk that fills the cached table of an opened store.
     pub(crate) filling: Option<Cursor>,
-    /// Where the walk goes on that makes room in full buckets.
+    /// The next segment of the walk that frees slots in full buckets.
     evicting: Option<Cursor>,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// One thread at a time. In a store that is only read the free space is found out when a caller asks for it.
+    /// Does one step; only one thread at a time does. In a read-only store, free space is computed when a caller
+    /// requests it.
     pub(crate) fn background_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);
@@ -38,14 +40,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.fill_step(&mut background)? == Progress::More {
             return Ok(Progress::More);
         }
-        // A walk of the reaper ends before the next that makes room begins: where keys come and go all the time there is always one.
+        // The reaper's walk ends before the next pre-eviction walk begins: if keys come and go all the time, there is
+        // always one to do.
         if background.reap.is_none() && self.pre_evict_step(&mut background) == Progress::More {
             return Ok(Progress::More);
         }
         self.reap(background)?.or_else(|| self.compaction_step())
     }
 
-    /// Relieves full buckets of a segment, where that is asked for. It walks again once there may be something to find.
+    /// Moves items out of the full buckets of a segment, if enabled. Starts another walk once a bucket may be full
+    /// again.
     fn pre_evict_step(&self, background: &mut Background) -> Progress {
         if !self.pre_evicts {
             return Progress::Idle;
@@ -61,7 +65,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if background.evicting.is_some() { Progress::More } else { Progress::Idle }
     }
 
-    /// True while there is something that writers may soon wait for.
+    /// Returns true while there is work that writers may soon wait for.
     pub(crate) fn is_wanted(&self) -> bool {
         let is_space_short = || !self.swept.load(Ordering::Acquire) || self.heap.runs_low() || self.may_compact();
         self.medium.is_writable() && is_space_short() || self.reaper.expectation.is_wanted()
@@ -72,18 +76,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(background.sweep.step(self.cx(), &self.swept, sweep)?)
     }
 
-    /// Sweeps to the end; what others have swept need not be done again.
+    /// Finishes the sweep. Steps that other threads have done are not repeated.
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
         let step = |background: &mut Background| self.sweep_step(background);
         segmented::finish_sweep(&self.swept, || self.background.lock(), step)
     }
 
-    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    /// Stops sweep, growth and reaper while the guard is held. The caller is not pinned.
     pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
         self.background.lock()
     }
 
-    /// Comes before a write that leaves garbage. The caller holds no lock.
+    /// Throttles a write that leaves garbage, before it takes a lock. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
         if self.limbo.is_over() {
@@ -94,15 +98,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     #[inline(never)]
     fn hold_up(&self) {
-        self.held_up.hold_up(&self.limbo, || _ = self.collect());
+        self.held_up.throttle(&self.limbo, || _ = self.collect());
     }
 
-    /// True while readers may keep something.
+    /// Returns true while readers may keep garbage.
     pub(crate) fn has_garbage(&self) -> bool {
         !self.limbo.is_empty() || !self.cleared.is_empty()
     }
 
-    /// Frees what no reader can reach any more; true if there was any.
+    /// Frees garbage that no reader can reach any more. Returns true if there was any.
     pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared

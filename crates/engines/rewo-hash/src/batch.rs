@@ -1,7 +1,7 @@
-//! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
+//! Batches: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Before, Condition, Engine, Error, ExpiredItem, Limits, Witness};
-use index::block_hash::{Key, NoRoom, Slot, Turn};
+use engine::{BatchOp, Condition, Engine, Error, ExpiredItem, Limits, PriorState, Witness};
+use index::block_hash::{Key, NoSpace, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
 use pmem::{Dram, Medium, Ticket};
@@ -10,10 +10,10 @@ use crate::RewoHash;
 use crate::cached::Hidden;
 use crate::write::Prepared;
 
-/// A key of which a condition is asked, and the condition.
+/// A condition, and its key.
 type Asked<'k> = (Key<'k>, Condition<'k>);
 
-/// The slots that went, and what is to be waited for.
+/// The replaced slots, and the ticket to wait for.
 struct Done<'a, 'k> {
     replaced: Vec<Slot>,
     /// The changed keys, by their numbers.
@@ -21,9 +21,9 @@ struct Done<'a, 'k> {
     ticket: Option<Ticket>,
 }
 
-/// Why an attempt came to no end.
+/// The reason why an attempt stopped.
 enum Stop {
-    Room(NoRoom),
+    Room(NoSpace),
     /// This condition does not hold.
     Unmet(usize),
     Failed(Error),
@@ -36,28 +36,28 @@ impl From<Error> for Stop {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    /// Applies a batch if its conditions hold. The last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         self.bound_garbage();
         Limits::check_batch(conditions, ops)?;
-        if let Some(key) = BatchOp::only_deleted(conditions, ops) {
+        if let Some(key) = BatchOp::single_delete(conditions, ops) {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
         let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, *condition)));
         let asked = asked.collect::<Result<Vec<_>, Error>>()?;
         let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
-        // Stable: of one key's operations the last one comes first, and stays.
+        // The sort is stable: the last operation of each key comes first, and stays.
         ops.sort_by_key(|(key, _)| (key.signature, key.bytes));
         ops.dedup_by_key(|(key, _)| key.bytes);
         let turn = self.table.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
-    /// A batch, unless the region is full: then nothing has changed. Copies of the items that had expired come back.
+    /// Applies a batch, unless the region is full: then nothing has changed. Returns copies of the expired items.
     fn try_batch<'k>(
         &self,
         asked: &[Asked<'_>],
@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             match self.carry_out(&signatures, asked, &prepared, turn) {
                 Ok(Done { replaced, hidden, ticket }) => {
                     let entered: Vec<_> = prepared.iter().map(|(_, new)| new.as_ref().map(|new| new.new)).collect();
-                    // It is visible by now, whatever the log says.
+                    // The item is visible now, even if the log fails.
                     prepared.into_iter().filter_map(|(_, new)| new).for_each(|new| new.publish(&self.reaper));
                     ticket.map(|ticket| self.medium.acknowledge(ticket)).transpose()?;
                     hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, entered[number].as_ref()));
@@ -88,8 +88,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     self.table.split_for_batch(self.cx(), full, &signatures)?;
                 }
                 Err(Stop::Unmet(condition)) => {
-                    self.look_again(asked.iter().map(|(key, _)| key))?;
-                    return Err(Error::Unmet { condition });
+                    self.find_again(asked.iter().map(|(key, _)| key))?;
+                    return Err(Error::ConditionFailed { condition });
                 }
                 Err(Stop::Failed(error)) => return Err(error),
             }
@@ -131,10 +131,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             changed.push((number, *key));
         }
-        batch.has_room().map_err(Stop::Room)?;
+        batch.has_space().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
-            self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
+            self.find_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
             return Ok(Done { replaced, hidden: Vec::new(), ticket: None });
         }
         let record = batch.reserve_record().map_err(Error::from)?;
@@ -143,23 +143,23 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(Done { replaced, hidden, ticket: Some(batch.commit(record).map_err(Error::from)?) })
     }
 
-    /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable
+    /// Finds keys again for a batch that depends on them and has published nothing: their states may not be durable
     /// yet.
-    fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
+    fn find_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }
 
-    /// The value of a slot and its witness, unless the value has expired.
+    /// Returns the value of a slot and its witness, unless the value has expired.
     pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
-        let seen = self.seen(slot)?;
+        let seen = self.contents(slot)?;
         Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
     }
 
-    /// Retires what went.
+    /// Retires the replaced items. Returns copies of the expired ones.
     fn ended(&self, replaced: Vec<Slot>) -> Result<Vec<ExpiredItem>, Error> {
         let mut expired = Vec::new();
         for slot in &replaced {
-            if self.before(Some(slot))? == Before::Expired {
+            if self.before(Some(slot))? == PriorState::Expired {
                 expired.extend(self.copy_expired(Some(slot)));
             }
             self.retire(Some(slot));

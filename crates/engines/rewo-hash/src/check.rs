@@ -1,5 +1,5 @@
-//! Checking a store: the region's head, every slot and item against its checksum, every key by a lookup, what is free against what
-//! is named. Nothing is stored; writers rest meanwhile, and so does the background.
+//! Checks of a store: the region's head, every slot and item against its checksum, every key by a lookup, and free
+//! space against the named places. Stores nothing. The caller stops writers; the check stops the background.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use pmem::{Dram, Medium, MediumError, Offset};
 
 use crate::RewoHash;
 
-/// A check under way.
+/// The state of a running check.
 struct CheckState {
     cursor: Cursor,
-    /// Items that slots named so far.
+    /// Items that slots have named so far.
     named: HashSet<Offset>,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Checks one segment; the region's head before the first.
+    /// Checks one segment; before the first one, also the region's head.
     pub(crate) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let mut state = match check.take_state::<CheckState>() {
             Some(state) => state,
@@ -33,36 +33,36 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         state.cursor =
             self.table.check_segment(&self.medium, state.cursor, &mut wrong, &mut |at, slot| slots.push((at, *slot)));
         let mut met = HashSet::new();
-        // Of a store that is only read a move may have left equal twins.
+        // In a read-only store, a crash during a move may have left two equal slots.
         for (at, slot) in slots.into_iter().filter(|(_, slot)| met.insert(*slot)) {
             check.count_item();
             let checked = self.check_place(at, &slot, &mut state.named);
             checked.and_then(|()| self.check_item(at, &slot, check.depth())).unwrap_or_else(&mut *damaged);
         }
         if !state.cursor.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
             damaged(Damage { offset, what: "a part of the region could not be read".into() });
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 
     fn begin_check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
-        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
         Ok(Box::new(CheckState { cursor: Cursor::default(), named: HashSet::new() }))
     }
 
-    /// The item's place is one, nobody else's, and not free.
+    /// Checks that the item's place is valid, named only once, and not free.
     fn check_place(&self, at: Offset, slot: &Slot, named: &mut HashSet<Offset>) -> Result<(), Damage> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(position) = slot.position() else { return Ok(()) };
         let place = position.place().ok_or_else(|| damage("a slot names an item of no size class".into()))?;
-        self.heap.check_place(place).map_err(|wrong| damage(format!("a slot names a place that is none: {wrong}")))?;
+        self.heap.check_place(place).map_err(|wrong| damage(format!("a slot names an invalid place: {wrong}")))?;
         if !named.insert(place.offset) {
             return Err(damage(format!("two slots name the item at {:#x}", place.offset.0)));
         }
@@ -74,15 +74,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     fn check_item(&self, at: Offset, slot: &Slot, depth: Depth) -> Result<(), Damage> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
-        let told = |error: Error| Damage { offset: at.0, what: error.to_string() };
+        let from_error = |error: Error| Damage { offset: at.0, what: error.to_string() };
         if depth == Depth::Quick {
-            return self.seen(slot).map(drop).map_err(told);
+            return self.contents(slot).map(drop).map_err(from_error);
         }
-        let seen = self.whole(slot).map_err(told)?;
-        match self.key(seen.key).and_then(|key| self.find(key)).map_err(told)? {
+        let seen = self.intact_contents(slot).map_err(from_error)?;
+        match self.key(seen.key).and_then(|key| self.find(key)).map_err(from_error)? {
             Some(found) if found == *slot => Ok(()),
-            Some(_) => Err(damage("a key is in two slots that differ")),
-            None => Err(damage("a search for the slot's key does not find it")),
+            Some(_) => Err(damage("a key is in two different slots")),
+            None => Err(damage("a lookup of the slot's key does not find it")),
         }
     }
 }

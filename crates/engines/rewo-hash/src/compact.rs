@@ -1,8 +1,8 @@
-//! How an item is moved (`engine::Compacts`): a segment of the table is a part, and the copy is published by a write that looks again, under the locks,
-//! whether the slot is still the same. Items that lie in slots of the table stay.
+//! Moving items (`engine::Compacts`): a part is a segment of the table. The copy is published by a write that checks
+//! again, under the locks, that the slot is unchanged. Items in slots of the table are not moved.
 
 use engine::canary;
-use engine::{Answer, Compaction, Compacts, Error, Moved, Pass};
+use engine::{Compaction, Compacts, Error, Moved, Pass, WriteResult};
 use heap::{Heap, PlaceKind};
 use index::Position;
 use index::block_hash::Slot;
@@ -53,7 +53,7 @@ impl<M: Medium, D: Dram> Compacts for RewoHash<M, D> {
         match self.heap.is_swept() {
             true => Ok(()),
             false => {
-                Err(Error::Corrupt { offset: 0, what: "the table names a place that is none: free space is not known" })
+                Err(Error::Corrupt { offset: 0, what: "the table names an invalid place: free space is not known" })
             }
         }
     }
@@ -71,22 +71,22 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     fn try_move(&self, pass: &mut Pass<Cursor>, slot: &Slot) -> Result<Moved, Error> {
-        let Some((position, item)) = self.whole(slot)?.item() else { return Ok(Moved::Unexpected) };
+        let Some((position, item)) = self.intact_contents(slot)?.item() else { return Ok(Moved::Unexpected) };
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };
         let Some(room) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
-        // SAFETY: the slot was just reserved, and the item, which is read under the pin, lies elsewhere.
+        // SAFETY: the slot was just reserved, and the item, which is read under the pin, is elsewhere.
         unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
         let key = self.key(item.key)?;
-        let mut new = Some(Prepared::in_room(key, room, item.expiry));
+        let mut new = Some(Prepared::in_reserved(key, room, item.expiry));
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
         let is_same = &mut |found: Option<&Slot>| found == Some(slot) || self.medium.breaks(canary::MOVE_UNCHECKED);
-        // An item that has expired stays one: the reaper reports it, and not its move.
+        // An expired item stays expired: the reaper reports it, not its move.
         Ok(match self.write_pinned(key, &mut new, is_same)?.answer {
-            Answer::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
+            WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             _ => Moved::Unexpected,
         })
     }

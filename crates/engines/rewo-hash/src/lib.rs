@@ -1,26 +1,29 @@
-//! The Rewo-Hash engine (Huang et al., DATE 2020): a persistent hash table of buckets of a block each, whose small items lie in
-//! the buckets themselves, written without a log.
+//! The Rewo-Hash engine (Huang et al., DATE 2020): a persistent hash table of buckets of one block each. Small items
+//! are in the buckets themselves, and are written without a log.
 //!
-//! Everything durable, and the order of its writes, is `index::block_hash`'s: a put of a new key or over an old one costs two
-//! fences, a delete one. Larger items, and those that expire, lie beside the table (`items`), and are written before their slots.
+//! `index::block_hash` does everything durable, and orders its writes: a put of a new or present key costs two fences,
+//! a delete one. Larger items, and items that expire, are outside the table (`items`), and are written before their
+//! slots.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to every caller; its item stays until written over or reaped. The reaper walks the
-//! table, a segment a step, while an item that expires may be there. `reaper.rs`.
+//! An expired key is absent to every caller. The item stays until overwritten or reaped. The reaper walks the
+//! table, one segment per step, while the table may have an item that expires. See `reaper.rs`.
 //!
 //! # Conditional writes
-//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of the key's buckets: a slot
-//! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
+//! A write that depends on the key's state takes place if the key's slot is unchanged, under the locks of the key's
+//! buckets. An unchanged slot that holds its item has the same value; one that names an item names the same item,
+//! because the pin keeps the item. See `conditional.rs`.
 //!
 //! # The cached table
-//! Copies of hot items in volatile memory, up to a limit, which reads look into first. `cached.rs`.
+//! Copies of hot items in DRAM, up to a limit. Reads look there first. See `cached.rs`.
 //!
 //! # Pre-eviction
-//! Where it is asked for, the background relieves buckets that have no room for an insert (`index::block_hash`'s moves), a segment a
-//! step, and walks the table again when keys were added since. `background.rs`.
+//! If enabled, the background moves items out of buckets that have no slot left for an insert (`index::block_hash`'s
+//! moves), one segment per step. It walks the table again when keys were added. See `background.rs`.
 //!
 //! # Lock order
-//! background -> the table's -> the cached table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
+//! background -> the table's -> the cached table's. Operations are pinned throughout. Exception: an operation that
+//! waits for readers (`clear`) is not.
 
 mod at_once;
 mod background;
@@ -29,7 +32,7 @@ mod cached;
 mod check;
 mod compact;
 mod conditional;
-mod look;
+mod lookup;
 mod many;
 mod open;
 mod ops;
@@ -40,7 +43,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, HeldUp, Verify};
+use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::Heap;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
@@ -65,10 +68,10 @@ pub struct RewoHash<M, D: Dram> {
     cache: Option<Arc<CachedTable>>,
     copy_threads: Option<CopyThreads>,
     limbo: Limbo<Garbage>,
-    held_up: HeldUp,
+    held_up: WriteThrottle,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
-    /// Every item is counted, and free space is known unless the store is damaged or read-only.
+    /// True if every item is counted; then free space is known too, unless the store is damaged or read-only.
     swept: AtomicBool,
     reaper: Reaper,
     compaction: Compaction<Cursor>,
@@ -79,13 +82,13 @@ pub struct RewoHash<M, D: Dram> {
     pre_evicts: bool,
 }
 
-/// What becomes of a key whose segment is full.
+/// The handling of a put whose segment is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Growth {
     /// The segment is split.
     #[default]
     Splits,
-    /// The key is refused.
+    /// The put is refused.
     Refused,
 }
 
@@ -95,42 +98,42 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
-    /// The medium.
+    /// Returns the medium.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &BlockHash {
         &self.table
     }
 
-    /// The same store, by this clock.
+    /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> RewoHash<M, D> {
         RewoHash { clock, ..self }
     }
 
-    /// The same store, whose reads compare this much.
+    /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> RewoHash<M, D> {
         RewoHash { verify, ..self }
     }
 
-    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above` times what items
-    /// and table occupy; never if there is no such limit.
+    /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
+    /// the bytes of items and table. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> RewoHash<M, D> {
         RewoHash { compaction: Compaction::above(above), ..self }
     }
 
-    /// The same store, whose segments stay as many as they are: a key that finds no room is refused, as by a full region.
+    /// Returns the store with a fixed number of segments: a key that finds no slot is refused, as by a full region.
     #[must_use]
     pub fn of_fixed_size(self) -> RewoHash<M, D> {
         RewoHash { growth: Growth::Refused, ..self }
     }
 
-    /// The same store, whose background makes room in full buckets ahead of inserts.
+    /// Returns the store with background moves that free slots in full buckets ahead of inserts.
     #[must_use]
     pub fn pre_evicting(self, pre_evicts: bool) -> RewoHash<M, D> {
         RewoHash { pre_evicts, ..self }
@@ -155,7 +158,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// What this engine alone has.
+    /// Returns the figures that only this engine has.
     fn figures(&self) -> [Figure; 5] {
         let segment_count = self.table.segment_count();
         let load = self.table.len() as f64 / (segment_count.max(1) * SEGMENT_SLOT_COUNT) as f64;

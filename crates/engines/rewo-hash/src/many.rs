@@ -1,100 +1,100 @@
-//! Finding many keys, whose memory accesses overlap.
+//! Lookups of many keys, whose memory accesses overlap.
 
 use std::array;
 
-use engine::{Error, Seen, empty_room};
+use engine::{Error, Lookup, empty_buffer};
 use index::CachedTable;
-use index::block_hash::{Hint, Key};
-use index::cached_table::Aimed;
+use index::block_hash::{Candidate, Key};
+use index::cached_table::PrefetchedCopy;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 
-/// Keys that are looked for together: as many as a core has misses in flight, with some to spare.
+/// The number of keys that are looked up together: as many as a core has misses in flight, and a few more.
 pub(crate) const GROUP_COUNT: usize = 16;
 
 /// No key.
 const NOTHING: Key<'static> = Key { bytes: &[], signature: 0 };
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    /// Calls `found` with the values of up to [`GROUP_COUNT`] keys, in order.
     ///
-    /// Each is looked for anew, or whether its look still counts, when its turn comes: where others write a batch meanwhile, who has read one
-    /// key as the batch left it must not read another as it was before.
+    /// Each key is looked up, or its earlier lookup is validated, when its turn comes: a reader that has seen one key
+    /// after a concurrent batch must not see another key as before the batch.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
-        let mut sought = [NOTHING; GROUP_COUNT];
-        for (key, sought) in keys.iter().zip(&mut sought) {
-            *sought = self.key(key)?;
+        let mut indexed_keys = [NOTHING; GROUP_COUNT];
+        for (key, indexed) in keys.iter().zip(&mut indexed_keys) {
+            *indexed = self.key(key)?;
         }
-        let sought = &sought[..keys.len().min(GROUP_COUNT)];
+        let indexed_keys = &indexed_keys[..keys.len().min(GROUP_COUNT)];
         match &self.cache {
-            Some(cache) => self.get_copies(cache, sought, &mut found),
-            None => self.get_stored(sought, &mut found),
+            Some(cache) => self.get_copies(cache, indexed_keys, &mut found),
+            None => self.get_stored(indexed_keys, &mut found),
         }
     }
 
-    /// As [`RewoHash::get_group`], from the cached table as far as it has them.
+    /// Gets a group like [`RewoHash::get_group`], from the cached table as far as it has the keys.
     fn get_copies(
         &self,
         cache: &CachedTable,
         keys: &[Key<'_>],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let mut aims = [Aimed::NONE; GROUP_COUNT];
-        keys.iter().for_each(|key| cache.aim(key.signature));
-        for (key, aim) in keys.iter().zip(&mut aims) {
-            *aim = cache.aim_at_copy(key.signature);
-            if !aim.is_some() {
-                _ = self.table.aim(&self.medium, key.signature);
+        let mut targets = [PrefetchedCopy::NONE; GROUP_COUNT];
+        keys.iter().for_each(|key| cache.prefetch(key.signature));
+        for (key, target) in keys.iter().zip(&mut targets) {
+            *target = cache.prefetch_copy(key.signature);
+            if !target.is_some() {
+                _ = self.table.prefetch(&self.medium, key.signature);
             }
         }
-        for (key, aim) in keys.iter().zip(aims) {
-            cache.aim_at_rest(aim);
-            if !aim.is_some() {
-                self.ask_for(&self.table.hint(&self.medium, *key));
+        for (key, target) in keys.iter().zip(targets) {
+            cache.prefetch_rest(target);
+            if !target.is_some() {
+                self.ask_for(&self.table.candidate(&self.medium, *key));
             }
         }
         for (i, key) in keys.iter().enumerate() {
-            match self.look_in(cache, *key, &mut empty_room()).seen() {
-                Seen::Value(value) => found(i, Some(value)),
-                Seen::Absent => found(i, None),
-                Seen::Unsure => self.show_one(i, *key, found)?,
+            match self.lookup_cached(cache, *key, &mut empty_buffer()).unpack() {
+                Lookup::Value(value) => found(i, Some(value)),
+                Lookup::Absent => found(i, None),
+                Lookup::Unsure => self.read_one(i, *key, found)?,
             }
         }
         Ok(())
     }
 
-    /// As [`RewoHash::get_group`], from the region.
+    /// Gets a group like [`RewoHash::get_group`], from the region.
     fn get_stored(&self, keys: &[Key<'_>], found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().for_each(|key| _ = self.table.aim(&self.medium, key.signature));
-        let hints: [Option<Hint<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
-            let hint = self.table.hint(&self.medium, *keys.get(i)?);
-            self.ask_for(&hint);
-            Some(hint)
+        keys.iter().for_each(|key| _ = self.table.prefetch(&self.medium, key.signature));
+        let candidates: [Option<Candidate<'_, M>>; GROUP_COUNT] = array::from_fn(|i| {
+            let candidate = self.table.candidate(&self.medium, *keys.get(i)?);
+            self.ask_for(&candidate);
+            Some(candidate)
         });
-        for (i, (key, hint)) in keys.iter().zip(hints.iter().flatten()).enumerate() {
-            let glance = self.table.glance_at(hint, *key);
-            match self.look_by(glance, *key, None, &mut empty_room()).seen() {
-                Seen::Value(value) => found(i, Some(value)),
-                Seen::Absent => found(i, None),
-                Seen::Unsure => self.show_one(i, *key, found)?,
+        for (i, (key, candidate)) in keys.iter().zip(candidates.iter().flatten()).enumerate() {
+            let lookup = self.table.lookup_candidate(candidate, *key);
+            match self.pack_lookup(lookup, *key, None, &mut empty_buffer()).unpack() {
+                Lookup::Value(value) => found(i, Some(value)),
+                Lookup::Absent => found(i, None),
+                Lookup::Unsure => self.read_one(i, *key, found)?,
             }
         }
         Ok(())
     }
 
-    /// Asks the cache for the item that a hint leads to.
+    /// Prefetches the item of a candidate.
     #[inline(always)]
-    fn ask_for(&self, hint: &Hint<'_, M>) {
-        let Some(position) = hint.position() else { return };
+    fn ask_for(&self, candidate: &Candidate<'_, M>) {
+        let Some(position) = candidate.position() else { return };
         items::prefetch(&self.medium, position.offset(), position.slot_bytes());
     }
 
     #[cold]
     #[inline(never)]
-    fn show_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        if !self.show(key, false, &mut |_, value, _| found(i, Some(value)))? {
+    fn read_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        if !self.read(key, false, &mut |_, value, _| found(i, Some(value)))? {
             found(i, None);
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! Making a store in a region, and opening it.
+//! Creates a store in a region, and opens it.
 
 use std::sync::atomic::AtomicBool;
 
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, ExpiredHook, Hasher, HeldUp, OpenError, Verify};
+use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify, WriteThrottle};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BlockHash;
@@ -18,10 +18,10 @@ use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Makes a store in an empty region. A crash before it is whole leaves a region that is formatted anew.
+    /// Creates a store in an empty region. A crash before it is complete leaves a region that is formatted again.
     ///
     /// # Errors
-    /// [`OpenError`]: there is no room, or the number of partitions is no power of two up to 256.
+    /// [`OpenError`] if there is not enough space, or the number of partitions is not a power of two up to 256.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<RewoHash<M, D>, OpenError> {
         let heap = Heap::format(&medium, EngineNumber::REWO_HASH, parameters, dram)?;
         let count = parameters.partition_count;
@@ -31,14 +31,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(RewoHash::of(medium, heap, table))
     }
 
-    /// Opens the store of a region, after a clean close or a crash alike: an interrupted split or batch is finished, directories
-    /// are built, and keys are served; counting and free space follow in the background ([`engine::Engine::step`]).
+    /// Opens the store of a region, after a clean close or a crash. Finishes an interrupted split or batch, and builds
+    /// the directories; then keys are served. Counting and the search for free space follow in the background
+    /// ([`engine::Engine::step`]).
     ///
     /// # Errors
-    /// [`OpenError`]: what is wrong with the region, and where.
+    /// [`OpenError`] with the damage or mismatch, and its offset.
     pub fn open(medium: M, dram: D) -> Result<RewoHash<M, D>, OpenError> {
         let opened = RewoHash::parts(&medium, dram);
-        // Whatever seemed wrong or right about zeros that stand for what could not be read.
+        // Catches checks that went by the zeros that stand for unreadable ranges.
         medium.check_lost_ranges().map_err(HeapError::from)?;
         let (heap, table) = opened?;
         Ok(RewoHash::of(medium, heap, table))
@@ -64,7 +65,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             cache: None,
             copy_threads: None,
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: HeldUp::default(),
+            held_up: WriteThrottle::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             reaper: Reaper::default(),

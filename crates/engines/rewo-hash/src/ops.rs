@@ -1,4 +1,4 @@
-//! What the engine offers.
+//! The implementation of `Engine`.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    Answer, BatchOp, Before, Check, Clock, Compacted, Compacting, Condition, Cursor, Damage, Decide, Engine,
-    EngineStats, Error, Expiry, Features, Look, OnExpired, OnExpiredItem, Order, Progress, Room, Show, ShowCompaction,
-    Skip, Streamed, Wanted, Witness, while_readers_keep,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, PackedLookup, PriorState,
+    Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, wait_for_readers,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -45,19 +45,19 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(self.key(key)?, false, &mut |version, value, _| found(version, value))
+        self.read(self.key(key)?, false, &mut |version, value, _| found(version, value))
     }
 
-    fn looks(&self) -> bool {
+    fn supports_lookup(&self) -> bool {
         true
     }
 
-    fn look<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut Room) -> Look<'a> {
-        self.look_for(key, room)
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(key, room)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.show(self.key(key)?, true, &mut |version, value, _| found(version, value))
+        self.read(self.key(key)?, true, &mut |version, value, _| found(version, value))
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -88,12 +88,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
-        let room = self.with_room(reserve)?;
-        // SAFETY: the room was just reserved.
+        let room = self.with_space(reserve)?;
+        // SAFETY: the space was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        let mut new = Some(Prepared::in_room(key, room, expiry));
-        // Also a split may find the region full.
-        self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
+        let mut new = Some(Prepared::in_reserved(key, room, expiry));
+        // A split may also find the region full.
+        self.with_space(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -101,7 +101,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.bound_garbage();
         let key = self.key(key)?;
         let outcome = self.try_delete(key)?;
-        Ok(self.tell_expired(outcome) == Answer::Done(Before::Present))
+        Ok(self.report_expired(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -114,12 +114,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.show(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
+        self.read(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
-    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(told);
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
@@ -132,15 +132,15 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         self.may_write()?;
-        // Free space that is still unknown could not be told from what is freed now.
+        // Space that the sweep has not found yet could not be distinguished from space that is freed now.
         self.finish_sweep()?;
         let hidden = self.hide_all();
-        let cleared = self.with_room(|| Ok(self.table.clear(self.cx())?))?;
+        let cleared = self.with_space(|| Ok(self.table.clear(self.cx())?))?;
         hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
-        // a reader that takes its time.
-        while_readers_keep(|| {
+        // If the caller is pinned itself (it is reading a value), or if a reader takes long, the background frees the
+        // items.
+        wait_for_readers(|| {
             self.collect();
             !self.cleared.is_empty() && !epoch::is_pinned()
         });
@@ -152,16 +152,21 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(self.table.len())
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
-        self.walk_whole(cursor, each, &mut Err)
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
+        self.walk_skipping_damage(cursor, each, &mut Err)
     }
 
-    fn walk_whole(&self, cursor: Cursor, each: &mut Show<'_>, damaged: &mut Skip<'_>) -> Result<Cursor, Error> {
+    fn walk_skipping_damage(
+        &self,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
         let place = match cursor {
             Cursor::Start => Place::default(),
             Cursor::Number(number) => Place::from_number(number),
             Cursor::After(_) => {
-                return Err(Error::Unsupported { engine: NAME, what: "walks that go on behind a key" });
+                return Err(Error::Unsupported { engine: NAME, what: "walks that continue after a key" });
             }
             Cursor::End => return Ok(Cursor::End),
         };
@@ -169,7 +174,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let (shown, next) = self.table.visit(&self.medium, place)?;
         shown.settle(&self.medium)?;
         for (_, slot) in &shown.slots {
-            match self.whole(slot) {
+            match self.intact_contents(slot) {
                 Ok(seen) if self.clock.is_past(seen.expiry) => {}
                 Ok(seen) => each(seen.key, seen.value, seen.expiry),
                 Err(error) => damaged(error)?,
@@ -178,7 +183,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(if next.is_done() { Cursor::End } else { Cursor::Number(next.number()) })
     }
 
-    fn somewhere(&self, seed: u64) -> Cursor {
+    fn random_cursor(&self, seed: u64) -> Cursor {
         Cursor::Number(seed | 1)
     }
 
@@ -190,7 +195,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.background_step()
     }
 
-    fn keep_pace(&self) -> Result<(), Error> {
+    fn assist_background(&self) -> Result<(), Error> {
         RewoHash::keep_pace(self)
     }
 
@@ -201,7 +206,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         })
     }
 
-    fn compact(&self, progress: &mut ShowCompaction<'_>) -> Result<Compacted, Error> {
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
 
@@ -213,8 +218,8 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(self.medium.sync()?)
     }
 
-    fn wanted(&self) -> Wanted {
-        if self.is_wanted() { Wanted::One } else { Wanted::Nobody }
+    fn wanted_threads(&self) -> WantedThreads {
+        if self.is_wanted() { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
@@ -227,23 +232,23 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Shows the key's item, unless its time has come.
+    /// Calls `found` with the key's item, unless it has expired.
     #[inline(always)]
-    pub(crate) fn show(
+    pub(crate) fn read(
         &self,
         key: Key<'_>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8], Expiry),
     ) -> Result<bool, Error> {
-        let permit = match self.look(key, found) {
-            Known::Told(is_there) => return Ok(is_there),
+        let permit = match self.lookup_copy(key, found) {
+            Known::Certain(is_there) => return Ok(is_there),
             Known::Unknown(permit) => permit,
         };
         let _pin = epoch::pin();
         let Some(slot) = self.find(key)? else { return Ok(false) };
-        let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
+        let Some(seen) = self.readable_contents(&slot, is_part)? else { return Ok(false) };
         if !is_part {
-            self.bring_in(permit, key, || seen.copy());
+            self.admit(permit, key, || seen.copy());
         }
         found(seen.witness(), seen.value, seen.expiry);
         Ok(true)

@@ -1,17 +1,17 @@
-//! The reaper: deletes keys whose time has come.
+//! The reaper: deletes expired keys.
 //!
-//! The table does not know when keys expire, so the reaper walks it, a segment a step. The reaper goes from the first to the
-//! last, rests, and begins again if the walk met an item that expires, or one was put since it began. A store of which no item
-//! expires is walked once after it was opened, and not again.
+//! The table does not index expiries, so the reaper walks it, one segment per step. It walks from the first to the last
+//! segment, pauses, and begins again if the walk met an item that expires, or if one was put since the walk began. A
+//! store without such items is walked once after open, and not again.
 //!
-//! What is due is deleted by a write that looks again, under the locks, whether the slot is still the same: a key that was renewed
+//! An expired key is deleted by a write that checks again, under the locks, that its slot is unchanged: a renewed key
 //! stays.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::expectation::REST;
-use engine::{Answer, Before, COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, Progress};
+use engine::{COPIED_BYTES_MAX, Error, Expectation, ExpiredItem, Pace, PriorState, Progress, WriteResult};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -21,7 +21,7 @@ use crate::RewoHash;
 use crate::background::Background;
 use crate::write::Outcome;
 
-/// What others may know of the reaper.
+/// The reaper's state that other threads use.
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     pub(crate) expectation: Expectation,
@@ -29,11 +29,11 @@ pub(crate) struct Reaper {
     reaped_count: AtomicU64,
 }
 
-/// A writer that is to do a step waits so long for the thread that does one; then it goes on.
+/// The time that a writer waits for the thread that is doing a step before it continues without a step.
 const TURN_MAX: Duration = Duration::from_millis(1);
 
 impl Reaper {
-    /// An item that expires was put.
+    /// Notes that an item that expires was put.
     pub(crate) fn expect(&self) {
         self.expectation.expect();
         if self.pace.put(1) {
@@ -47,7 +47,7 @@ impl Reaper {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Walks a segment. A callback that is told of a key may use the store: the background is let go of before.
+    /// Walks a segment. A callback may use the store, so the background lock is released before callbacks.
     pub(crate) fn reap(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
         let cursor = match background.reap {
             Some(cursor) => cursor,
@@ -59,7 +59,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         };
         let mut reaped = Vec::new();
         let walked = self.reap_segment(cursor, &mut reaped);
-        // A segment that could not be walked is the next step's, too.
+        // A segment that could not be walked is repeated in the next step.
         let next = *walked.as_ref().unwrap_or(&cursor);
         background.reap = (!next.is_done()).then_some(next);
         let is_to_rest = next.is_done() && self.reaper.expectation.end();
@@ -67,8 +67,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             self.reaper.pace.end();
         }
         drop(background);
-        // They are gone, whatever became of those behind them.
-        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
+        // These keys are deleted, even if the walk failed after them.
+        reaped.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(match walked?.is_done() {
             false => Progress::More,
             true if is_to_rest => Progress::Rest(REST),
@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         })
     }
 
-    /// A step for a writer, if the reaper is behind.
+    /// Does a step for a writer, if the reaper is behind.
     pub(crate) fn keep_pace(&self) -> Result<(), Error> {
         if !self.reaper.pace.is_behind() || !self.swept.load(Ordering::Acquire) || epoch::is_pinned() {
             return Ok(());
@@ -87,18 +87,19 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// Deletes what is due in a segment, and returns where the next one begins: the same one, where many values were copied for the callback.
+    /// Deletes the expired keys of a segment. Returns the next segment, or the same one if many values were copied for
+    /// the callback.
     fn reap_segment(&self, cursor: Cursor, reaped: &mut Vec<ExpiredItem>) -> Result<Cursor, Error> {
         let _pin = epoch::pin();
         let (shown, next) = self.table.visit(&self.medium, cursor)?;
         let (mut deleted_count, mut copied_bytes) = (0, 0);
         for (_, slot) in &shown.slots {
-            // Damage is told to who asks for the key.
-            let Ok(seen) = self.seen(slot) else { continue };
+            // A caller that requests the damaged key gets the error.
+            let Ok(seen) = self.contents(slot) else { continue };
             if !seen.expiry.is_never() {
                 self.reaper.expectation.expect();
             }
-            let is_due = self.clock.is_past(seen.expiry) && self.whole(slot).is_ok();
+            let is_due = self.clock.is_past(seen.expiry) && self.intact_contents(slot).is_ok();
             if is_due && let Some(outcome) = self.reap_key(seen.key, slot)? {
                 self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                 deleted_count += 1;
@@ -113,12 +114,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(next)
     }
 
-    /// `None` where it is not due any more, or damage to the key's buckets keeps it from being deleted: the next step would come to the same.
+    /// Deletes a key if it is still expired. `None` if it is not, or if damage in the key's buckets prevents the
+    /// deletion: a retry would fail as well.
     fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<Option<Outcome>, Error> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
         match self.write_pinned(self.key(key)?, &mut None, is_same) {
             Err(Error::Corrupt { .. }) => Ok(None),
-            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == Answer::Done(Before::Expired))),
+            reaped => Ok(Some(reaped?).filter(|outcome| outcome.answer == WriteResult::Done(PriorState::Expired))),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Writing one key: the item, if it is larger than a slot; then its slot (`index::block_hash`).
+//! Writes of one key: first the item, if larger than a slot, then its slot (`index::block_hash`).
 
-use engine::{Answer, Before, Error, ExpiredItem, Expiry, Limits, while_readers_keep, with_room};
+use engine::{Error, ExpiredItem, Expiry, Limits, PriorState, WriteResult, wait_for_readers, with_space};
 use heap::Reservation;
 use heap::layout::SEGMENT_BYTES;
 use index::Position;
-use index::block_hash::{Aim, At, Key, Published, Slot};
+use index::block_hash::{At, Key, Published, Slot, Target};
 use index::cached_table::{NewCopy, Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
@@ -15,57 +15,58 @@ use crate::read::{witness_of_item, witness_of_small};
 use crate::reaper::Reaper;
 use crate::{Growth, RewoHash};
 
-/// A slot that was made, and room for its item, written and flushed, if that is larger.
+/// A new slot. If the item is larger than a slot: also the reserved space with the written and flushed item.
 pub(crate) struct Prepared<'a, 'v, D: Dram> {
     pub(crate) new: New<'v>,
-    room: Option<Reservation<'a, D>>,
+    reservation: Option<Reservation<'a, D>>,
     expires: bool,
 }
 
-/// A slot that was made, and what its writer knows of the item: an item that was written past the cache is slow to read.
+/// A new slot, and the writer's copy of the item: reading back an item that was streamed past the cache is slow.
 #[derive(Clone, Copy)]
 pub(crate) struct New<'v> {
     pub(crate) slot: Slot,
     pub(crate) copy: Option<NewCopy<'v>>,
 }
 
-/// What a write found under its locks, and did.
+/// The result of a write under its locks.
 enum Entered<'a, 'k> {
-    /// It is published, in the place of the slot that was there.
+    /// The slot is published, instead of the old slot.
     Published(Published<'a>, Option<Slot>, Hidden<'a, 'k>),
-    /// Nothing has changed: it was not allowed, or removes what is not there.
-    Unchanged(Answer<Before>),
+    /// Nothing changed: the write was not allowed, or removes an absent key.
+    Unchanged(WriteResult<PriorState>),
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) answer: Answer<Before>,
-    /// The item that had expired before, for the callback, if there is one.
+    pub(crate) answer: WriteResult<PriorState>,
+    /// The item that had expired before, if there is a callback for it.
     pub(crate) expired: Option<ExpiredItem>,
 }
 
-impl From<Answer<Before>> for Outcome {
-    fn from(answer: Answer<Before>) -> Outcome {
+impl From<WriteResult<PriorState>> for Outcome {
+    fn from(answer: WriteResult<PriorState>) -> Outcome {
         Outcome { answer, expired: None }
     }
 }
 
-/// Says whether a write takes place, of what the key's slot is.
+/// Decides by the key's slot whether a write takes place.
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
-    /// The slot names the item at the start of `room`.
+    /// Creates a slot that names the item at the start of `room`.
     #[inline(always)]
-    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
+    pub(crate) fn in_reserved(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
         let slot = Slot::of_item(key.signature, Position::of(room.place()));
-        Prepared { new: New { slot, copy: None }, room: Some(room), expires: !expiry.is_never() }
+        Prepared { new: New { slot, copy: None }, reservation: Some(room), expires: !expiry.is_never() }
     }
 
-    /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
+    /// Keeps the item, which is named now. The reaper is notified only now: a walk that it began before may have met
+    /// the key's old item.
     #[inline(always)]
     pub(crate) fn publish(self, reaper: &Reaper) {
-        self.room.into_iter().for_each(|room| _ = room.publish());
+        self.reservation.into_iter().for_each(|room| _ = room.publish());
         if self.expires {
             reaper.expect();
         }
@@ -77,7 +78,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Puts, unless the value is too long.
+    /// Puts a key, unless the value is too long.
     #[inline(always)]
     pub(crate) fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.may_write()?;
@@ -86,28 +87,27 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
         let outcome = match self.try_put(key, &item) {
-            Err(error) if error.is_full() => self.put_in_room(key, &item)?,
+            Err(error) if error.is_full() => self.put_in_reserved(key, &item)?,
             outcome => outcome?,
         };
-        self.tell_expired(outcome);
+        self.report_expired(outcome);
         Ok(())
     }
 
-    /// The second attempt. The caller is not pinned.
+    /// Frees space and puts again. The caller is not pinned.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
-        self.make_room()?;
+    fn put_in_reserved(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
+        self.make_space()?;
         self.try_put(key, item)
     }
 
-    /// Asks the cache for what a write of the key begins with. The caller is pinned,
-    /// while it uses what is returned.
+    /// Prefetches the lines that a write of the key needs first. The caller is pinned while it uses the result.
     #[inline(always)]
-    pub(crate) fn aim(&self, key: Key<'_>) -> Aim<'_> {
-        let aim = self.table.aim(&self.medium, key.signature);
-        self.cached_table().into_iter().for_each(|cache| cache.aim(key.signature));
-        aim
+    pub(crate) fn prefetch(&self, key: Key<'_>) -> Target<'_> {
+        let target = self.table.prefetch(&self.medium, key.signature);
+        self.cached_table().into_iter().for_each(|cache| cache.prefetch(key.signature));
+        target
     }
 
     /// Step 1.
@@ -117,23 +117,23 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(new)
     }
 
-    /// What step 1 begins with: the slot, and room for the item, unless that is in the slot.
+    /// The beginning of step 1: creates the slot, and reserves space for the item unless it fits into the slot.
     #[inline(always)]
     pub(crate) fn prepare_unwritten<'v>(&self, key: Key<'_>, item: &NewItem<'v>) -> Result<Prepared<'_, 'v, D>, Error> {
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
-            return Ok(Prepared { new: New { slot, copy: None }, room: None, expires: false });
+            return Ok(Prepared { new: New { slot, copy: None }, reservation: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
-        Ok(Prepared::in_room(key, room, item.expiry))
+        Ok(Prepared::in_reserved(key, room, item.expiry))
     }
 
     /// The rest of step 1.
     #[inline(always)]
     pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
-        let witness = match &new.room {
+        let witness = match &new.reservation {
             Some(room) => {
                 let place = room.place();
-                // SAFETY: the room was just reserved.
+                // SAFETY: the space was just reserved.
                 let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
                 witness_of_item(Position::of(place), checksum, item.expiry)
             }
@@ -143,26 +143,27 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         new.new.copy = Some(NewCopy { value: item.value, version: witness.words(), expiry_ms: item.expiry.ms() });
     }
 
-    /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
+    /// If `allowed`, puts the prepared item and takes it, or removes the key. Reports an expired old item to the
+    /// callback.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,
         new: &mut Option<Prepared<'a, '_, D>>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Answer<Before>, Error> {
+    ) -> Result<WriteResult<PriorState>, Error> {
         let outcome = self.write_pinned(key, new, allowed)?;
-        Ok(self.tell_expired(outcome))
+        Ok(self.report_expired(outcome))
     }
 
-    /// Tells the callback of an item that had expired before it was written over. The caller is not pinned, unless its own caller is: the
-    /// callback may use the store.
+    /// Reports an item that had expired before it was overwritten. The caller is not pinned, unless its own caller is:
+    /// the callback may use the store.
     #[inline(always)]
-    pub(crate) fn tell_expired(&self, outcome: Outcome) -> Answer<Before> {
-        outcome.expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+    pub(crate) fn report_expired(&self, outcome: Outcome) -> WriteResult<PriorState> {
+        outcome.expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         outcome.answer
     }
 
-    /// As [`Self::write`], but nobody is told.
+    /// Writes like [`Self::write`], without reporting.
     pub(crate) fn write_pinned<'a>(
         &'a self,
         key: Key<'_>,
@@ -174,7 +175,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let (published, old, hidden) = match self.publish(key, entered.as_ref(), allowed)? {
             Entered::Published(published, old, hidden) => (published, old, hidden),
             Entered::Unchanged(answer) => {
-                // What it goes by may not be durable yet; what is found by now says nothing of the answer.
+                // The slot that decided may not be durable yet: `find` waits for it, and its result does not matter.
                 self.find(key)?;
                 return Ok(answer.into());
             }
@@ -183,11 +184,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let before = self.before(old.as_ref());
         self.finish(key, published, hidden, entered.as_ref(), old.as_ref())?;
         let before = before?;
-        let expired = if before == Before::Expired { self.copy_expired(old.as_ref()) } else { None };
-        Ok(Outcome { answer: Answer::Done(before), expired })
+        let expired = if before == PriorState::Expired { self.copy_expired(old.as_ref()) } else { None };
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
-    /// What comes behind the publication of `new`, or of a removal.
+    /// Completes a write after the publication of `new`, or of a removal.
     #[inline(always)]
     pub(crate) fn finish<'a, 'k>(
         &'a self,
@@ -220,10 +221,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 self.check_absence(|| buckets.damaged_bucket())?;
             }
             if !allowed(found.as_ref().map(|found| &found.slot)) {
-                return Ok(Entered::Unchanged(Answer::Unexpected));
+                return Ok(Entered::Unchanged(WriteResult::Unexpected));
             }
             if found.is_none() && new.is_none() {
-                return Ok(Entered::Unchanged(Answer::Done(Before::Absent)));
+                return Ok(Entered::Unchanged(WriteResult::Done(PriorState::Absent)));
             }
             let old = found.map(|found| found.slot);
             let mut hidden = self.hide_in_time(key);
@@ -234,7 +235,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             let published = match (found, new) {
                 (Some(found), None) => Ok(buckets.remove(&found)),
                 (Some(found), Some(new)) => Ok(buckets.replace(&found, &new.slot)),
-                (None, new) => buckets.insert(&new.expect("where nothing was, something new comes").slot),
+                (None, new) => buckets.insert(&new.expect("a removal of an absent key has returned").slot),
             };
             let full = match published {
                 Ok(published) => return Ok(Entered::Published(published, old, hidden)),
@@ -246,7 +247,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// Whether a full segment may be split.
+    /// Returns an error if a full segment must not be split.
     pub(crate) fn may_grow(&self) -> Result<(), Error> {
         match self.growth {
             Growth::Splits => Ok(()),
@@ -257,40 +258,41 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// What the slot that went says of the key. The caller is pinned.
-    pub(crate) fn before(&self, old: Option<&Slot>) -> Result<Before, Error> {
-        let Some(old) = old else { return Ok(Before::Absent) };
-        let is_past = self.clock.is_past(self.seen(old)?.expiry);
-        Ok(if is_past { Before::Expired } else { Before::Present })
+    /// Returns the state of the key in the old slot. The caller is pinned.
+    pub(crate) fn before(&self, old: Option<&Slot>) -> Result<PriorState, Error> {
+        let Some(old) = old else { return Ok(PriorState::Absent) };
+        let is_past = self.clock.is_past(self.contents(old)?.expiry);
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 
-    /// A copy of an item that had expired when its slot went, for the callback, if there is one. The caller has been pinned since before.
+    /// Copies an item that had expired when its slot was replaced, for the callback, if there is one. The caller has
+    /// been pinned since before that.
     #[cold]
     pub(crate) fn copy_expired(&self, old: Option<&Slot>) -> Option<ExpiredItem> {
-        // A time that has rotted is none, and neither is a value.
-        let seen = self.whole(old?).ok()?;
+        // A damaged expiry or value is not reported.
+        let seen = self.intact_contents(old?).ok()?;
         self.expired_hook.copy(seen.key, seen.value, seen.expiry)
     }
 
-    /// Retires the item of a slot that went.
+    /// Retires the item of a replaced slot.
     #[inline(always)]
     pub(crate) fn retire(&self, old: Option<&Slot>) {
         let place = old.and_then(Slot::position).and_then(Position::place);
         place.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
     }
 
-    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
-    /// it would not be freed.
-    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_room(attempt, || self.make_room())
+    /// Retries an attempt once if the region was full: space may have become free. The caller is not pinned, because
+    /// its pin would block the freeing.
+    pub(crate) fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_space(attempt, || self.make_space())
     }
 
-    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
-    /// one of them.
+    /// Finishes the sweep, which may find free space, and gives readers some time to unpin, unless the caller is pinned
+    /// itself.
     #[cold]
-    fn make_room(&self) -> Result<(), Error> {
+    fn make_space(&self) -> Result<(), Error> {
         self.finish_sweep()?;
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });

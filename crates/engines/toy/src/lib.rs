@@ -1,5 +1,6 @@
-//! The smallest engine that persists: an array of slots in one extent, changed in place under an undo log, with a copy of
-//! everything in volatile memory, which readers read. It is no engine to store anything with: it shows what one consists of.
+//! The smallest engine that persists: an array of slots in one extent, changed in place under an undo log, with a
+//! copy of everything in DRAM, from which readers read. It is an example of the parts of an engine and not meant for
+//! real data.
 //!
 //! ```text
 //! engine area   +0   place of the array, sealed      +64  undo word, sealed: 0, or the slot's number + 1
@@ -8,23 +9,23 @@
 //! ```
 //!
 //! # Invariants
-//! - While the undo word is 0, every slot holds a whole item or none, and no key twice.
-//! - The copy in volatile memory changes after the commit was asked for, and with it says for what: a reader waits for that.
+//! - While the undo word is 0, every slot holds an intact item or none, and no key occurs twice.
+//! - The copy in DRAM changes after the commit was requested, and stores the commit's ticket: readers wait for it.
 //!
 //! # A write, under the lock of writers
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the slot's bytes are copied to the undo image; ordered | the old item, and an image that nothing names |
-//! | 2 the undo word names the slot; ordered | the old item, put back by opening |
+//! | 2 the undo word names the slot; ordered | the old item, restored by opening |
 //! | 3 the slot is changed; ordered | the same |
-//! | 4 the undo word is 0; its commit is asked for | the old item, put back by opening, or the new one |
-//! | 5 the copy in volatile memory changes; the lock is let go | the same |
-//! | 6 the commit is waited for | the new item |
+//! | 4 the undo word is 0; its commit is requested | the old item, restored by opening, or the new one |
+//! | 5 the copy in DRAM changes; the lock is released | the same |
+//! | 6 the writer waits for the commit | the new item |
 //!
-//! Clearing is one word: the next generation, of which no item is (`heap`).
+//! Clearing is one word: the next generation, which no item has (`heap`).
 //!
 //! # Lock order
-//! The writers' lock, then the copy's. Nobody waits for the medium while holding either.
+//! The writers' lock, then the copy's. No thread waits for the medium while holding either.
 
 mod ops;
 mod slots;
@@ -37,22 +38,22 @@ use pmem::{Dram, Medium, Ticket};
 
 use slots::Slots;
 
-/// Broken twins of the rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+/// Broken variants of the rules (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 pub mod canary {
     use pmem::Canary;
 
-    /// The image that an undo word names is flushed, but nothing orders it before the word.
+    /// The image that an undo word refers to is flushed, but not ordered before the word.
     pub const IMAGE_NOT_ORDERED: Canary = Canary("ImageNotOrdered");
-    /// An undo log's run is flushed, but nothing orders it before the change.
+    /// The undo word is flushed, but not ordered before the change.
     pub const LOG_NOT_ORDERED: Canary = Canary("LogNotOrdered");
 }
 
-/// Slots of a store.
+/// The number of slots of a store.
 pub const SLOT_COUNT: u64 = 512;
-/// The room of one item, its header included.
+/// The capacity of a slot: one item including its header.
 pub const SLOT_BYTES: u64 = 256;
 
-/// The copy in volatile memory: each slot's key and value, and when all of it is durable.
+/// The copy in DRAM: each slot's key and value, and the ticket of the last commit.
 struct Contents {
     items: Vec<Option<(Vec<u8>, Vec<u8>)>>,
     ticket: Ticket,
@@ -69,10 +70,10 @@ pub struct Toy<M, D: Dram> {
 }
 
 impl<M: Medium, D: Dram> Toy<M, D> {
-    /// Makes a store in an empty region, which is a store once its array is named.
+    /// Creates a store in an empty region. The region is a store once its array is named.
     ///
     /// # Errors
-    /// The heap's.
+    /// Those of the heap.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::format(&medium, EngineNumber::TOY, parameters, dram)?;
         let slots = Slots::make(&medium, heap.reserve_extent(&medium, SLOT_COUNT * SLOT_BYTES)?.publish());
@@ -80,10 +81,10 @@ impl<M: Medium, D: Dram> Toy<M, D> {
         Toy::of(medium, heap, slots)
     }
 
-    /// Opens the store in a region: a write that was under way is undone.
+    /// Opens the store in a region. A write that was in progress is undone.
     ///
     /// # Errors
-    /// The heap's; damage to the array.
+    /// Those of the heap; damage to the array.
     pub fn open(medium: M, dram: D) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::TOY, dram)?;
         let slots = Slots::find(&medium)?;
@@ -102,7 +103,7 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     }
 }
 
-/// What items of the heap's generation are stamped with.
+/// Returns the stamp of items of the heap's generation.
 fn stamp<D: Dram>(heap: &Heap<D>) -> u32 {
     u32::from(heap.generation()) + 1
 }

@@ -1,6 +1,6 @@
-//! What the engine offers: points, and walks by the number of a slot.
+//! The engine's operations: get, put, delete, and walks by slot number.
 
-use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, Show, Witness};
+use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, OnItem, Witness};
 use items::layout::HEADER_BYTES;
 use items::{Expiry, ItemError, NewItem};
 use parking_lot::MutexGuard;
@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         Ok(self.contents.read().items.iter().flatten().count() as u64)
     }
 
-    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let from = match cursor {
             Cursor::Start => 0,
             Cursor::Number(slot) => slot,
@@ -99,7 +99,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
                 Err(error) => return Err(error.into()),
             }
         }
-        check.go_on_with::<()>(None);
+        check.set_state::<()>(None);
         Ok(())
     }
 
@@ -118,13 +118,13 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
 }
 
 impl<M: Medium, D: Dram> Toy<M, D> {
-    /// The writers' lock, if anything may be written.
+    /// Locks the writers' lock, unless the store is read-only or unhealthy.
     fn write(&self) -> Result<MutexGuard<'_, ()>, Error> {
         self.medium.health()?;
         if self.medium.is_writable() { Ok(self.writers.lock()) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Puts the item, or deletes the key; false if there was nothing to delete.
+    /// Puts the item, or deletes the key. Returns false if there was nothing to delete.
     fn change(&self, key: &[u8], new: Option<NewItem<'_>>) -> Result<bool, Error> {
         let writers = self.write()?;
         let (slot, met) = {
@@ -135,7 +135,7 @@ impl<M: Medium, D: Dram> Toy<M, D> {
         let Some(slot) = slot else {
             drop(writers);
             let full = MediumError::Limit { wanted_bytes: SLOT_BYTES, limit_bytes: SLOT_COUNT * SLOT_BYTES };
-            // There is nothing to delete: another writer did it, perhaps, and still waits.
+            // There is nothing to delete: another writer may have deleted the key and still wait for its commit.
             return if new.is_some() {
                 Err(full.into())
             } else {

@@ -16,11 +16,11 @@ const UNDO_IMAGE: Offset = ENGINE_AREA.plus(2 * LINE_BYTES);
 /// An item, if there is one.
 type Found<'a> = Result<Option<Item<'a>>, ItemError>;
 
-/// Where the array lies.
+/// The offset of the array.
 pub(crate) struct Slots(Offset);
 
 impl Slots {
-    /// An empty array. The caller makes it durable.
+    /// Creates an empty array. The caller makes it durable.
     pub(crate) fn make<M: Medium>(medium: &M, place: Place) -> Slots {
         let slots = Slots(place.offset);
         (0..SLOT_COUNT).for_each(|slot| slots.write_header(medium, slot));
@@ -42,19 +42,20 @@ impl Slots {
         self.0.plus(slot * SLOT_BYTES)
     }
 
-    /// The item in a slot; `None` if there is none of this stamp.
+    /// Reads the item in a slot; `None` if there is none with this stamp.
     pub(crate) fn item<'a, M: Medium>(&self, medium: &'a M, slot: u64, stamp: u32) -> Found<'a> {
-        // SAFETY: slots change under the writers' lock alone, which the caller holds while it uses the item.
+        // SAFETY: slots change only under the writers' lock, which the caller holds while it uses the item.
         let item = unsafe { Item::read(medium, self.at(slot), SLOT_BYTES) }?;
         match item.header.epoch == stamp {
-            true if !item.is_whole() => {
+            true if !item.is_intact() => {
                 Err(ItemError::Damaged { offset: self.at(slot).0, what: "an item's checksum does not fit" })
             }
             is_there => Ok(is_there.then_some(item)),
         }
     }
 
-    /// Steps 1 to 4, and what is to be waited for: the slot holds `new` of this stamp, or nothing. The caller holds the writers' lock.
+    /// Takes steps 1 to 4 and returns the ticket to wait for: the slot then holds `new` with this stamp, or nothing.
+    /// The caller holds the writers' lock.
     pub(crate) fn change<M: Medium>(
         &self,
         medium: &M,
@@ -70,7 +71,7 @@ impl Slots {
             medium.order();
         }
         match new {
-            // SAFETY: the slot has that room (the caller has checked), and no reader looks at it.
+            // SAFETY: the item fits the slot (the caller has checked), and no reader reads the slot.
             Some((item, stamp)) => _ = unsafe { item.write(medium, self.at(slot), stamp) },
             None => self.write_header(medium, slot),
         }
@@ -81,19 +82,20 @@ impl Slots {
 
     /// Empties a slot.
     fn write_header<M: Medium>(&self, medium: &M, slot: u64) {
-        // SAFETY: as in `change`, or nobody knows the slot yet.
+        // SAFETY: as in `change`, or no other thread uses the slot yet.
         unsafe { medium.stream(self.at(slot), &[&[0; items::layout::HEADER_BYTES]]) };
     }
 
-    /// Puts back what a write under way had changed; for a reader, in memory of its own. Again is the same.
+    /// Undoes a write in progress. For a read-only store this happens in a private overlay. Repeating it changes
+    /// nothing.
     pub(crate) fn undo<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         let number = load(medium, UNDO_WORD, "the undo word is damaged")?;
         let Some(slot) = number.checked_sub(1) else { return Ok(()) };
         if slot >= SLOT_COUNT {
-            return Err(HeapError::Damaged { offset: UNDO_WORD.0, what: "the undo word names no slot" });
+            return Err(HeapError::Damaged { offset: UNDO_WORD.0, what: "the undo word holds no slot's number" });
         }
         if !medium.is_writable() {
-            // SAFETY: no thread stores to a region that is open for reading, and its opener alone uses it yet.
+            // SAFETY: no thread stores to a read-only region, and only its opener uses it yet.
             return Ok(unsafe { medium.overlay(self.at(slot), medium.bytes(UNDO_IMAGE.span(SLOT_BYTES))?) }?);
         }
         copy(medium, self.at(slot), UNDO_IMAGE)?;
@@ -103,9 +105,9 @@ impl Slots {
     }
 }
 
-/// Copies a slot's bytes, and flushes them.
+/// Copies a slot's bytes and flushes them.
 fn copy<M: Medium>(medium: &M, to: Offset, from: Offset) -> Result<(), MediumError> {
-    // SAFETY: both change under the writers' lock alone, or while the store is opened.
+    // SAFETY: both change only under the writers' lock, or while the store is opened.
     let bytes = unsafe { medium.bytes(from.span(SLOT_BYTES)) }?;
     // SAFETY: as above, and they do not overlap.
     unsafe { medium.stream(to, &[bytes]) };

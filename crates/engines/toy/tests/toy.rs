@@ -1,4 +1,4 @@
-//! The toy engine answers like a map, survives every crash, and its broken twins are caught.
+//! The toy engine behaves like a map, survives every crash, and its broken variants are caught.
 
 use engine::Clock;
 use engine_toy::{Toy, canary};

@@ -1,4 +1,4 @@
-//! What waits, what is free, and what a caller learns of it.
+//! Tests of waiting and freed things, and of the bytes reported to the caller.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::thread;
@@ -23,7 +23,7 @@ fn nothing_is_freed_under_a_pin_and_everything_after_it() {
     assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
 }
 
-/// A store that nobody writes to any more would keep them.
+/// Otherwise a store without further writes would keep them.
 #[test]
 fn much_that_waits_is_reported_once() {
     let limbo = Limbo::bounded(REPORTED_SHARE * 100);
@@ -39,9 +39,9 @@ fn much_that_waits_is_reported_once() {
     assert_eq!([limbo.retire(0, 50, |_| ()), limbo.retire(0, 50, |_| ())], [0, 100]);
 }
 
-/// Light things wait in the thread's inbox: they count, and are freed, as those of the queue.
+/// Light things wait in the thread's inbox; they are counted and freed like those in the queue.
 #[test]
-fn what_lies_in_an_inbox_waits_as_the_others_do() {
+fn inbox_items_wait_like_others() {
     let limbo = Limbo::bounded(u64::MAX);
     let pin = pin();
     (0..PLACE_COUNT as u64).for_each(|thing| _ = limbo.retire(thing, 8, |_| panic!("freed under a pin")));
@@ -56,7 +56,7 @@ fn what_lies_in_an_inbox_waits_as_the_others_do() {
     assert_eq!((freed, limbo.bytes()), ((0..PLACE_COUNT as u64).collect::<Vec<_>>(), 0));
 }
 
-/// Each waits as if it were alone, behind what was in the inbox, and goes as that does.
+/// Each waits as if it were retired separately, behind the things in the inbox, and is freed like them.
 #[test]
 fn things_that_are_retired_together_wait_and_are_freed() {
     const COUNT: u64 = 3 * ADVANCE_EVERY as u64;
@@ -78,7 +78,7 @@ fn things_that_are_retired_together_wait_and_are_freed() {
     assert_eq!((freed, limbo.bytes()), ((0..next).collect::<Vec<_>>(), 0));
 }
 
-/// What was over, and went two by two, is noticed by the next collection.
+/// The next collection notices that a limbo that was over its limit was emptied by single retirements.
 #[test]
 fn an_empty_limbo_is_not_over() {
     let limbo = Limbo::bounded(10);
@@ -89,7 +89,7 @@ fn an_empty_limbo_is_not_over() {
     let mut freed_count = 0;
     while limbo.bytes() > 0 {
         advance();
-        // Of no bytes: nobody weighs for that.
+        // Keeps no bytes: does not update `is_over`.
         limbo.retire(3, 0, |_| freed_count += 1);
     }
     assert!(freed_count >= 3);
@@ -100,7 +100,8 @@ fn an_empty_limbo_is_not_over() {
     assert!(!limbo.is_over());
 }
 
-/// Readers follow a pointer that a writer replaces and frees; a freed cell is poisoned before its memory goes.
+/// Readers follow a pointer that a writer replaces and frees. A freed cell is poisoned before its memory is
+/// released.
 #[test]
 fn readers_never_meet_freed_memory() {
     const POISON: u64 = u64::MAX;

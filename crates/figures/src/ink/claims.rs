@@ -1,4 +1,4 @@
-//! What the paper prints of its figures.
+//! The paper's claims about its figures.
 
 use super::parts::{LOGGING, PARTS, SEARCHING};
 use super::{ORDERS, PERCENTILES, THREADS, TIMES, run};
@@ -8,7 +8,7 @@ pub(super) const INK: &[&str] = &["ink"];
 pub(super) const INKS: &[&str] = &["ink", "ink-in-place"];
 const ROCKSDB: &[&str] = &["rocksdb"];
 pub(super) const INK_ROCKSDB: &[&str] = &["ink", "rocksdb"];
-/// Where a disk may be without DAX.
+/// Systems that can also run on a disk without DAX.
 pub(super) const BY_MEDIUM: &[&str] = &["ink", "ink-library", "rocksdb"];
 const PMEMKV: &[&str] = &["pmemkv"];
 
@@ -18,7 +18,7 @@ pub(super) const BY_THREADS: [&str; 3] = ["read-threads", "update-threads", "ins
 pub(super) const OF_FEW: [&str; 3] = ["read-few", "update-few", "insert-few"];
 pub(super) const UNIFORM: [&str; 3] = ["a-uniform", "b-uniform", "c-uniform"];
 pub(super) const ZIPFIAN: [&str; 3] = ["a-zipfian", "b-zipfian", "c-zipfian"];
-/// A workload over time on one thread, or four; its slowest part, and its fastest.
+/// A workload over time, on one thread and on four; then its slowest part, and its fastest.
 pub(super) const OVER_TIME: [[&str; 3]; 6] = [
     ["a-time-1", "a-slowest-1", "a-fastest-1"],
     ["a-time-4", "a-slowest-4", "a-fastest-4"],
@@ -27,12 +27,12 @@ pub(super) const OVER_TIME: [[&str; 3]; 6] = [
     ["c-time-1", "c-slowest-1", "c-fastest-1"],
     ["c-time-4", "c-slowest-4", "c-fastest-4"],
 ];
-/// On one thread, and on four.
+/// On one thread and on four.
 pub(super) const TAILS: [&str; 2] = ["a-tails-1", "a-tails-4"];
 
-/// Where a figure has one place.
+/// The axis of a figure with one place.
 const ONE: &[f64] = &[1.0];
-/// A claim without a number.
+/// The upper bound of a claim without a number.
 const MORE: f64 = f64::INFINITY;
 
 const fn of(workloads: &'static [&'static str], systems: &'static [&'static str], at: &'static [f64]) -> Of {
@@ -43,7 +43,7 @@ const fn claim(text: &'static str, (least, most): (f64, f64), over: Of, under: O
     Claim { text, least, most, ratio: Ratio { over, under } }
 }
 
-/// How many times as long RocksDB takes as InK.
+/// RocksDB's time divided by InK's.
 const fn rocksdb(
     text: &'static str,
     printed: (f64, f64),
@@ -53,12 +53,12 @@ const fn rocksdb(
     claim(text, printed, of(workloads, ROCKSDB, at), of(workloads, INK, at))
 }
 
-/// How many times as long pmemkv takes as InK.
+/// pmemkv's time divided by InK's.
 const fn pmemkv(text: &'static str, printed: f64, workloads: &'static [&'static str]) -> Claim {
     claim(text, (printed, printed), of(workloads, PMEMKV, ONE), of(workloads, INK, ONE))
 }
 
-/// How many times as long a system's slowest part takes as its fastest.
+/// The time of a system's slowest part divided by that of its fastest.
 const fn unsteady(text: &'static str, printed: (f64, f64), system: &'static [&'static str]) -> Claim {
     const SLOWEST: &[&str] =
         &["a-slowest-1", "a-slowest-4", "b-slowest-1", "b-slowest-4", "c-slowest-1", "c-slowest-4"];
@@ -72,25 +72,31 @@ pub(crate) const PAPER: Paper = Paper {
     name: "ink",
     title: "InK: In-Kernel Key-Value Storage with Persistent Memory (Electronics 2020)",
     remarks: &[
-        "Keys have 23 bytes and values 100, as printed. InK is the engine in this process, not a kernel's system call. Reads and updates \
-         choose their keys by a Zipf distribution of .99, inserts add new keys; a turn of inserts adds a twentieth.",
-        "The memory is the directory's as it is, not made slower: the paper's is Optane. RocksDB has its files in the same directory and its \
-         log on, without syncs, so both outlive the process alike. Of DAX and a disk without it is `cargo xtask kernel figure8`, in a guest; ink and ink-library map the \
-         file in either. The paper has 100 million pairs and up to 10 threads.",
-        "Making a key and checking a value is in the time. Figure 7 sorts samples of the processor by the source they were in; its parts add \
-         up to the time of an operation, and are of some dozens of samples a turn. Figure 12 reads a clock twice an operation.",
-        "ink stores a value elsewhere and swaps the pointer; ink-in-place writes it over the old one by way of the log, as printed.",
+        "Keys have 23 bytes and values 100 bytes, as in the paper. InK is the engine in this process, not a system call of the kernel. Reads \
+         and updates choose their keys by a Zipf distribution with exponent 0.99; inserts add new keys, 5 % of the pairs per turn.",
+        "The memory is the directory's, without added latency; the paper used Optane. RocksDB has its files in the same directory and its log \
+         on, without syncs, so the data of both survives the process. The comparison of DAX with a disk without it is \
+         `cargo xtask kernel figure8`, in a guest; ink and ink-library map the file in both cases. The paper has 100 million pairs and up to \
+         10 threads.",
+        "Times include making the key and checking the value. Figure 7 sorts samples of the processor by the source file of the sampled \
+         function; its parts add up to the time of an operation, and come from some dozens of samples per turn. Figure 12 reads a clock \
+         twice per operation.",
+        "ink stores a value in a new place and swaps the pointer; ink-in-place overwrites the old value with the help of the log, as in the \
+         paper.",
     ],
     not_built: &[
         ("pmemkv", "its numbers are the published ones"),
         #[cfg(not(feature = "rocksdb"))]
-        ("rocksdb", "cargo xtask figures --features rocksdb ink builds it, in half an hour of processor time"),
+        (
+            "rocksdb",
+            "build it with cargo xtask figures --features rocksdb ink, which takes half an hour of processor time",
+        ),
     ],
     programs: &[],
     figures: &[
         Figure {
             name: "6",
-            title: "operations a second by order, one thread",
+            title: "operations per second by order, one thread",
             workloads: &BY_ORDER,
             at: &ORDERS,
             axis: "order",
@@ -120,7 +126,7 @@ pub(crate) const PAPER: Paper = Paper {
         },
         Figure {
             name: "7",
-            title: "where the time of an operation goes, by order, one thread",
+            title: "parts of an operation's time by order, one thread",
             workloads: &BY_PART,
             at: &ORDERS,
             axis: "order",
@@ -129,7 +135,7 @@ pub(crate) const PAPER: Paper = Paper {
             printed: &[],
             claims: &[
                 claim(
-                    "read, searching / searching at order 255: the order alone decides",
+                    "read, searching / searching at order 255: only the order decides",
                     (1.0, MORE),
                     of(&["read-parts"], &[SEARCHING], &[7.0, 15.0, 31.0, 63.0, 127.0]),
                     of(&["read-parts"], &[SEARCHING], &[255.0]),
@@ -150,7 +156,7 @@ pub(crate) const PAPER: Paper = Paper {
         },
         Figure {
             name: "8",
-            title: "operations a second by number of threads",
+            title: "operations per second by number of threads",
             workloads: &BY_THREADS,
             at: &THREADS,
             axis: "threads",
@@ -170,7 +176,7 @@ pub(crate) const PAPER: Paper = Paper {
         },
         Figure {
             name: "9",
-            title: "few pairs, one thread, beside what is published of pmemkv",
+            title: "few pairs, one thread, compared with pmemkv's published numbers",
             workloads: &OF_FEW,
             at: ONE,
             axis: "threads",
@@ -204,7 +210,7 @@ pub(crate) const PAPER: Paper = Paper {
             title: "YCSB A, B and C over time, one thread and four",
             workloads: &["a-time-1", "a-time-4", "b-time-1", "b-time-4", "c-time-1", "c-time-4"],
             at: &TIMES,
-            axis: "hundredths of the operations",
+            axis: "% of the operations",
             systems: INK_ROCKSDB,
             shown: Shown::Rate,
             printed: &[],

@@ -1,8 +1,10 @@
-//! InK (Ha and Kim, 2020), figures 6 to 12: keys of 23 bytes and values of 100, trees of six orders on one thread, and at the paper's
-//! order several threads and YCSB's mixes beside RocksDB, where this program was built with it.
+//! InK (Ha and Kim, 2020), figures 6 to 12: keys of 23 bytes and values of 100 bytes. Trees of six orders run on one
+//! thread. At the paper's order several threads and YCSB's mixes run, compared with RocksDB if this program was built
+//! with RocksDB.
 //!
-//! A stage is a set of systems that hold the same records; it has jobs, each a workload of a figure. In each round every system has a turn
-//! at every job. Which records an operation takes is drawn before the clock starts, for all systems alike.
+//! A stage is a set of systems that hold the same records, and a list of jobs, each of them a workload of a figure. In
+//! each round every system has a turn at every job. The records of the operations are drawn before the clock starts,
+//! the same for all systems.
 
 mod claims;
 mod parts;
@@ -11,7 +13,7 @@ mod system;
 use std::time::Duration;
 
 use crate::machine::Machine;
-use crate::paper::{Figure, Tell};
+use crate::paper::{Figure, Report};
 use crate::point::Point;
 use crate::records::Shape;
 use crate::work::{Bench, Measured, Work};
@@ -21,17 +23,17 @@ pub(crate) use claims::PAPER;
 use parts::Sampled;
 use system::{BUILT, Made};
 
-/// Keys of 23 bytes, values of 100: YCSB's.
+/// Keys of 23 bytes and values of 100 bytes: YCSB's.
 const SHAPE: Shape = Shape::new(23, 100);
-/// A turn of inserts adds one pair for so many that are there.
+/// A turn of inserts adds one pair for this many existing ones.
 const INSERTED_OF: u64 = 20;
-/// Orders that are measured.
+/// The measured orders.
 const ORDERS: [f64; 6] = [7.0, 15.0, 31.0, 63.0, 127.0, 255.0];
-/// The paper's, after figure 7.
+/// The paper's order from figure 8 on.
 const ORDER: usize = 63;
 /// Numbers of threads.
 const THREADS: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
-/// Parts of a turn, in hundredths of its operations.
+/// Parts of a turn, in percent of its operations.
 const TIMES: [f64; 20] = [
     5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0,
     100.0,
@@ -39,16 +41,16 @@ const TIMES: [f64; 20] = [
 /// Percentiles; 0 stands for the average.
 const PERCENTILES: [f64; 4] = [0.0, 90.0, 99.0, 99.9];
 
-/// What is told of a turn.
+/// The kind of points that a turn gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Told {
+enum Reported {
     /// Its average.
     Whole,
-    /// Each part of its time, for a twentieth of the operations; and the slowest and the fastest of them.
+    /// The time of each twentieth of the operations, and the slowest and the fastest of these.
     OverTime { slowest: &'static str, fastest: &'static str },
     /// Percentiles of single operations.
     Tails,
-    /// What the time goes to.
+    /// The parts of the time.
     Parts,
 }
 
@@ -60,10 +62,10 @@ struct Job {
     systems: &'static [&'static str],
     work: Work,
     threads: usize,
-    told: Told,
+    told: Reported,
 }
 
-/// Systems that hold as many records.
+/// Systems that hold the same number of records.
 struct Stage {
     order: usize,
     records: u64,
@@ -74,27 +76,27 @@ const READ_UPDATE_INSERT: [Work; 3] = [Work::Read, Work::Update, Work::Insert];
 
 fn stages(settings: &Settings) -> Vec<Stage> {
     let mut stages: Vec<Stage> = ORDERS.into_iter().map(|order| of_order(order, settings.records)).collect();
-    let few = jobs("9", claims::OF_FEW, (1.0, 1), claims::INK, Told::Whole);
+    let few = jobs("9", claims::OF_FEW, (1.0, 1), claims::INK, Reported::Whole);
     stages.push(Stage { order: ORDER, records: settings.few_records, jobs: few });
     stages.push(Stage { order: ORDER, records: settings.records, jobs: beside_rocksdb() });
     stages
 }
 
-/// Reads, updates and inserts as a figure's workloads.
+/// Returns reads, updates and inserts as a figure's workloads.
 fn jobs(
     figure: &'static str,
     workloads: [&'static str; 3],
     (at, threads): (f64, usize),
     systems: &'static [&'static str],
-    told: Told,
+    told: Reported,
 ) -> Vec<Job> {
     let works = workloads.into_iter().zip(READ_UPDATE_INSERT);
     works.map(|(workload, work)| Job { figure, workload, at, systems, work, threads, told }).collect()
 }
 
 fn of_order(order: f64, records: u64) -> Stage {
-    let mut all = jobs("6", claims::BY_ORDER, (order, 1), claims::INKS, Told::Whole);
-    all.extend(jobs("7", claims::BY_PART, (order, 1), claims::INK, Told::Parts));
+    let mut all = jobs("6", claims::BY_ORDER, (order, 1), claims::INKS, Reported::Whole);
+    all.extend(jobs("7", claims::BY_PART, (order, 1), claims::INK, Reported::Parts));
     Stage { order: order as usize, records, jobs: all }
 }
 
@@ -112,29 +114,34 @@ fn beside_rocksdb() -> Vec<Job> {
     for (name, read_percent) in [("a", 50), ("b", 95), ("c", 100)] {
         for (is_skewed, names) in [(false, claims::UNIFORM), (true, claims::ZIPFIAN)] {
             let workload = names.into_iter().find(|workload| workload.starts_with(name)).expect("each has a name");
-            jobs.push(job("10", (workload, Work::Ycsb { read_percent, is_skewed }), (1.0, 1), Told::Whole));
+            jobs.push(job("10", (workload, Work::Ycsb { read_percent, is_skewed }), (1.0, 1), Reported::Whole));
         }
         for [workload, slowest, fastest] in claims::OVER_TIME {
             if workload.starts_with(name) {
                 let threads = if workload.ends_with("-1") { 1 } else { THREADS.len() };
                 let work = Work::Ycsb { read_percent, is_skewed: true };
-                jobs.push(job("11", (workload, work), (0.0, threads), Told::OverTime { slowest, fastest }));
+                jobs.push(job("11", (workload, work), (0.0, threads), Reported::OverTime { slowest, fastest }));
             }
         }
     }
     for (workload, threads) in claims::TAILS.into_iter().zip([1, THREADS.len()]) {
         let work = Work::Ycsb { read_percent: 50, is_skewed: true };
-        jobs.push(job("12", (workload, work), (0.0, threads), Told::Tails));
+        jobs.push(job("12", (workload, work), (0.0, threads), Reported::Tails));
     }
-    // Inserts come last: what is read before is as many records as were asked for.
+    // Inserts are last, so that the workloads before them read exactly the requested number of records.
     let threads = THREADS
         .into_iter()
-        .flat_map(|at| self::jobs("8", claims::BY_THREADS, (at, at as usize), claims::BY_MEDIUM, Told::Whole));
+        .flat_map(|at| self::jobs("8", claims::BY_THREADS, (at, at as usize), claims::BY_MEDIUM, Reported::Whole));
     jobs.extend(threads);
     jobs
 }
 
-fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+fn run(
+    figures: &[&'static Figure],
+    settings: &Settings,
+    _machine: &Machine,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
     for Stage { order, records, mut jobs } in stages(settings) {
         jobs.retain(|job| figures.iter().any(|figure| figure.name == job.figure));
         let is_wanted = |name: &str| settings.wants(name) && jobs.iter().any(|job| job.systems.contains(&name));
@@ -147,11 +154,11 @@ fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tel
         let count = benches.len();
         for round in 0..settings.rounds {
             for job in &jobs {
-                // Which is first changes from round to round.
+                // The first system changes from round to round.
                 for bench in (0..count).map(|i| (i + round) % count) {
                     let bench = &mut benches[bench];
                     if job.systems.contains(&bench.name) {
-                        job.measure(bench, settings.operations, round, tell)?;
+                        job.measure(bench, settings.operations, round, report)?;
                     }
                 }
             }
@@ -161,39 +168,45 @@ fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tel
 }
 
 impl Job {
-    fn measure(&self, bench: &mut Bench, count: usize, round: usize, tell: &mut Tell<'_>) -> Result<(), Error> {
+    fn measure(&self, bench: &mut Bench, count: usize, round: usize, report: &mut Report<'_>) -> Result<(), Error> {
         let count = match self.work {
             Work::Insert => (bench.record_count() / INSERTED_OF / self.threads as u64).max(1) as usize,
             _ => count,
         };
         let (count, lap) = match self.told {
-            Told::Whole | Told::Parts => (count, count),
-            Told::OverTime { .. } => (count.next_multiple_of(TIMES.len()), count.div_ceil(TIMES.len())),
-            Told::Tails => (count, 1),
+            Reported::Whole | Reported::Parts => (count, count),
+            Reported::OverTime { .. } => (count.next_multiple_of(TIMES.len()), count.div_ceil(TIMES.len())),
+            Reported::Tails => (count, 1),
         };
-        let sampled = (self.told == Told::Parts).then(Sampled::start).transpose()?;
+        let sampled = (self.told == Reported::Parts).then(Sampled::start).transpose()?;
         let measured = bench.turn(self.work, (self.threads, count, lap), round as u64)?;
         let shares = sampled.map_or(Ok(Vec::new()), Sampled::shares)?;
-        for (number, (workload, system, at, ns)) in self.told_of(bench.name, &measured, &shares).into_iter().enumerate()
+        for (number, (workload, system, at, ns)) in
+            self.points_of(bench.name, &measured, &shares).into_iter().enumerate()
         {
             let wrong = if number == 0 { measured.wrong } else { 0 };
-            tell(Point { workload, system, at, round, operations: measured.operations, ns, wrong, refused: 0 });
+            report(Point { workload, system, at, round, operations: measured.operations, ns, wrong, refused: 0 });
         }
         Ok(())
     }
 
-    /// Workload, system, place, and the time of an operation.
-    fn told_of(&self, system: &'static str, measured: &Measured, shares: &[(&'static str, f64)]) -> Vec<ToldPoint> {
+    /// Returns the points: workload, system, place, and time per operation.
+    fn points_of(
+        &self,
+        system: &'static str,
+        measured: &Measured,
+        shares: &[(&'static str, f64)],
+    ) -> Vec<ReportedPoint> {
         let ns = measured.elapsed.as_nanos() as f64 / measured.operations as f64;
         match self.told {
-            Told::Whole => vec![(self.workload, system, self.at, ns)],
-            Told::Parts => shares.iter().map(|&(part, share)| (self.workload, part, self.at, ns * share)).collect(),
-            Told::Tails => PERCENTILES
+            Reported::Whole => vec![(self.workload, system, self.at, ns)],
+            Reported::Parts => shares.iter().map(|&(part, share)| (self.workload, part, self.at, ns * share)).collect(),
+            Reported::Tails => PERCENTILES
                 .into_iter()
                 .zip(tails(&measured.laps))
                 .map(|(at, ns)| (self.workload, system, at, ns))
                 .collect(),
-            Told::OverTime { slowest, fastest } => {
+            Reported::OverTime { slowest, fastest } => {
                 let times = over_time(measured);
                 let ends = times
                     .iter()
@@ -208,9 +221,9 @@ impl Job {
     }
 }
 
-type ToldPoint = (&'static str, &'static str, f64, f64);
+type ReportedPoint = (&'static str, &'static str, f64, f64);
 
-/// The time of one operation in each part of a turn, of all threads together.
+/// Returns the time per operation in each part of a turn, of all threads together.
 fn over_time(measured: &Measured) -> Vec<f64> {
     let of_thread = measured.operations as f64 / (measured.laps.len() * TIMES.len()) as f64;
     let rate =
@@ -218,7 +231,7 @@ fn over_time(measured: &Measured) -> Vec<f64> {
     (0..TIMES.len()).map(|part| 1.0 / rate(part)).collect()
 }
 
-/// The average, and the percentiles.
+/// Returns the average and the percentiles.
 fn tails(laps: &[Vec<Duration>]) -> Vec<f64> {
     let mut all: Vec<f64> = laps.iter().flatten().map(|lap| lap.as_nanos() as f64).collect();
     all.sort_by(f64::total_cmp);

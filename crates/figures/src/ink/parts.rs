@@ -1,5 +1,5 @@
-//! Where an operation's time goes: samples of what the processor was at, sorted by the source they were in. A sample counts for the
-//! innermost function that belongs to a part.
+//! The parts of an operation's time: samples of the processor, sorted by source file. A sample counts for the innermost
+//! function that belongs to a part.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder, Symbol};
 
 use crate::Error;
 
-/// The whole, the paper's parts, and what is none of them: the engine's calls, keys made and values checked.
+/// The total, the paper's parts, and the rest: the engine's calls, making keys and checking values.
 pub(super) const PARTS: &[&str] = &[ALL, SEARCHING, MODIFICATION, MEMORY, LOGGING, TRANSFER, REST];
 
 /// All parts together.
@@ -20,10 +20,10 @@ pub(super) const LOGGING: &str = "logging";
 const TRANSFER: &str = "transfer";
 const REST: &str = "rest";
 
-/// Samples a second of processor time: no divisor of what goes by a clock.
+/// Samples per second of processor time: not a divisor of common clock rates.
 const FREQUENCY: i32 = 997;
 
-/// Samples that are being taken.
+/// A running sampling.
 pub(super) struct Sampled(ProfilerGuard<'static>);
 
 impl Sampled {
@@ -31,7 +31,7 @@ impl Sampled {
         Ok(Sampled(ProfilerGuardBuilder::default().frequency(FREQUENCY).build()?))
     }
 
-    /// Which share of the samples was in each part; the whole alone, if a turn was too short for a sample.
+    /// Returns each part's share of the samples; only the total if the turn was too short for a sample.
     pub(super) fn shares(self) -> Result<Vec<(&'static str, f64)>, Error> {
         let report = self.0.report().build()?;
         let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
@@ -52,7 +52,7 @@ fn part_of_frames(frames: &Frames) -> &'static str {
     frames.frames.iter().flatten().find_map(part).unwrap_or(REST)
 }
 
-/// The part that a function of a file belongs to.
+/// Returns the part that a function of a file belongs to.
 fn part_of(file: &str, function: &str) -> Option<&'static str> {
     let (folder, name) = file.rsplit_once("/src/")?;
     let is_put = ["insert_pair", "set_pair", "set_meta"].iter().any(|put| function.contains(put));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_belongs_to_the_part_that_its_file_says() {
+    fn function_belongs_to_part_of_its_file() {
         let of = |file, function| part_of(file, function);
         assert_eq!(of("/x/crates/pbtree/src/descent.rs", "descend"), Some(SEARCHING));
         assert_eq!(of("/x/crates/pbtree/src/locks/latch.rs", "try_lock"), Some(SEARCHING));

@@ -1,4 +1,4 @@
-//! The systems, each in a directory of its own, where what is written outlives the process and not the machine.
+//! The systems, each in its own directory, where written data survives the process but not the machine.
 
 use std::path::Path;
 
@@ -12,23 +12,24 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::work::{Shared, System};
 
-/// Writers that can be under way at once, as in a store of the library.
+/// Concurrent writers, as in a store of the library.
 const LANES: u32 = 16;
 
-/// What the library's store may grow to.
+/// The maximum size of the library's store.
 const LIBRARY_BYTES_MAX: u64 = 4 << 30;
 
-/// How a system is made.
+/// The parameters of a system.
 pub(super) struct Made<'a> {
     pub(super) dir: &'a Path,
-    /// Of InK's tree.
+    /// The order of InK's tree.
     pub(super) order: usize,
 }
 
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
-/// Each that this program was built with, by name. `ink-in-place` writes values over those of the same length, as printed. `ink-library` is the
-/// engine behind the library, asked for what outlives the process, as the others are: the file is mapped, on a disk without DAX, too.
+/// The systems that this program was built with, by name. `ink-in-place` overwrites values of the same length, as in
+/// the paper. `ink-library` is the engine behind the library, with durability against the end of the process, as the
+/// other systems have; it maps the file also on a disk without DAX.
 pub(super) const BUILT: &[(&str, Make)] = &[
     ("ink", |made| made.ink(false)),
     ("ink-in-place", |made| made.ink(true)),

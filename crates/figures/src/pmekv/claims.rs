@@ -1,4 +1,5 @@
-//! What the paper prints of its tables and figures. The figures are plots without numbers; claims about them stand in the text.
+//! The paper's claims about its tables and figures. The figures are plots without numbers; the text makes the claims
+//! about them.
 
 use super::printed::{TABLE_1, TABLE_2, TABLE_3, TABLE_4};
 use super::run;
@@ -22,7 +23,7 @@ pub(super) const THREADS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0];
 pub(super) const RECORDS: &[f64] = &[5_000.0, 10_000.0, 20_000.0];
 pub(super) const REQUESTS: &[f64] = &[5_000.0, 10_000.0];
 
-/// All that can be measured.
+/// All systems that can be measured.
 pub(super) const SYSTEMS: &[&str] =
     &["pmekv-nvm", "pmekv-m", "pmekv-fs", "redis", "memcached", "rocksdb", "pmekv", "hikv", "rewo-hash", "ink"];
 const NVM: &[&str] = &["pmekv-nvm"];
@@ -35,7 +36,7 @@ const fn of(workload: &'static [&'static str], systems: &'static [&'static str],
     Of { workloads: workload, systems, at }
 }
 
-/// How many times as long a system takes as PMEKV-NVM.
+/// A system's time divided by PMEKV-NVM's.
 const fn against(
     text: &'static str,
     (least, most): (f64, f64),
@@ -46,7 +47,7 @@ const fn against(
     Claim { text, least, most, ratio: Ratio { over: of(workload, system, at), under: of(workload, NVM, at) } }
 }
 
-/// How many times as long an operation of a system takes in one place as in another.
+/// A system's time per operation in one place divided by that in another.
 const fn along(
     text: &'static str,
     printed: f64,
@@ -58,10 +59,10 @@ const fn along(
     Claim { text, least: printed, most: printed, ratio }
 }
 
-/// From half as many requests to all.
+/// From half of the requests to all.
 const HALF_TO_ALL: (&[f64], &[f64]) = (&[5_000.0], &[10_000.0]);
 
-/// How many times as many operations a second systems do of twice as many requests.
+/// The systems' gains in operations per second when the requests double.
 const fn of_requests(workload: &'static [&'static str], printed: [f64; 4]) -> [Claim; 4] {
     let [nvm, fs, redis, memcached] = printed;
     [
@@ -72,7 +73,7 @@ const fn of_requests(workload: &'static [&'static str], printed: [f64; 4]) -> [C
     ]
 }
 
-/// How many times as long others take as PMEKV-NVM.
+/// The other systems' times divided by PMEKV-NVM's.
 const fn of_others(workload: &'static [&'static str], at: &'static [f64], printed: [(f64, f64); 3]) -> [Claim; 3] {
     let [fs, redis, memcached] = printed;
     [
@@ -82,7 +83,7 @@ const fn of_others(workload: &'static [&'static str], at: &'static [f64], printe
     ]
 }
 
-/// A figure, but for what is claimed of it.
+/// Creates a figure that all systems share.
 const fn figure(
     name: &'static str,
     title: &'static str,
@@ -98,22 +99,28 @@ pub(crate) const PAPER: Paper = Paper {
     name: "pmekv",
     title: "A New Embedded Key-Value Store for NVM Device Simulator (Micromachines 2020)",
     remarks: &[
-        "Keys have 16 bytes, which is what a device's command has room for. The paper's records have values of 10 KB, ours of 256 bytes: as \
-         many as --records says, and --operations requests. A request's key is chosen by a Zipf distribution of .99; threads share the requests.",
-        "PMEKV-NVM is the engine in a device that hosts share memory with, one for each thread and one command at a time; the device is \
-         threads of this process. PMEKV-M is a tree and values in main memory, and PMEKV-FS a tree in main memory and values in a file by \
-         pread and pwrite; both write over the old value, and a crash may tear it. pmekv, hikv, rewo-hash and ink are the library's engines in this process.",
-        "All have their data in the directory, a memory as it is. Redis and Memcached keep nothing on disk, and are asked by Unix sockets. \
-         RocksDB has its log on, without syncs.",
-        "Making a key and checking a value is in the time. A turn of the paper's size is over in some milliseconds: its threads' start is \
-         not in the time, but what is to be loaded into caches is. Its table 1 gives latencies in milliseconds, of which its rates leave room for microseconds alone.",
+        "Keys have 16 bytes, the maximum in a command of an NVMe-KV device. The paper's records have values of 10 KB. The figures named 'our' \
+         have values of 256 bytes, with --records records and --operations requests. A request's key is chosen by a Zipf distribution with \
+         exponent 0.99; threads share the requests.",
+        "PMEKV-NVM is the engine in an NVMe-KV device that shares memory with its hosts: one host per thread, one command at a time per host. \
+         The device consists of threads of this process. PMEKV-M has a tree and values in main memory. PMEKV-FS has a tree in main memory and \
+         values in a file, with pread and pwrite. Both overwrite the old value, so a crash may tear it. pmekv, hikv, rewo-hash and ink are the \
+         library's engines in this process.",
+        "All systems have their data in the directory, without added latency. Redis and Memcached keep nothing on disk and are reached through \
+         Unix sockets. RocksDB has its log on, without syncs.",
+        "Times include making the key and checking the value. A turn of the paper's size takes a few milliseconds: the time excludes the start \
+         of its threads and includes the loading of caches. The paper's table 1 prints latencies in milliseconds; with its rates they can \
+         only be microseconds.",
     ],
     not_built: &[
         ("mongodb", "its numbers are the paper's"),
         ("pmem-kv", "its numbers are the paper's"),
         ("pmem-redis", "its numbers are the paper's"),
         #[cfg(not(feature = "rocksdb"))]
-        ("rocksdb", "cargo xtask figures --features rocksdb pmekv builds it, in half an hour of processor time"),
+        (
+            "rocksdb",
+            "build it with cargo xtask figures --features rocksdb pmekv, which takes half an hour of processor time",
+        ),
     ],
     programs: &[
         Program { system: "redis", command: "redis-server", package: "redis-server" },
@@ -194,13 +201,25 @@ pub(crate) const PAPER: Paper = Paper {
         ),
         figure(
             "our-insert",
-            "inserts of our size, by number of threads",
+            "inserts with values of 256 bytes, by number of threads",
             &[OUR_INSERT],
             (THREADS, "threads"),
             (&[], &[]),
         ),
-        figure("our-a", "YCSB A of our size, by number of threads", &[OUR_A], (THREADS, "threads"), (&[], &[])),
-        figure("our-b", "YCSB B of our size, by number of threads", &[OUR_B], (THREADS, "threads"), (&[], &[])),
+        figure(
+            "our-a",
+            "YCSB A with values of 256 bytes, by number of threads",
+            &[OUR_A],
+            (THREADS, "threads"),
+            (&[], &[]),
+        ),
+        figure(
+            "our-b",
+            "YCSB B with values of 256 bytes, by number of threads",
+            &[OUR_B],
+            (THREADS, "threads"),
+            (&[], &[]),
+        ),
     ],
     run,
 };

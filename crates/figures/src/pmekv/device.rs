@@ -1,4 +1,5 @@
-//! PMEKV-NVM: the engine in the device. Threads are hosts that share memory with the device, and have a controller and a queue each.
+//! PMEKV-NVM: the engine in an NVMe-KV device. Threads are hosts that share memory with the device; each has a
+//! controller and a queue.
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -13,14 +14,14 @@ use super::system;
 use crate::Error;
 use crate::work::{Session, System};
 
-/// The one that devices of hikv have.
+/// The namespace of hikv's devices.
 const NAMESPACE: u32 = 1;
-/// Room for a value that is read: no record of the figures is longer.
+/// The buffer for a read value: no record of the figures is longer.
 const ROOM_BYTES: usize = 16 << 10;
-/// Commands at a time, one of which is never used.
+/// Queue entries: concurrent commands plus one that is never used.
 const ENTRY_COUNT: u16 = 4;
 
-/// A device that threads of this process are, with a store of the engine.
+/// A device in threads of this process, with a store of the engine.
 pub(super) struct Nvm {
     socket: PathBuf,
     subsystem: String,
@@ -60,7 +61,7 @@ impl System for Nvm {
 /// A host.
 struct Attached {
     queue: Queue,
-    /// The queue ends with it.
+    /// Kept because the queue ends with it.
     _controller: Controller,
 }
 
@@ -86,5 +87,5 @@ impl Session for Attached {
 }
 
 fn short(key: &[u8]) -> Result<Key, Error> {
-    Ok(Key::new(key).ok_or("a key is longer than the command set has room for")?)
+    Ok(Key::new(key).ok_or("the key is longer than the command set allows")?)
 }

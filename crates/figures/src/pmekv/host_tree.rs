@@ -1,8 +1,8 @@
-//! PMEKV-M and PMEKV-FS: the tree of keys is the host's, in main memory; values lie in main memory too, or in a file, where they are
-//! written and read by calls of the operating system.
+//! PMEKV-M and PMEKV-FS: the tree of keys is in main memory; values are in main memory as well, or in a file that is
+//! written and read with system calls.
 //!
-//! Threads share the tree, which is locked for them to add a key and not otherwise; a key's value is locked while it is written or read. A
-//! value is written over the old one, and nothing is synced.
+//! Threads share the tree, which is locked only to add a key; a key's value is locked while it is written or read. A
+//! value overwrites the old one, and nothing is synced.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,31 +14,31 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::Error;
 use crate::work::Shared;
 
-/// Where values are.
+/// The storage of values.
 pub(super) trait Values: Sync {
-    /// What the tree has of a value.
+    /// The tree's reference to a value.
     type Place: Default + Send + Sync;
 
-    /// Writes a value to a place, or a new one where there was none.
+    /// Writes a value to its place, or to a new one if it has none.
     fn write(&self, place: &mut Self::Place, key: &[u8], value: &[u8]) -> Result<(), Error>;
     fn read(&self, place: &Self::Place, found: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 }
 
-/// A store of the host's.
+/// A store with its tree in main memory.
 pub(super) struct HostTree<V: Values> {
     keys: RwLock<BTreeMap<Vec<u8>, RwLock<V::Place>>>,
     values: V,
 }
 
 impl HostTree<InMemory> {
-    /// PMEKV-M.
+    /// Creates PMEKV-M.
     pub(super) fn in_memory() -> HostTree<InMemory> {
         HostTree { keys: RwLock::default(), values: InMemory }
     }
 }
 
 impl HostTree<InFile> {
-    /// PMEKV-FS, of a file that nobody else can name.
+    /// Creates PMEKV-FS in an unnamed file.
     pub(super) fn in_a_file(dir: &Path) -> Result<HostTree<InFile>, Error> {
         let values = InFile { file: tempfile::tempfile_in(dir)?, end: AtomicU64::new(0) };
         Ok(HostTree { keys: RwLock::default(), values })
@@ -72,7 +72,7 @@ fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// In main memory.
+/// Values in main memory.
 pub(super) struct InMemory;
 
 impl Values for InMemory {
@@ -90,13 +90,13 @@ impl Values for InMemory {
     }
 }
 
-/// In a file, key and value beside each other.
+/// Values in a file, each next to its key.
 pub(super) struct InFile {
     file: File,
     end: AtomicU64,
 }
 
-/// A record of the file; of no length where there is none.
+/// A record of the file; its length is 0 if there is none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
     value_at: u64,

@@ -1,9 +1,9 @@
-//! PMEKV (Cai and others, 2020), tables 1 to 4 and figures 6 to 9: inserts, and YCSB's A and B, by the number of threads, records and
-//! requests; with records of the paper's size, and of ours.
+//! PMEKV (Cai and others, 2020), tables 1 to 4 and figures 6 to 9: inserts, and YCSB A and B, by the number of threads,
+//! records and requests; with records of the paper's size, and with values of 256 bytes.
 //!
-//! Inserts begin with empty systems, made anew for every turn. For requests a stage is all systems with as many records beside each other;
-//! its jobs are workloads of figures, and in each round every system has a turn at every job, another one first each time. What has to be installed for a system and is
-//! not there is left out, and said.
+//! Inserts start with empty systems, created again for every turn. For requests, a stage consists of all systems,
+//! loaded with the same records. Its jobs are workloads of figures, and in each round every system has a turn at every
+//! job, beginning with another system each time. A system whose program is not installed is left out and reported.
 
 mod claims;
 mod device;
@@ -13,7 +13,7 @@ mod servers;
 mod system;
 
 use crate::machine::Machine;
-use crate::paper::{Figure, Tell};
+use crate::paper::{Figure, Report};
 use crate::point::Point;
 use crate::records::Shape;
 use crate::work::{Bench, Measured, Work};
@@ -25,7 +25,7 @@ use system::Built;
 /// The paper's records.
 const PRINTED: Shape = Shape::new(16, 10 << 10);
 const OURS: Shape = Shape::new(16, 256);
-/// Records and requests of the paper, where the figure does not go by them.
+/// Records and requests of the paper, where the figure does not vary them.
 const PRINTED_COUNT: u64 = 1_000;
 const READ_PERCENT_A: u32 = 50;
 const READ_PERCENT_B: u32 = 95;
@@ -37,11 +37,11 @@ struct Job {
     at: f64,
     work: Work,
     threads: usize,
-    /// Of all threads together.
+    /// The operations of all threads together.
     operations: u64,
 }
 
-/// Jobs for systems that hold as many records.
+/// Jobs for systems that hold the same number of records.
 struct Stage {
     shape: Shape,
     records: u64,
@@ -52,7 +52,7 @@ fn ycsb(read_percent: u32) -> Work {
     Work::Ycsb { read_percent, is_skewed: true }
 }
 
-/// A job for each number of threads.
+/// Returns a job for each number of threads.
 fn by_threads(figure: &'static str, workload: &'static str, at: &[f64], work: Work, operations: u64) -> Vec<Job> {
     at.iter().map(|&at| Job { figure, workload, at, work, threads: at as usize, operations }).collect()
 }
@@ -61,7 +61,7 @@ fn on_one_thread(figure: &'static str, workload: &'static str, at: f64, read_per
     Job { figure, workload, at, work: ycsb(read_percent), threads: 1, operations }
 }
 
-/// What begins with nothing.
+/// Returns the stages that start with empty systems.
 fn inserts(settings: &Settings) -> [Stage; 2] {
     let stage = |shape, jobs| Stage { shape, records: 0, jobs };
     let printed = settings.part_of(PRINTED_COUNT);
@@ -71,7 +71,7 @@ fn inserts(settings: &Settings) -> [Stage; 2] {
     [stage(PRINTED, jobs), stage(OURS, ours)]
 }
 
-/// What begins with records.
+/// Returns the stages that start with loaded systems.
 fn requests(settings: &Settings) -> Vec<Stage> {
     let printed = settings.part_of(PRINTED_COUNT);
     let mut jobs = by_threads("table-3", claims::A_THREADS, claims::THREADS, ycsb(READ_PERCENT_A), printed);
@@ -97,62 +97,67 @@ fn requests(settings: &Settings) -> Vec<Stage> {
 }
 
 impl Settings {
-    /// As much as is to be taken of a count of the paper's.
+    /// Returns the requested percentage of one of the paper's counts.
     fn part_of(&self, printed: u64) -> u64 {
         (printed * self.percent / 100).max(1)
     }
 
-    /// The systems that are wanted and can be run.
+    /// Returns the systems that are selected and can be run.
     fn built(&self) -> Vec<&'static Built> {
         let lacks = |name: &str| PAPER.programs.iter().any(|program| program.system == name && !program.is_there());
         system::BUILT.iter().filter(|(name, _)| self.wants(name) && !lacks(name)).collect()
     }
 }
 
-/// All of some things, another one first than the last time.
+/// Iterates over all items, beginning with another one each time.
 fn in_turns<T>(all: &mut [T]) -> impl Iterator<Item = &mut T> {
     all.rotate_left(all.len().min(1));
     all.iter_mut()
 }
 
-fn run(figures: &[&'static Figure], settings: &Settings, _machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+fn run(
+    figures: &[&'static Figure],
+    settings: &Settings,
+    _machine: &Machine,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
     let is_chosen = |job: &Job| figures.iter().any(|figure| figure.name == job.figure);
     for mut stage in inserts(settings) {
         stage.jobs.retain(is_chosen);
-        stage.insert(settings, tell)?;
+        stage.insert(settings, report)?;
     }
     for mut stage in requests(settings) {
         stage.jobs.retain(is_chosen);
         if !stage.jobs.is_empty() {
-            stage.request(settings, tell)?;
+            stage.request(settings, report)?;
         }
     }
     Ok(())
 }
 
 impl Stage {
-    /// Every job with every system, made for it.
-    fn insert(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+    /// Runs every job with every system, created for the job.
+    fn insert(&self, settings: &Settings, report: &mut Report<'_>) -> Result<(), Error> {
         let mut systems = settings.built();
         for round in 0..settings.rounds {
             for job in &self.jobs {
                 for (name, make) in in_turns(&mut systems) {
                     let mut bench = Bench::empty(name, make(&settings.dir)?, self.shape);
-                    tell(job.measure(&mut bench, round)?);
+                    report(job.measure(&mut bench, round)?);
                 }
             }
         }
         Ok(())
     }
 
-    /// Every job with every system, beside each other.
-    fn request(&self, settings: &Settings, tell: &mut Tell<'_>) -> Result<(), Error> {
+    /// Runs every job with every system in turns.
+    fn request(&self, settings: &Settings, report: &mut Report<'_>) -> Result<(), Error> {
         let load = |(name, make): &Built| Bench::load(name, make(&settings.dir)?, self.shape, self.records);
         let mut benches = settings.built().into_iter().map(load).collect::<Result<Vec<_>, Error>>()?;
         for round in 0..settings.rounds {
             for job in &self.jobs {
                 for bench in in_turns(&mut benches) {
-                    tell(job.measure(bench, round)?);
+                    report(job.measure(bench, round)?);
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! The paper's tables 1 to 4: operations a second. What it has of time in table 1 is one thread's, and so said by the rate.
+//! The paper's tables 1 to 4, in operations per second. The times in table 1 are those of one thread, and follow from
+//! the rate.
 
 use super::claims::{A_THREADS, B_THREADS, INSERT, INSERT_THREADS};
 use crate::paper::Printed;
@@ -7,7 +8,7 @@ const fn row(workload: &'static str, system: &'static str, rates: &'static [f64]
     Printed { workload, system, rates }
 }
 
-/// On one thread.
+/// One thread.
 pub(super) const TABLE_1: &[Printed] = &[
     row(INSERT, "pmekv-m", &[4830.0]),
     row(INSERT, "pmekv-nvm", &[4765.0]),
@@ -19,7 +20,7 @@ pub(super) const TABLE_1: &[Printed] = &[
     row(INSERT, "pmem-redis", &[4603.0]),
 ];
 
-/// On 2, 4, 8 and 16 threads.
+/// 2, 4, 8 and 16 threads.
 pub(super) const TABLE_2: &[Printed] = &[
     row(INSERT_THREADS, "pmekv-m", &[5586.0, 6015.0, 6517.0, 5789.0]),
     row(INSERT_THREADS, "pmekv-nvm", &[5451.0, 6113.0, 7143.0, 6172.0]),
@@ -31,7 +32,7 @@ pub(super) const TABLE_2: &[Printed] = &[
     row(INSERT_THREADS, "pmem-redis", &[5702.0, 6057.0, 6995.0, 6112.0]),
 ];
 
-/// On 1, 2, 4, 8 and 16 threads.
+/// 1, 2, 4, 8 and 16 threads.
 pub(super) const TABLE_3: &[Printed] = &[
     row(A_THREADS, "pmekv-m", &[8196.0, 8771.0, 9345.0, 10_989.0, 9528.0]),
     row(A_THREADS, "pmekv-nvm", &[7863.0, 9233.0, 9708.0, 11_069.0, 10_526.0]),
@@ -43,7 +44,7 @@ pub(super) const TABLE_3: &[Printed] = &[
     row(A_THREADS, "pmem-redis", &[7514.0, 8823.0, 9673.0, 11_014.0, 9749.0]),
 ];
 
-/// As table 3.
+/// The same threads as in table 3.
 pub(super) const TABLE_4: &[Printed] = &[
     row(B_THREADS, "pmekv-m", &[11_928.0, 12_522.0, 12_904.0, 11_869.0, 10_204.0]),
     row(B_THREADS, "pmekv-nvm", &[10_869.0, 12_157.0, 12_987.0, 11_363.0, 10_869.0]),

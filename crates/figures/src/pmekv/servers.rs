@@ -1,5 +1,5 @@
-//! Redis and Memcached: servers of this machine, in memory alone, by Unix sockets. A thread has a connection, and sends a request when
-//! the one before is answered.
+//! Redis and Memcached: local servers without disk, reached through Unix sockets. Each thread has a connection, and
+//! sends a request when the one before is answered.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::work::{Session, System};
 
-/// A server that does not listen by then does not come.
+/// The time after which a server that does not listen has failed.
 const START_MAX: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const END: &[u8] = b"\r\n";
 
-/// Redis without files of its own.
+/// Starts Redis without files of its own.
 pub(super) fn redis(dir: &Path) -> Result<Server, Error> {
     Server::start(dir, Protocol::Redis, |home, socket| {
         let mut command = Command::new("redis-server");
@@ -28,7 +28,7 @@ pub(super) fn redis(dir: &Path) -> Result<Server, Error> {
     })
 }
 
-/// Memcached that refuses what it has no room for, and throws nothing away.
+/// Starts a Memcached that refuses items when it is full and evicts none.
 pub(super) fn memcached(dir: &Path) -> Result<Server, Error> {
     Server::start(dir, Protocol::Memcached, |_, socket| {
         let mut command = Command::new("memcached");
@@ -37,7 +37,7 @@ pub(super) fn memcached(dir: &Path) -> Result<Server, Error> {
     })
 }
 
-/// How requests are written.
+/// The protocol of the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Protocol {
     Redis,
@@ -92,7 +92,7 @@ impl System for Server {
     }
 }
 
-/// A thread's.
+/// A thread's connection.
 struct Connection {
     protocol: Protocol,
     replies: BufReader<UnixStream>,
@@ -102,7 +102,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Sends the parts one behind the other, and reads the first line of the reply.
+    /// Sends the concatenated parts and reads the first line of the reply.
     fn ask(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
         self.request.clear();
         parts.iter().for_each(|part| self.request.extend_from_slice(part));
@@ -113,12 +113,12 @@ impl Connection {
     fn read_line(&mut self) -> Result<(), Error> {
         self.line.clear();
         self.replies.read_until(b'\n', &mut self.line)?;
-        let line = self.line.strip_suffix(END).ok_or("a server has closed its connection")?;
+        let line = self.line.strip_suffix(END).ok_or("the server has closed the connection")?;
         self.line.truncate(line.len());
         Ok(())
     }
 
-    /// An error unless the line is this.
+    /// Fails unless this is the line.
     fn expect(&self, line: &[u8]) -> Result<(), Error> {
         if self.line == line {
             return Ok(());
@@ -126,7 +126,7 @@ impl Connection {
         Err(format!("{:?} answers '{}'", self.protocol, self.line.escape_ascii()).into())
     }
 
-    /// Reads a value of the length that is the line's last word, and the line's end behind it.
+    /// Reads a value whose length is the line's last word, and the end of line after it.
     fn read_value(&mut self) -> Result<(), Error> {
         let digits = self.line.rsplit(|byte| !byte.is_ascii_digit()).next().unwrap_or_default();
         let len_bytes: usize = str::from_utf8(digits)?.parse()?;

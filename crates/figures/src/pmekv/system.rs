@@ -1,4 +1,4 @@
-//! The systems, each in a directory of its own.
+//! The systems, each in its own directory.
 
 use std::path::Path;
 
@@ -11,10 +11,11 @@ use super::servers;
 use crate::Error;
 use crate::work::{Shared, System};
 
-/// A system: its name, and what makes it in a directory.
+/// A system: its name, and the function that creates it in a directory.
 pub(super) type Built = (&'static str, fn(&Path) -> Result<Box<dyn System>, Error>);
 
-/// Each that this program was built with, by name: the paper's variants, the programs that it compares with, and stores of the library.
+/// The systems that this program was built with, by name: the paper's variants, the programs that it compares with, and
+/// stores of the library.
 pub(super) const BUILT: &[Built] = &[
     ("pmekv-nvm", |dir| Ok(Box::new(Nvm::start(dir)?))),
     ("pmekv-m", |_| Ok(Box::new(HostTree::in_memory()))),
@@ -29,12 +30,12 @@ pub(super) const BUILT: &[Built] = &[
     ("ink", |dir| Library::open(dir, EngineKind::Ink)),
 ];
 
-/// A new store of the library, of which an acknowledged write outlives the process.
+/// Creates a store of the library whose acknowledged writes survive the process.
 pub(super) fn store(home: &TempDir, engine: EngineKind) -> Result<Store, Error> {
     Ok(Options::new().engine(engine).durability(Durability::Process).open(home.path().join("store"))?)
 }
 
-/// An engine in this process, as a program uses it that is linked with the library.
+/// An engine in this process, used like in a program that is linked with the library.
 struct Library {
     store: Store,
     _home: TempDir,

@@ -1,4 +1,4 @@
-//! What the paper prints of its figures.
+//! The paper's claims about its figures.
 
 use super::{LOADS, run};
 use crate::paper::{Claim, Figure, Of, Paper, Ratio, Shown};
@@ -8,12 +8,12 @@ const REWO: &[&str] = &["rewo"];
 const ALL: &[&str] = &["rewo", "pfht", "path", "level"];
 const WRITES: &[&str] = &["insert", "update", "delete"];
 
-/// How many times as long the others take as Rewo-Hash.
+/// The other systems' times divided by Rewo-Hash's.
 const fn others(workloads: &'static [&'static str], at: &'static [f64]) -> Ratio {
     Ratio { over: Of { workloads, systems: OTHERS, at }, under: Of { workloads, systems: REWO, at } }
 }
 
-/// How many times as long a system takes for one workload as for another.
+/// A system's time for one workload divided by that for another.
 const fn within(
     system: &'static [&'static str],
     over: (&'static [&'static str], &'static [f64]),
@@ -43,14 +43,15 @@ pub(crate) const PAPER: Paper = Paper {
     name: "rewo",
     title: "Rewo-Hash: Revisiting Persistent Hash Table Design for Commercial Non-Volatile Memory (DATE 2020)",
     remarks: &[
-        "One thread. Tables of a fixed size with as many slots each; Rewo-Hash's growth is off. Keys have 16 bytes and values 11 \
-         (the paper: not longer than 15): what its slots hold here beside a checksum. The memory is emulated: each 256-byte block that \
-         is read and not held costs as much more as the command or the machine says. The cached table has room for every item.",
-        "The others are rebuilt as their papers describe them, and are not locked; Rewo-Hash is, and grows where it may. Its inserts look \
-         whether the key is there, theirs do not. Its updates never leave their bucket: a free slot is kept for them.",
-        "The paper's synchronisation of the cached table is `rewo-pool`: a thread writes the copies, and the writer waits for its signal, unless \
-         no thread has begun. By default (`rewo`) the writer writes them.",
-        "What finds no room is counted, and its time is that of the inserts that do.",
+        "One thread. All tables have a fixed size and the same number of slots; Rewo-Hash's growth is off. Keys have 16 bytes and values 11 \
+         (in the paper up to 15): the space that a slot has here in addition to a checksum. The memory is emulated: each 256-byte block that \
+         is read and not cached costs extra time, given by --read-block-ns or derived from the machine. The cached table has space for every \
+         item.",
+        "The other tables are written from their papers' descriptions and have no locks; Rewo-Hash has locks, and grows where it may. Its \
+         inserts check whether the key exists, the others' do not. Its updates stay in their bucket, which keeps a free slot for them.",
+        "`rewo-pool` has the paper's synchronisation of the cached table: a thread writes the copies, and the writer waits for its signal, \
+         unless no thread has begun. In `rewo`, the default, the writer writes the copies.",
+        "Inserts that find no space are counted, and their time is included in that of the other inserts.",
     ],
     not_built: &[],
     programs: &[],
@@ -65,13 +66,13 @@ pub(crate) const PAPER: Paper = Paper {
             shown: Shown::Latency,
             printed: &[],
             claims: &[
-                claim("others / Rewo-Hash at .2 and .4", 1.73, 2.04, others(&["positive"], &[0.2, 0.4])),
-                claim("others / Rewo-Hash at .6 and .8", 1.97, 2.70, others(&["positive"], &[0.6, 0.8])),
+                claim("others / Rewo-Hash at 0.2 and 0.4", 1.73, 2.04, others(&["positive"], &[0.2, 0.4])),
+                claim("others / Rewo-Hash at 0.6 and 0.8", 1.97, 2.70, others(&["positive"], &[0.6, 0.8])),
             ],
         },
         Figure {
             name: "8b",
-            title: "search of keys that are there, and that are not, at .8",
+            title: "search of existing and of absent keys, at 0.8",
             workloads: &["positive", "negative"],
             at: &[0.8],
             axis: "load factor",
@@ -101,7 +102,7 @@ pub(crate) const PAPER: Paper = Paper {
         },
         Figure {
             name: "9",
-            title: "random write, at .6 and .8",
+            title: "random write, at 0.6 and 0.8",
             workloads: WRITES,
             at: &[0.6, 0.8],
             axis: "load factor",
@@ -109,8 +110,8 @@ pub(crate) const PAPER: Paper = Paper {
             shown: Shown::Latency,
             printed: &[],
             claims: &[
-                claim("others / Rewo-Hash at .6", 1.46, 2.88, others(WRITES, &[0.6])),
-                claim("others / Rewo-Hash at .8", 1.47, 3.11, others(WRITES, &[0.8])),
+                claim("others / Rewo-Hash at 0.6", 1.46, 2.88, others(WRITES, &[0.6])),
+                claim("others / Rewo-Hash at 0.8", 1.47, 3.11, others(WRITES, &[0.8])),
                 claim(
                     "with the cached table, a thread writing it / without",
                     1.04,
@@ -123,14 +124,14 @@ pub(crate) const PAPER: Paper = Paper {
                     1.08,
                     between(WRITES, REWO, &["rewo-no-copy"], &[0.6, 0.8]),
                 ),
-                claim("insert, .8 / .6", 1.31, 1.31, within(REWO, (&["insert"], &[0.8]), (&["insert"], &[0.6]))),
-                claim("update, .8 / .6", 1.32, 1.32, within(REWO, (&["update"], &[0.8]), (&["update"], &[0.6]))),
-                claim("delete, .8 / .6", 1.18, 1.18, within(REWO, (&["delete"], &[0.8]), (&["delete"], &[0.6]))),
+                claim("insert, 0.8 / 0.6", 1.31, 1.31, within(REWO, (&["insert"], &[0.8]), (&["insert"], &[0.6]))),
+                claim("update, 0.8 / 0.6", 1.32, 1.32, within(REWO, (&["update"], &[0.8]), (&["update"], &[0.6]))),
+                claim("delete, 0.8 / 0.6", 1.18, 1.18, within(REWO, (&["delete"], &[0.8]), (&["delete"], &[0.6]))),
             ],
         },
         Figure {
             name: "10a",
-            title: "YCSB A, B and C at .8",
+            title: "YCSB A, B and C at 0.8",
             workloads: &["ycsb-a", "ycsb-b", "ycsb-c"],
             at: &[0.8],
             axis: "load factor",
@@ -153,9 +154,9 @@ pub(crate) const PAPER: Paper = Paper {
             shown: Shown::Rate,
             printed: &[],
             claims: &[
-                claim("with / without at .4", 1.05, 1.05, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.4])),
-                claim("with / without at .6", 1.10, 1.10, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.6])),
-                claim("with / without at .8", 1.15, 1.15, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.8])),
+                claim("with / without at 0.4", 1.05, 1.05, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.4])),
+                claim("with / without at 0.6", 1.10, 1.10, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.6])),
+                claim("with / without at 0.8", 1.15, 1.15, between(&["ycsb-a"], REWO, &["rewo-bpe"], &[0.8])),
             ],
         },
     ],

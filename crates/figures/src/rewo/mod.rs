@@ -1,25 +1,31 @@
 //! Rewo-Hash (Huang, Yan, Huang, DATE 2020), figures 8 to 10: by load factor, in tables of a fixed size, on one thread.
 //!
-//! All systems stand beside each other and are filled to a load factor together; then, in turns, they read keys that are there and
-//! keys that are not, insert and remove 1 % of the slots, replace values, and run YCSB's A, B and C. What a system refuses is
-//! counted, and is no operation. Which records an operation takes is drawn before the clock starts, for all systems alike.
+//! All systems are filled to a load factor together. Then, in turns, they read existing and absent keys, insert and
+//! remove 1 % of the slots, replace values, and run YCSB A, B and C. An operation that a system refuses is counted
+//! separately and is not an operation. The records of the operations are drawn before the clock starts, the same for
+//! all systems.
 
 mod claims;
 mod system;
 mod work;
 
 use crate::machine::Machine;
-use crate::paper::{Figure, Tell};
+use crate::paper::{Figure, Report};
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
 use system::{Made, System};
 use work::Bench;
 
-/// Load factors that are measured.
+/// The measured load factors.
 const LOADS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
-fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell: &mut Tell<'_>) -> Result<(), Error> {
+fn run(
+    figures: &[&'static Figure],
+    settings: &Settings,
+    machine: &Machine,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
     let slower_ns = settings.read_block_ns.unwrap_or((1.8 * machine.dependent_read_ns) as u64);
     let made = Made { dir: &settings.dir, segments: settings.segments, read_block_ns: slower_ns };
     let names: Vec<_> = figures.iter().flat_map(|figure| figure.systems).collect();
@@ -30,7 +36,7 @@ fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell
         benches.iter_mut().try_for_each(|bench| bench.fill(load))?;
         for round in 0..settings.rounds {
             for workload in work::ALL {
-                // Which is first changes from round to round.
+                // The first system changes from round to round.
                 let count = benches.len();
                 for bench in (0..count).map(|i| (i + round) % count) {
                     let bench = &mut benches[bench];
@@ -41,7 +47,7 @@ fn run(figures: &[&'static Figure], settings: &Settings, machine: &Machine, tell
                             && figure.at.contains(&load)
                     };
                     if figures.iter().any(|figure| is_shown(&figure)) {
-                        bench.turn(workload, load, round, settings.operations)?.into_iter().for_each(&mut *tell);
+                        bench.turn(workload, load, round, settings.operations)?.into_iter().for_each(&mut *report);
                     }
                 }
             }

@@ -1,5 +1,5 @@
-//! The tables that are compared, all on the same kind of memory: a file of their own in tmpfs, with reads as slow as is asked
-//! for.
+//! The compared tables, all on the same kind of memory: a file of their own in tmpfs, with the requested delay of
+//! reads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use rivals::{LevelHash, PathHash, Pfht, Table};
 
 use crate::{Error, records};
 
-/// Their memory.
+/// The memory of the tables.
 type Memory = Delayed<Mapped>;
 
 /// Slots of a segment.
 const SEGMENT_SLOTS: u64 = 504;
-/// More than a copy takes in volatile memory: there is room for every item, as in the paper's figures.
+/// More than a copy needs in volatile memory: the cached table has space for every item, as in the paper's figures.
 const COPY_BYTES_MAX: u64 = 256;
-/// Partitions at the most.
+/// The maximum number of partitions.
 const PARTITIONS_MAX: u32 = 256;
 
-/// What is measured.
+/// A table under measurement.
 pub(super) trait System {
-    /// Adds a key that is not there; false if there is no room.
+    /// Adds a key that does not exist; returns false if there is no space.
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
-    /// Replaces the value of a key; false if it is not there.
+    /// Replaces the value of a key; returns false if it does not exist.
     fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
     fn slot_count(&self) -> u64;
 }
 
-/// How they are made.
+/// The parameters of a table.
 pub(super) struct Made<'a> {
     pub(super) dir: &'a Path,
     pub(super) segments: u32,
@@ -47,17 +47,18 @@ pub(super) struct Made<'a> {
 /// The writer of the cached table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Copies {
-    /// There is none.
+    /// There is no cached table.
     None,
     /// The thread that writes the item.
     ByWriters,
-    /// A thread beside: one for the one that writes.
+    /// A separate thread: one for the one that writes.
     ByAThread,
 }
 
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
-/// Each by name. `rewo-no-copy` has no cached table, a thread writes that of `rewo-pool`, and `rewo-bpe` moves items ahead of inserts.
+/// All tables by name. `rewo-no-copy` has no cached table, a separate thread writes that of `rewo-pool`, and `rewo-bpe`
+/// moves items ahead of inserts.
 pub(super) const ALL: [(&str, Make); 7] = [
     ("rewo", |made| made.rewo(Copies::ByWriters, false)),
     ("rewo-no-copy", |made| made.rewo(Copies::None, false)),
@@ -69,7 +70,7 @@ pub(super) const ALL: [(&str, Make); 7] = [
 ];
 
 impl Made<'_> {
-    /// A file that nobody else can name, and that ends with its mapping.
+    /// Returns memory in an unnamed file, which ends with its mapping.
     fn memory(&self, bytes: u64) -> Result<Memory, Error> {
         let home = tempfile::tempdir_in(self.dir)?;
         let mapped = Mapped::create(&home.path().join("region"), bytes, MapOptions::default())?;
@@ -88,7 +89,7 @@ impl Made<'_> {
         Ok(Box::new(Rival(T::format(self.memory(4096)?, self.slot_count())?)))
     }
 
-    /// Of as many segments as are asked for. Items that come and go have the table split until it has them.
+    /// Creates a table of the requested number of segments. Temporary items make the table split until it has them.
     fn rewo(&self, copies: Copies, pre_evicts: bool) -> Result<Box<dyn System>, Error> {
         let partition_count = self.segments.min(PARTITIONS_MAX);
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 1 << 20 };
@@ -100,7 +101,7 @@ impl Made<'_> {
         }
         let segment_count = store.table().segment_count();
         if segment_count != u64::from(self.segments) {
-            return Err(format!("{segment_count} segments and not {}: a power of two is wanted", self.segments).into());
+            return Err(format!("got {segment_count} segments instead of {}; use a power of two", self.segments).into());
         }
         let copy_bytes = if copies == Copies::None { 0 } else { self.slot_count() * COPY_BYTES_MAX };
         let store = store.of_fixed_size().pre_evicting(pre_evicts).caching(copy_bytes, HostDram)?;
@@ -153,7 +154,7 @@ impl System for Rewo {
         }
     }
 
-    /// As a put, which looks for the key as well; the workloads update keys that are there.
+    /// A put, which also searches for the key; the workloads update existing keys.
     fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         Ok(self.store.put(key, value).map(|()| true)?)
     }
@@ -178,7 +179,7 @@ struct Background {
 }
 
 impl Background {
-    /// Between two walks.
+    /// The pause between two walks.
     const REST: Duration = Duration::from_millis(1);
 
     fn start(store: &Arc<Store>) -> Background {
@@ -186,7 +187,7 @@ impl Background {
         let over = Arc::clone(&is_over);
         let work = move || {
             while !over.load(Ordering::Acquire) {
-                // What fails here, writers are told themselves.
+                // An error here is also returned to the writers.
                 if !matches!(store.step(), Ok(Progress::More)) {
                     thread::park_timeout(Background::REST);
                 }

@@ -1,4 +1,4 @@
-//! Workloads of one system: what is drawn before the clock starts, and what is timed.
+//! Workloads of one system: operations are drawn before the clock starts, then timed.
 
 use std::time::Instant;
 
@@ -13,28 +13,28 @@ use crate::records::{is_value_of, key, value};
 
 /// YCSB's skew.
 const SKEW: f64 = 0.99;
-/// Scatters popular records over all.
+/// Scatters popular records among all.
 const SCATTER: u64 = 0x9E37_79B1;
-/// Of how many slots one is inserted and removed in a turn.
+/// A turn inserts and removes one record for this many slots.
 const INSERTED_OF: u64 = 100;
-/// Numbers of records that are never there.
+/// Numbers of records that never exist.
 const ABSENT: u64 = 1 << 40;
 
-/// What is measured.
+/// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Workload {
-    /// Reads of keys that are there.
+    /// Reads of existing keys.
     Positive,
-    /// Reads of keys that are not.
+    /// Reads of absent keys.
     Negative,
     Update,
-    /// Inserts, and then, a point of their own, deletes of the same keys.
+    /// Inserts, followed by deletes of the same keys as a separate point.
     InsertDelete,
-    /// YCSB: reads in a hundred operations; the others are updates.
+    /// YCSB with this percentage of reads; the other operations are updates.
     Ycsb(&'static str, u32),
 }
 
-/// All of them, in the order in which they are measured.
+/// All workloads, in the order in which they are measured.
 pub(super) const ALL: [Workload; 7] = [
     Workload::Positive,
     Workload::Negative,
@@ -57,19 +57,19 @@ impl Workload {
     }
 }
 
-/// A system, and what it holds.
+/// A system and its contents.
 pub(super) struct Bench {
     pub(super) name: &'static str,
     system: Box<dyn System>,
-    /// Records that are there.
+    /// The records that it holds.
     loaded: Vec<u32>,
-    /// The first that was not offered yet.
+    /// The first record that was not offered yet.
     next: u32,
     version: u32,
     wrong: u64,
 }
 
-/// One operation, and the record it takes.
+/// An operation and its record.
 struct Operation {
     record: u32,
     is_read: bool,
@@ -80,7 +80,7 @@ impl Bench {
         Bench { name, system, loaded: Vec::new(), next: 0, version: 0, wrong: 0 }
     }
 
-    /// Inserts until so much of the slots is used; records that find no room are passed over.
+    /// Inserts until this share of the slots is used; skips records that find no space.
     pub(super) fn fill(&mut self, load: f64) -> Result<(), Error> {
         let wanted = (self.system.slot_count() as f64 * load) as usize;
         let offered_max = self.next as usize + 2 * wanted;
@@ -96,7 +96,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A turn; the points that it gives.
+    /// Runs a turn; returns its points.
     pub(super) fn turn(
         &mut self,
         workload: Workload,
@@ -142,7 +142,7 @@ impl Bench {
         (0..count).map(draw).collect()
     }
 
-    /// Operations, time of one, wrong results, refused inserts.
+    /// Returns the number of operations, the time of one, wrong results, and refused inserts.
     fn measure(&mut self, operations: &[Operation], is_absent: bool) -> Result<(u64, f64, u64, u64), Error> {
         let (start, before) = (Instant::now(), self.wrong);
         for operation in operations {

@@ -1,4 +1,4 @@
-//! See `fuzz::acl_rules`.
+//! The libFuzzer target of `fuzz::acl_rules`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz::commands`.
+//! The libFuzzer target of `fuzz::commands`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz::pdus`.
+//! The libFuzzer target of `fuzz::pdus`.
 
 #![no_main]
 

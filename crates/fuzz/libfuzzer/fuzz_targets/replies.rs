@@ -1,4 +1,4 @@
-//! See `fuzz::replies`.
+//! The libFuzzer target of `fuzz::replies`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz::requests`.
+//! The libFuzzer target of `fuzz::requests`.
 
 #![no_main]
 

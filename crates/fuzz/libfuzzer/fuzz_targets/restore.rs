@@ -1,4 +1,4 @@
-//! See `fuzz::restore`.
+//! The libFuzzer target of `fuzz::restore`.
 
 #![no_main]
 

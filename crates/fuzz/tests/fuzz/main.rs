@@ -1,4 +1,4 @@
-//! The fuzz targets, for a short while.
+//! The fuzz targets, for a short time.
 
 mod requests;
 mod slice;

@@ -1,4 +1,5 @@
-//! The parser of requests over generated input: how the input is cut does not matter, and nothing makes the parser panic.
+//! The parser of requests with generated input: the cuts of the input do not matter, and no input makes the parser
+//! panic.
 
 use fuzz::parse;
 use proptest::collection::vec;
@@ -19,7 +20,7 @@ fn requests() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
     vec(vec(vec(any::<u8>(), 0..20), 1..5), 0..8)
 }
 
-/// Bytes that look like the protocol more often than chance would have it.
+/// Bytes that resemble the protocol more often than by chance.
 fn near_protocol() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         Just(&b"\r\n"[..]),
@@ -43,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(sent in requests(), piece_bytes in 1usize..50) {
+    fn written_values_are_read_back(sent in requests(), piece_bytes in 1usize..50) {
         let (found, error) = parse(encode(&sent).chunks(piece_bytes), usize::MAX);
         prop_assert_eq!((found, error), (sent, None));
     }

@@ -1,11 +1,11 @@
-//! A short run of every fuzz target: its corpus, and inputs made from that by chance, the same in each run.
+//! A short run of every fuzz target: the corpus, and inputs derived from the corpus at random, the same in each run.
 
 use std::fs;
 use std::path::PathBuf;
 
 use fuzz::{TARGETS, Target};
 
-/// Inputs made by chance, for each target.
+/// Random inputs for each target.
 const INPUT_COUNT: usize = 2_000;
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {
@@ -16,7 +16,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.into_iter().map(|file| fs::read(file).expect("it is read")).collect()
 }
 
-/// One of the inputs, with bytes changed, taken out, doubled, or another's end in place of its own.
+/// Returns one of the inputs, with bytes changed, removed or doubled, or with the end of another input.
 fn mutated(inputs: &[Vec<u8>], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = inputs[random.usize(..inputs.len())].clone();
     for _ in 0..random.usize(1..4) {

@@ -1,4 +1,4 @@
-//! What is handed out: no byte twice, and freed bytes again.
+//! Allocation: no byte is handed out twice, and freed bytes are handed out again.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Adds a place that has room for `len_bytes` and overlaps no other.
+    /// Adds a place that holds `len_bytes` and overlaps no other.
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
-        let (start, room_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
-        assert!(room_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
+        let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
+        assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
         let before = self.rooms.range(..=start).next_back();
         assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
         let after = self.rooms.range(start..).next();
-        assert!(after.is_none_or(|(at, _)| start + room_bytes <= *at), "{place:?} overlaps {after:?}");
-        self.rooms.insert(start, (place, room_bytes));
+        assert!(after.is_none_or(|(at, _)| start + capacity_bytes <= *at), "{place:?} overlaps {after:?}");
+        self.rooms.insert(start, (place, capacity_bytes));
     }
 
-    /// Removes some place.
+    /// Removes an arbitrary place.
     pub(crate) fn remove(&mut self, pick: usize) -> Option<Place> {
         let start = *self.rooms.keys().nth(pick % self.rooms.len().max(1))?;
         self.rooms.remove(&start).map(|(place, _)| place)
@@ -41,7 +41,7 @@ impl Model {
     }
 }
 
-/// What a script does.
+/// A step of a script.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Reserve { len_bytes: u64, lane: usize },
@@ -61,7 +61,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// Does a step to heap and model alike.
+/// Applies a step to heap and model alike.
 pub(crate) fn run(memory: &Memory, heap: &Heap<Host>, model: &mut Model, step: &Step) {
     match *step {
         Step::Reserve { len_bytes, lane } => {
@@ -103,7 +103,7 @@ fn every_length_up_to_an_extent_gets_room_for_it() {
 }
 
 #[test]
-fn a_region_does_not_grow_while_sizes_come_and_go() {
+fn region_is_stable_while_sizes_vary() {
     let (memory, heap) = Memory::formatted();
     let mut seed = 7u64;
     let mut random = |below: usize| {
@@ -158,7 +158,7 @@ fn empty_chunks_serve_every_size() {
     assert!(heap.stats().mark_bytes <= mark_bytes + held_bytes, "lanes hold a chunk of each size, no more");
 }
 
-/// Nothing is in use, so all of it is one run again: whatever lanes had of it, of whatever classes, and whatever was cancelled.
+/// Nothing is in use, so all of it becomes one run again: chunks of lanes, of any class, and cancelled reservations.
 #[test]
 fn an_empty_region_is_gathered_into_one_run() {
     let (memory, heap) = Memory::formatted();
@@ -177,7 +177,7 @@ fn an_empty_region_is_gathered_into_one_run() {
 }
 
 #[test]
-fn a_second_free_of_a_place_changes_nothing() {
+fn second_free_of_place_changes_nothing() {
     let (memory, heap) = Memory::formatted();
     for len_bytes in [100, 300_000] {
         let place = heap.reserve(&memory, len_bytes, 0).unwrap().publish();
@@ -189,7 +189,7 @@ fn a_second_free_of_a_place_changes_nothing() {
 }
 
 #[test]
-fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
+fn segment_begins_with_zero_line() {
     let (memory, heap) = Memory::formatted();
     let dirty = heap.reserve(&memory, (1 << 20) - 64, 0).unwrap().publish();
     (0..1 << 20).step_by(8).skip(8).for_each(|at| memory.set_word(dirty.offset.0 - 64 + at, u64::MAX));
@@ -204,7 +204,7 @@ fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
 }
 
 #[test]
-fn a_cancelled_place_is_the_next_one_handed_out_in_time() {
+fn cancelled_place_is_reused() {
     let (memory, heap) = Memory::formatted();
     let class = Class::for_bytes(5_000).unwrap();
     let mark_bytes = {

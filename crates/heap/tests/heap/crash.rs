@@ -1,8 +1,8 @@
-//! Crashes at every step: of format, new chunks, growth, chunks given back, holes, and of the recovery from each.
+//! Crashes at every step of format, new chunks, growth, freed chunks, holes, and of the recovery from each.
 //!
-//! The index is played by a list: places that are published and not freed are what an index would reach. Whatever a crash
-//! leaves, recovery must find a region in which all of these are places, hand out none of them again, and meet no segment
-//! slot that was never reserved and yet is not zero.
+//! A list plays the index: an index would reach the places that are published and not freed. After any crash,
+//! recovery must find a region in which all of these are valid places, hand out none of them again, and find no
+//! segment slot that was never reserved and is not zero.
 
 mod gathered;
 
@@ -19,39 +19,38 @@ use pmem_sim::{Image, Model, Sim};
 
 use crate::memory::{Host, PARAMETERS};
 
-/// Images tried at each step: every one where a protocol keeps its promises, for few lines are pending then.
+/// Images tried at each step: all of them where a protocol keeps its promises, because few lines are pending then.
 const IMAGE_COUNT_MAX: usize = 24;
-/// Recoveries that are crashed in turn: one in this many of a script's own images.
+/// One in this many of a script's own images has its recovery crashed in turn.
 const NESTED_SHARE: usize = 32;
 /// The same for a script of few images, on memory behind a cache, where a recovery takes few steps.
 const NESTED_SHARE_OF_FEW: usize = 8;
-/// Different images that a script leads to, of its own and of recoveries: fewer show nothing. (`run_holes` on memory behind a cache
-/// leads to 127 of its own, and the others to more.)
+/// The least number of different images of a script and of recoveries. (`run_holes` behind a cache has 127 of its own.)
 const OWN_COUNT_MIN: usize = 120;
 const IMAGE_COUNT_MIN: usize = 200;
 
-/// What an index would know.
+/// The contents of an index.
 #[derive(Clone, Default)]
 struct Index {
     is_finished: bool,
     /// The store's generation, or the one that is being set.
     generations: Vec<u16>,
-    /// Flags that were set.
+    /// The flags that were set.
     features: u32,
     live: Vec<Place>,
     used_segments: BTreeSet<u64>,
 }
 
-/// The images that were looked at.
+/// The images that were checked.
 #[derive(Default)]
 struct Known {
-    /// Of the script, which are the same however many recoveries are crashed.
+    /// Images of the script: the same number however many recoveries are crashed.
     own: HashSet<u64>,
-    /// Of recoveries.
+    /// Images of recoveries.
     nested: HashSet<u64>,
 }
 
-/// Explores the crashes of everything done to a medium; the first objection stays.
+/// Explores the crashes of everything done to a medium, and keeps the first objection.
 struct Explorer {
     canary: Option<Canary>,
     nested_share: usize,
@@ -70,13 +69,13 @@ impl Explorer {
         Arc::new(Explorer { canary, nested_share, index, known, objection })
     }
 
-    /// Looks at the crashes of `sim` from now on.
+    /// Checks the crashes of `sim` from now on.
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         if self.objection().is_some() {
             return;
         }
@@ -90,7 +89,7 @@ impl Explorer {
         }
     }
 
-    /// How many images like `image` there are with this one, unless it is known.
+    /// Returns the number of images like `image` including this one, unless it was seen before.
     fn note(&self, image: u64, is_nested: bool) -> Option<usize> {
         let mut known = self.known.lock().unwrap();
         if known.own.contains(&image) {
@@ -180,7 +179,7 @@ fn reserve_some(sim: &Sim, heap: &Heap<Host>, index: &Index) -> Result<(), Strin
     Ok(())
 }
 
-/// What used units hold.
+/// The contents of used units.
 const STALE: u64 = 0x57A1_E57A_1E57_A1E5;
 
 fn small() -> Parameters {
@@ -218,21 +217,21 @@ impl Script {
         self.keep(self.heap.reserve_segment(&self.sim).unwrap().publish())
     }
 
-    /// Makes durable what needs no fence of this thread: another one uses what this one has reserved.
+    /// Makes everything durable that needs no fence of this thread: another thread uses the reserved places.
     fn commit(&self) {
         thread::scope(|scope| {
             scope.spawn(|| self.sim.wait(self.sim.commit(Level::default()))).join().unwrap().unwrap()
         });
     }
 
-    /// Grows the region by steps, each on a thread of its own.
+    /// Grows the region in steps, each on a separate thread.
     fn grow_to_spare(&self, ahead_bytes: u64) {
         while self.heap.spare_bytes() < ahead_bytes {
             thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes)).join().unwrap());
         }
     }
 
-    /// From here on the place must survive.
+    /// Keeps the place: it must survive from here on.
     fn keep(&self, place: Place) -> Place {
         self.commit();
         let mut index = self.explorer.index.lock().unwrap();
@@ -248,7 +247,7 @@ impl Script {
         self.heap.free(&self.sim, place);
     }
 
-    /// Writes something into an extent wherever a segment might start later.
+    /// Writes to an extent wherever a segment might start later.
     fn soil(&self, place: Place, len_bytes: u64) {
         for at in (place.offset.0..place.offset.0 + len_bytes).filter(|at| at.is_multiple_of(SEGMENT_BYTES)) {
             self.sim.store(Offset(at), STALE, std::sync::atomic::Ordering::Relaxed);
@@ -270,17 +269,16 @@ impl Script {
         self.explorer.index.lock().unwrap().features = features;
     }
 
-    /// Gives the space of all free runs back, after the sweep that a new region has had.
+    /// Returns the space of all free runs to the file system, after the sweep that a new region has had.
     fn give_space_back(&self) {
         let mut from = 0;
-        while let Some((next, _)) = self.heap.give_space_back(&self.sim, from) {
+        while let Some((next, _)) = self.heap.discard_free_run(&self.sim, from) {
             from = next;
         }
-        while self.heap.give_space_above_back(&self.sim).is_some() {}
+        while self.heap.discard_above_mark(&self.sim).is_some() {}
     }
 
-    /// Runs that are joined, punched, carved, joined again, and punched again; chunks evacuated; the mark raised over what
-    /// was given back.
+    /// Joins, punches and carves runs, twice; evacuates chunks; raises the mark over returned space.
     fn run_holes(&self) {
         let extents = [130_000, 130_000, 130_000, 70_000].map(|len_bytes| self.reserve_extent(len_bytes));
         self.free(extents[1]);
@@ -298,7 +296,7 @@ impl Script {
         self.reserve(100);
     }
 
-    /// Moves what lies in the emptiest chunk of slots.
+    /// Moves the contents of the emptiest chunk of slots.
     fn evacuate(&self) {
         self.heap.empty_lanes(&self.sim);
         let mut chunks = vec![];
@@ -315,7 +313,7 @@ impl Script {
         self.heap.stop_evacuating(&self.sim, *emptiest);
     }
 
-    /// A feature, slots, growth, extents given back and joined, chunks emptied, segments in used units.
+    /// Sets a feature, uses slots, grows, frees and joins extents, empties chunks, uses segments in used units.
     fn run(&self) {
         self.reserve(100);
         let extents = [600_000, 600_000, 600_000].map(|len_bytes| self.reserve(len_bytes));
@@ -336,7 +334,7 @@ impl Script {
     }
 }
 
-/// Runs a script on a medium of this model; the first objection, or what a twin panicked with.
+/// Runs a script on a medium of this model. Returns the first objection, or the message of a broken variant's panic.
 fn explore(model: Model, canary: Option<Canary>, run: fn(&Script), nested_share: usize) -> Option<String> {
     let explorer = Explorer::new(canary, nested_share);
     let script = Script::format(twin(Sim::new(0, model), canary), &explorer);

@@ -6,7 +6,7 @@ use pmem::{Offset, seal, unseal};
 
 use crate::memory::{Host, Memory};
 
-/// A region with a chunk of every kind, and the offsets of their headers.
+/// Returns a region with a chunk of every kind, and the offsets of their headers.
 fn varied() -> (Memory, Vec<u64>) {
     let (memory, heap) = Memory::formatted();
     let small = heap.reserve(&memory, 100, 0).unwrap().publish();
@@ -37,7 +37,7 @@ fn any_flipped_bit_of_a_chunk_header_is_refused() {
 }
 
 #[test]
-fn a_chunk_that_overruns_the_mark_is_refused() {
+fn chunk_that_overruns_mark_is_refused() {
     let (memory, headers) = varied();
     let mark = unseal(memory.word_at(HIGH_WATER_MARK.0)).unwrap();
     memory.set_word(HIGH_WATER_MARK.0, seal(mark - 1));
@@ -47,7 +47,7 @@ fn a_chunk_that_overruns_the_mark_is_refused() {
 }
 
 #[test]
-fn nothing_is_kept_of_a_region_that_is_refused_or_memory_that_runs_out() {
+fn refused_region_keeps_nothing() {
     let (memory, headers) = varied();
     let host = Host::default();
     let all_bytes = host.left_bytes();
@@ -65,7 +65,7 @@ fn nothing_is_kept_of_a_region_that_is_refused_or_memory_that_runs_out() {
     assert_eq!(host.left_bytes(), all_bytes);
 }
 
-/// Every grain of the region, as every kind of place: exactly the places that were handed out or could be pass.
+/// Tries every grain of the region as every kind of place: exactly the places that were or could be handed out pass.
 #[test]
 fn only_slots_and_extents_are_places() {
     let (memory, headers) = varied();

@@ -1,4 +1,4 @@
-//! Growth, and what happens where there is none.
+//! Growth, and the errors when a region cannot grow.
 
 use heap::layout::UNIT_BYTES;
 use heap::{Class, EngineNumber, Heap, HeapError, LANE_COUNT};
@@ -7,7 +7,7 @@ use pmem::{Bytes, MediumError};
 use crate::memory::{Host, Memory};
 
 #[test]
-fn a_region_grows_by_steps_and_opens_with_its_new_length() {
+fn region_grows_by_steps_and_reopens() {
     let (memory, heap) = Memory::formatted();
     let mut lengths = vec![];
     for _ in 0..100 {
@@ -21,7 +21,8 @@ fn a_region_grows_by_steps_and_opens_with_its_new_length() {
     assert_eq!(heap.superblock().region_bytes, *lengths.last().unwrap());
 }
 
-/// The background grows by half of what is spare, and never by more than lacks; where that does not fit, by a step, or by the least.
+/// The background grows by half of the spare space, and never by more than is lacking. If that does not fit, by a
+/// step, or by the least.
 #[test]
 fn the_background_grows_by_more_where_more_is_spare() {
     let (memory, heap) = Memory::formatted();
@@ -38,9 +39,9 @@ fn the_background_grows_by_more_where_more_is_spare() {
     assert_eq!([(); 3].map(|()| grown(100 << 20)), [4 << 20, UNIT_BYTES, UNIT_BYTES]);
 }
 
-/// Each attempt takes the kernel's time, in which no writer can ask for space.
+/// Each attempt takes time in the kernel, during which no writer can grow the region.
 #[test]
-fn the_background_does_not_try_again_what_was_refused_before_a_writer_has_grown_the_region() {
+fn refused_growth_waits_for_a_writer() {
     let (memory, heap) = Memory::formatted();
     let prepare = || (0..100).filter(|_| heap.prepare(&memory, 60 << 20)).count();
     memory.set_limit_bytes(heap.stats().region_bytes);
@@ -54,13 +55,13 @@ fn the_background_does_not_try_again_what_was_refused_before_a_writer_has_grown_
 }
 
 #[test]
-fn a_large_extent_grows_the_region_by_what_it_needs() {
+fn large_extent_grows_region_to_fit() {
     let (memory, heap) = Memory::formatted();
     heap.reserve(&memory, 100 << 20, 0).unwrap().publish();
     let region_bytes = heap.stats().region_bytes;
     assert!((100 << 20..106 << 20).contains(&region_bytes), "{region_bytes}");
     assert!(!region_bytes.is_multiple_of(4 << 20), "{region_bytes}");
-    // What follows has whole huge pages again.
+    // The following growths consist of full huge pages again.
     while heap.stats().region_bytes == region_bytes {
         heap.reserve(&memory, 500_000, 0).unwrap().publish();
     }
@@ -78,7 +79,7 @@ fn where_a_step_does_not_fit_the_least_does() {
 }
 
 #[test]
-fn a_full_medium_is_an_error_and_every_slot_freed_is_found_again() {
+fn full_medium_is_an_error_slots_are_reused() {
     let (memory, heap) = Memory::formatted();
     memory.set_limit_bytes(8 << 20);
     let mut places = vec![];
@@ -134,7 +135,8 @@ fn preparation_ends_with_the_space_it_was_asked_for() {
     assert_eq!(memory.populated_bytes(), heap.stats().region_bytes - heap.mark_bytes());
 }
 
-/// A writer that takes `taken_units` for each step of the background, until that has nothing left to do.
+/// Plays a writer that uses `taken_units` for each step of the background, until the background has nothing left to
+/// do.
 fn ahead_of_a_writer(memory: &Memory, heap: &Heap<Host>, taken_units: u64) -> u64 {
     let mut left = if taken_units > 0 { 40 } else { 0 };
     loop {
@@ -149,7 +151,7 @@ fn ahead_of_a_writer(memory: &Memory, heap: &Heap<Host>, taken_units: u64) -> u6
 }
 
 #[test]
-fn more_is_ready_for_a_quick_writer_and_less_once_it_has_gone() {
+fn preparation_follows_write_rate() {
     let (memory, heap) = Memory::formatted();
     heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
     let slow_bytes = ahead_of_a_writer(&memory, &heap, 0);

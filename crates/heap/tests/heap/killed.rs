@@ -1,5 +1,5 @@
-//! A process is killed at every step of a rewrite of the superblock; the next one opens the region, and at every step of that the
-//! power fails, which takes what neither has made durable.
+//! A process is killed at every step of a rewrite of the superblock. The next process opens the region, and at every
+//! step of that the power fails, which loses everything that neither has made durable.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use crate::memory::{Host, PARAMETERS};
 
 pub(crate) const IMAGE_COUNT_MAX: usize = 64;
 
-/// What `images` finds at each step of `act` on `sim`.
+/// The result of `images` at each step of `act` on `sim`.
 pub(crate) fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOnce()) -> Vec<Image> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&found);
@@ -25,7 +25,7 @@ fn twin(sim: Sim, canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(sim, Sim::with_canary)
 }
 
-/// How many images there are, and how many of them do not open.
+/// Returns the number of images, and the number of those that do not open.
 fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
     let sim = Sim::new(0, Model::Line);
     let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
@@ -43,7 +43,7 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
 }
 
 #[test]
-fn the_better_copy_is_durable_before_the_other_is_rewritten() {
+fn better_copy_is_durable_before_other_rewrite() {
     let (image_count, refused_count) = refused_after_a_kill(None);
     assert!(image_count > 200 && refused_count == 0, "{refused_count} of {image_count} are refused");
     assert!(refused_after_a_kill(Some(heap::canary::HEAD_LEFT_AS_FOUND)).1 > 0, "the twin was not caught");

@@ -1,4 +1,4 @@
-//! The heap from outside: what is handed out, what is refused, what is survived.
+//! Tests of the heap from outside: allocation, refused regions, crashes.
 
 mod allocation;
 mod crash;

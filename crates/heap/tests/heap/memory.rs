@@ -1,10 +1,11 @@
-//! A medium in plain memory, and a host that counts what it lends.
+//! A medium in plain memory, and a host that counts its allocations.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeSet;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use heap::layout::UNIT_BYTES;
 use heap::{EngineNumber, Heap, Parameters};
@@ -12,10 +13,10 @@ use pmem::{
     Acknowledge, Bytes, Dram, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
 };
 
-/// Address space of a medium; pages cost nothing until they are touched.
+/// The address space of a medium; pages cost nothing until they are touched.
 const RESERVED_BYTES: usize = 1 << 30;
 
-/// A region in memory that can be looked into, made read-only, and filled up.
+/// A region in memory whose bytes can be read and which can be made read-only or full.
 pub(crate) struct Memory {
     allocation: NonNull<u8>,
     len_bytes: AtomicU64,
@@ -25,16 +26,16 @@ pub(crate) struct Memory {
     is_writable: AtomicBool,
     /// Units without space.
     holes: Mutex<BTreeSet<u64>>,
-    /// What happens when space has been taken, once.
+    /// Called once, when space has been allocated.
     after_back: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-// SAFETY: the memory belongs to the value and is reached as atomic words.
+// SAFETY: the memory belongs to the value and is accessed as atomic words.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// A medium's base is aligned to this. Allocators zero lazily only what is not aligned, so it is done by hand.
+/// The alignment of a medium's base. Allocators zero lazily only at small alignments, so the code aligns by hand.
 const ALIGNMENT: usize = 4_096;
 
 fn layout() -> Layout {
@@ -52,7 +53,7 @@ impl Memory {
         Memory { allocation, len_bytes, limit_bytes, growth_count, populated_bytes, is_writable, holes, after_back }
     }
 
-    /// A region with nothing in it but a finished format.
+    /// Creates a region that has only been formatted.
     pub(crate) fn formatted() -> (Memory, Heap<Host>) {
         let memory = Memory::new(0);
         let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
@@ -60,7 +61,7 @@ impl Memory {
         (memory, heap)
     }
 
-    /// How often it was to grow.
+    /// Returns the number of attempts to grow it.
     pub(crate) fn growth_count(&self) -> u64 {
         self.growth_count.load(Ordering::Relaxed)
     }
@@ -69,17 +70,17 @@ impl Memory {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// Has `work` done by another thread, as it were, when space has been taken the next time, before any caller knows.
+    /// Runs `work`, as if on another thread, after the next allocation of space and before its caller continues.
     pub(crate) fn after_back(&self, work: impl FnOnce() + Send + 'static) {
         *self.after_back.lock().unwrap() = Some(Box::new(work));
     }
 
-    /// True if some unit that the span touches has no space.
+    /// Returns true if some unit that the span touches has no space.
     pub(crate) fn has_hole(&self, span: Span) -> bool {
         units(span).any(|unit| self.holes.lock().unwrap().contains(&unit))
     }
 
-    /// How many bytes were prepared, those twice counted twice.
+    /// Returns the number of prepared bytes; bytes prepared twice count twice.
     pub(crate) fn populated_bytes(&self) -> u64 {
         self.populated_bytes.load(Ordering::Relaxed)
     }
@@ -88,7 +89,7 @@ impl Memory {
         self.is_writable.store(is_writable, Ordering::Relaxed);
     }
 
-    /// Cuts the medium off, as a truncated file is.
+    /// Truncates the medium.
     pub(crate) fn truncate(&self, len_bytes: u64) {
         self.len_bytes.store(len_bytes, Ordering::Relaxed);
     }
@@ -106,7 +107,7 @@ impl Memory {
         self.word(Offset(bit / 64 * 8)).fetch_xor(1 << (bit % 64), Ordering::Relaxed);
     }
 
-    /// The bytes of a span, copied.
+    /// Copies the bytes of a span.
     pub(crate) fn bytes(&self, at: u64, len_bytes: u64) -> Vec<u8> {
         (at..at + len_bytes).step_by(8).flat_map(|at| self.word_at(at).to_le_bytes()).collect()
     }
@@ -118,7 +119,7 @@ impl Memory {
     }
 }
 
-/// The units that the span touches.
+/// Returns the units that the span touches.
 fn units(span: Span) -> impl Iterator<Item = u64> {
     span.start.0 / UNIT_BYTES..(span.start.0 + span.len_bytes).div_ceil(UNIT_BYTES)
 }
@@ -156,7 +157,7 @@ unsafe impl Bytes for Memory {
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         self.assert_within(at, bytes.len() as u64);
-        // SAFETY: in the region (checked), and the caller's alone.
+        // SAFETY: in the region (checked), and only the caller uses it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().as_ptr().add(at.0 as usize), bytes.len()) }
     }
 
@@ -205,6 +206,8 @@ impl Space for Memory {
 
     unsafe fn discard(&self, span: Span) -> u64 {
         let whole = span.start.0.div_ceil(UNIT_BYTES)..(span.start.0 + span.len_bytes) / UNIT_BYTES;
+        // A file system is slow: other threads run.
+        (0..20).for_each(|_| thread::yield_now());
         let mut holes = self.holes.lock().unwrap();
         whole.filter(|&unit| holes.insert(unit)).count() as u64 * UNIT_BYTES
     }
@@ -225,13 +228,13 @@ impl Medium for Memory {
     }
 }
 
-/// Lends the process' heap, up to a limit; clones share the account.
+/// Allocates from the process' heap, up to a limit; clones share the count.
 #[derive(Clone)]
 pub(crate) struct Host {
     left_bytes: Arc<AtomicI64>,
 }
 
-/// What a [`Host`] can lend unless told otherwise.
+/// The default limit of a [`Host`].
 const HOST_BYTES: i64 = 1 << 30;
 
 impl Default for Host {
@@ -252,15 +255,15 @@ impl Host {
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let bytes = layout.size() as i64;
         let take = |left: i64| (left >= bytes).then_some(left - bytes);
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // SAFETY: the heap asks for no layout of size 0.
+        // SAFETY: the heap requests no layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         self.left_bytes.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }

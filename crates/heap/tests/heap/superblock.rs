@@ -1,4 +1,4 @@
-//! The superblock: two copies, and what speaks against a region.
+//! The superblock: its two copies, and the reasons to refuse a region.
 
 use heap::layout::{
     ENGINE_AREA, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, SUPERBLOCK_COPIES, UNIT_BYTES,
@@ -19,7 +19,7 @@ fn open_error(memory: &Memory) -> HeapError {
     open(memory).err().expect("the region must be refused")
 }
 
-/// Changes bytes of both copies and makes the checksums right again.
+/// Changes bytes of both copies and updates their checksums.
 fn forge(memory: &Memory, at: usize, field: &[u8]) {
     for copy in SUPERBLOCK_COPIES {
         let mut bytes = memory.bytes(copy.0, CHECKED_BYTES + 8);
@@ -31,7 +31,7 @@ fn forge(memory: &Memory, at: usize, field: &[u8]) {
 }
 
 #[test]
-fn a_formatted_region_opens_as_it_was_made() {
+fn formatted_region_opens_as_it_was_made() {
     let (memory, heap) = Memory::formatted();
     let superblock = heap.superblock();
     assert_eq!(superblock.uuid, PARAMETERS.uuid);
@@ -63,13 +63,13 @@ fn an_unfinished_format_is_fresh_and_can_be_done_again() {
 }
 
 #[test]
-fn a_format_over_a_store_that_was_given_up_keeps_nothing_of_it() {
+fn format_over_abandoned_store_keeps_nothing() {
     let (memory, heap) = Memory::formatted();
     heap.set_generation(&memory, 7);
     heap.set_snapshot_epoch(&memory, 7);
     BatchWord { record: Offset(UNIT_BYTES), state: BatchState::Committed }.store(&memory, 3);
     memory.set_word(ENGINE_AREA.0, 7);
-    // As whoever wipes a device begins.
+    // The first step of wiping a device.
     memory.set_word(FORMAT_MARK.0, FORMAT_UNFINISHED);
     let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
     heap.finish_format(&memory).unwrap();
@@ -91,7 +91,7 @@ fn any_flipped_bit_of_one_copy_is_repaired() {
 }
 
 #[test]
-fn a_reader_uses_the_good_copy_and_repairs_nothing() {
+fn reader_uses_good_copy_without_repair() {
     let (memory, _heap) = Memory::formatted();
     memory.flip(300);
     let head = memory.bytes(0, UNIT_BYTES);
@@ -113,7 +113,7 @@ fn the_same_bit_flipped_in_both_copies_is_refused() {
         let error = open_error(&memory);
         match bit {
             0..64 => assert_eq!(error, HeapError::Foreign),
-            // The lowest bit makes it an older version, which never was.
+            // The lowest bit makes it an older version, which never existed.
             64 => assert!(matches!(error, HeapError::Damaged { .. }), "{error}"),
             65..80 => assert!(matches!(error, HeapError::Newer { .. }), "bit {bit}: {error}"),
             _ => assert!(matches!(error, HeapError::Damaged { .. }), "bit {bit}: {error}"),
@@ -124,14 +124,14 @@ fn the_same_bit_flipped_in_both_copies_is_refused() {
 }
 
 #[test]
-fn what_this_program_cannot_read_is_named() {
+fn unreadable_versions_are_named() {
     let cases: [(usize, &[u8], HeapError); 6] = [
         (8, &2u16.to_le_bytes(), HeapError::Newer { found: 2, supported: 1 }),
         (52, &(1u32 << 31).to_le_bytes(), HeapError::UnknownFeatures { flags: 1 << 31 }),
-        (40, &257u32.to_le_bytes(), HeapError::Damaged { offset: 40, what: "the partition count" }),
-        (44, &1u32.to_le_bytes(), HeapError::Damaged { offset: 44, what: "the segment size" }),
-        (48, &1u32.to_le_bytes(), HeapError::Damaged { offset: 48, what: "the unit size" }),
-        (56, &1u64.to_le_bytes(), HeapError::Damaged { offset: 56, what: "the region's length" }),
+        (40, &257u32.to_le_bytes(), HeapError::Damaged { offset: 40, what: "the partition count is out of range" }),
+        (44, &1u32.to_le_bytes(), HeapError::Damaged { offset: 44, what: "the segment size is not supported" }),
+        (48, &1u32.to_le_bytes(), HeapError::Damaged { offset: 48, what: "the unit size is not supported" }),
+        (56, &1u64.to_le_bytes(), HeapError::Damaged { offset: 56, what: "the region's length is out of range" }),
     ];
     for (at, field, expected) in cases {
         let (memory, _heap) = Memory::formatted();
@@ -142,7 +142,7 @@ fn what_this_program_cannot_read_is_named() {
 }
 
 #[test]
-fn a_region_is_its_own_engines_and_no_others() {
+fn region_opens_only_with_its_engine() {
     let engines = || EngineNumber::NAMED.iter().map(|&(number, _)| number);
     for found in engines() {
         let memory = Memory::new(0);
@@ -171,14 +171,14 @@ fn an_engine_that_nobody_knows_keeps_its_number() {
 }
 
 #[test]
-fn a_newer_minor_version_is_read() {
+fn newer_minor_version_is_read() {
     let (memory, _heap) = Memory::formatted();
     forge(&memory, 10, &9u16.to_le_bytes());
     assert_eq!(open(&memory).unwrap().superblock().format_minor, 9);
 }
 
 #[test]
-fn of_two_valid_copies_the_newer_wins_and_replaces_the_other() {
+fn newer_valid_copy_wins() {
     for newer in 0..2 {
         let (memory, heap) = Memory::formatted();
         let older = memory.bytes(0, CHECKED_BYTES + 8);

@@ -1,4 +1,4 @@
-//! The sweep against a model: what was reached and not freed lives, everything else is free.
+//! The sweep against a model: places that were reached and not freed live, everything else is free.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::allocation::{Model, Step, run, steps};
 use crate::memory::{Host, Memory};
 
-/// What happens to a place that was there at the open.
+/// The fate of a place that existed at the open.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
     Lost,
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_place_reached_twice_has_two_owners() {
+fn place_reached_twice_has_two_owners() {
     let (memory, heap) = Memory::formatted();
     let places = [100, 300_000].map(|len_bytes| heap.reserve(&memory, len_bytes, 0).unwrap().publish());
     let segment = heap.reserve_segment(&memory).unwrap().publish();
@@ -119,7 +119,7 @@ fn a_place_reached_twice_has_two_owners() {
 }
 
 #[test]
-fn a_region_of_which_nothing_is_reached_is_one_free_run_after_the_sweep() {
+fn unreached_region_is_one_free_run() {
     let (memory, heap) = Memory::formatted();
     for i in 0..20_000 {
         heap.reserve(&memory, [50, 500, 5_000, 300_000][i % if i < 100 { 4 } else { 3 }], i).unwrap().publish();
@@ -149,7 +149,7 @@ fn recovery_meets_every_segment_slot() {
     assert!(found.borrow().is_superset(&reserved));
 }
 
-/// What nothing has reached is kept slot by slot, as far as it goes, and given to nobody else; the rest is swept.
+/// Unreached slots are kept one by one, as many as requested, and not handed out again; the other slots are swept.
 #[test]
 fn slots_that_nothing_reaches_are_kept() {
     let (memory, heap) = Memory::formatted();

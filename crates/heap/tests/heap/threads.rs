@@ -1,9 +1,10 @@
-//! Many threads at once: no place has two owners, and in the end everything is free.
+//! Many concurrent threads: no place has two owners, and in the end everything is free.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
+use heap::layout::UNIT_BYTES;
 use heap::{EngineNumber, Heap, Place};
 
 use crate::memory::{Host, Memory};
@@ -13,7 +14,7 @@ const STEP_COUNT: usize = 60_000;
 /// Regions of these tests stay below this; a claim is a byte for each grain of 16.
 const REGION_BYTES_MAX: usize = 256 << 20;
 
-/// Which thread owns what, as the threads see it.
+/// The owner of each place, as the threads see it.
 struct Claims(Vec<AtomicU8>);
 
 impl Claims {
@@ -21,9 +22,9 @@ impl Claims {
         Claims((0..REGION_BYTES_MAX / 16).map(|_| AtomicU8::new(0)).collect())
     }
 
-    fn change(&self, place: Place, room_bytes: u64, from: u8, to: u8) {
+    fn change(&self, place: Place, capacity_bytes: u64, from: u8, to: u8) {
         let first = place.offset.0 as usize / 16;
-        for grain in [first, first + room_bytes as usize / 16 - 1] {
+        for grain in [first, first + capacity_bytes as usize / 16 - 1] {
             assert_eq!(self.0[grain].swap(to, Ordering::Relaxed), from, "{place:?} has two owners");
         }
     }
@@ -38,7 +39,7 @@ impl Random {
     }
 }
 
-/// Lengths of one grain have the same first and last one, which a claim could not tell from two owners.
+/// Places of one grain start and end in the same grain, which a claim could not distinguish from two owners.
 fn len_bytes(random: &mut Random) -> u64 {
     match random.below(400) {
         0 => 300_000,
@@ -47,7 +48,32 @@ fn len_bytes(random: &mut Random) -> u64 {
     }
 }
 
-/// Reserves and frees at random, holding at most 500 places; what it holds in the end.
+/// All free space is one run, which is repeatedly absent while the file system allocates its space. Half of it is
+/// free anyway.
+#[test]
+fn missing_runs_are_awaited() {
+    let (memory, heap) = Memory::formatted();
+    let whole = heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
+    memory.set_limit_bytes(heap.stats().region_bytes);
+    let above_bytes = heap.stats().region_bytes - heap.stats().mark_bytes;
+    let _above = (above_bytes > 2 * UNIT_BYTES)
+        .then(|| heap.reserve_extent(&memory, above_bytes - UNIT_BYTES).unwrap().publish());
+    heap.free(&memory, whole);
+    thread::scope(|scope| {
+        let cycles = scope.spawn(|| {
+            for _ in 0..500 {
+                let small = heap.reserve_extent(&memory, 1 << 10).unwrap().publish();
+                heap.free(&memory, small);
+                while heap.discard_free_run(&memory, 0).is_some() {}
+            }
+        });
+        while !cycles.is_finished() {
+            drop(heap.reserve_extent(&memory, 30 << 20).expect("half of the region is free"));
+        }
+    });
+}
+
+/// Reserves and frees at random, holding at most 500 places. Returns the places held at the end.
 fn churn(memory: &Memory, heap: &Heap<Host>, claims: &Claims, lane: usize) -> Vec<Place> {
     let mut random = Random(lane as u64);
     let mut held = vec![];
@@ -109,10 +135,10 @@ fn places_freed_by_another_thread_come_back() {
     assert!(heap.stats().region_bytes < 128 << 20, "{:?}", heap.stats());
 }
 
-/// While threads churn, old places are marked and then freed by one thread, while another ends the sweep at any moment
-/// after the marks.
+/// While threads churn, one thread marks and then frees old places, and another ends the sweep at any moment after
+/// the marks.
 #[test]
-fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
+fn frees_at_sweep_end_are_counted_once() {
     let (memory, heap) = Memory::formatted();
     let claims = Claims::new();
     let old: Vec<Place> = (0..40_000)
@@ -132,9 +158,10 @@ fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
     assert_eq!(heap.stats().live_bytes, 0);
 }
 
-/// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same order.
+/// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same
+/// order.
 #[test]
-fn a_free_at_the_very_moment_its_chunk_is_swept_is_not_lost() {
+fn free_during_chunk_sweep_is_not_lost() {
     const ROUND_COUNT: usize = 5;
     for _ in 0..ROUND_COUNT {
         let (memory, heap) = Memory::formatted();

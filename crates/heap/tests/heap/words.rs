@@ -1,4 +1,5 @@
-//! What a call has set is durable before whatever the caller stores next, and what a set word names is durable before it.
+//! Words that a call has set are durable before anything that the caller stores next, and the data that a word refers
+//! to is durable before the word.
 
 use heap::{EngineNumber, FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
 use pmem::{Bytes, Durability, Level, Persist};
@@ -18,7 +19,7 @@ fn images(sim: &Sim) -> Vec<Image> {
     sim.images(IMAGE_COUNT_MAX, sim.step_count())
 }
 
-/// What `read` finds in each of these images.
+/// Returns the result of `read` for each of these images.
 fn found<T>(images: &[Image], read: impl Fn(&Sim, &Heap<Host>) -> T) -> Vec<T> {
     assert!(!images.is_empty());
     let open = |image| {
@@ -30,7 +31,7 @@ fn found<T>(images: &[Image], read: impl Fn(&Sim, &Heap<Host>) -> T) -> Vec<T> {
 }
 
 #[test]
-fn a_new_region_is_durable_and_says_what_it_was_made_for() {
+fn new_region_is_durable_and_records_purpose() {
     for model in [Model::Line, Model::Span] {
         let (sim, _) = formatted(model);
         let made_for = found(&images(&sim), |sim, _| Region::made_for(sim));
@@ -39,7 +40,7 @@ fn a_new_region_is_durable_and_says_what_it_was_made_for() {
 }
 
 #[test]
-fn a_word_that_was_set_is_set() {
+fn word_that_was_set_is_set() {
     let (sim, heap) = formatted(Model::Line);
     heap.set_snapshot_epoch(&sim, 7);
     assert!(found(&images(&sim), |sim, heap| heap.snapshot_epoch(sim).unwrap()).iter().all(|epoch| *epoch == 7));
@@ -49,7 +50,7 @@ fn a_word_that_was_set_is_set() {
     assert!(found(&images(&sim), |_, heap| heap.has_features(FEATURE_EXPIRY)).iter().all(|is_set| *is_set));
 }
 
-/// Copies of the superblock are stored one after the other, also those of two calls: one of them is always whole.
+/// Copies of the superblock are stored one after the other, even by two calls: one of them is always intact.
 #[test]
 fn whichever_copy_is_being_stored_the_other_is_durable() {
     let (sim, heap) = formatted(Model::Line);
@@ -61,19 +62,19 @@ fn whichever_copy_is_being_stored_the_other_is_durable() {
 }
 
 #[test]
-fn an_image_is_durable_before_it_is_named_and_its_name_when_the_call_returns() {
+fn image_is_durable_before_it_is_named() {
     for model in [Model::Line, Model::Span] {
         let (sim, heap) = formatted(model);
         for number in 1..4 {
             let reservation = heap.reserve_extent(&sim, 300_000).unwrap();
             let bytes = [number; 64];
-            // SAFETY: the room is reserved.
+            // SAFETY: the extent is reserved.
             unsafe { sim.stream(reservation.place().offset, &[&bytes]) };
             let crashes = at_steps(&sim, images, || heap.name_image(&sim, reservation).unwrap());
             let is_whole = |sim: &Sim, heap: &Heap<Host>| {
                 let named = heap.named_image()?;
                 assert_eq!(named.number, u32::from(number));
-                // SAFETY: nobody stores to it.
+                // SAFETY: no thread stores to it.
                 Some(unsafe { sim.bytes(named.place.offset.span(64)) }.unwrap() == bytes)
             };
             assert!(!found(&crashes, is_whole).contains(&Some(false)), "an image is named and is not there");
@@ -89,9 +90,10 @@ fn an_image_is_durable_before_it_is_named_and_its_name_when_the_call_returns() {
 
 const LAST_COUNT: usize = 24;
 
-/// What a killed process stored is seen by the next one, which relies on it: chunks that it finds, and the mark over them.
+/// The next process sees the stores of a killed process and relies on them: the chunks that it finds, and the mark
+/// over them.
 #[test]
-fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+fn killed_process_data_is_durable_before_use() {
     for is_from_run in [false, true] {
         let (sim, heap) = formatted(Model::Line);
         if is_from_run {
@@ -101,10 +103,10 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
         sim.wait(sim.commit(Level::default())).unwrap();
         let killed =
             at_steps(&sim, |sim| sim.killed().into_iter().collect(), || drop(heap.reserve_segment(&sim).unwrap()));
-        // Of a run the header is ordered before the zeroes, which change nothing here: less is left to lose.
+        // For a run the header is ordered before the zeroes, which change nothing here: less can be lost.
         let image_count_min = if is_from_run { 4 } else { LAST_COUNT };
         assert!(killed.len() > image_count_min, "{} images", killed.len());
-        // Before these the heads of segments are zeroed.
+        // The heads of segments are zeroed before these.
         for image in killed.iter().rev().take(LAST_COUNT) {
             let sim = Sim::from_image(image, Model::Line);
             let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();

@@ -1,42 +1,42 @@
-//! Why a dump cannot be read.
+//! Errors of reading a dump.
 
 use std::{fmt, io};
 
-/// Why a dump cannot be read, or not any further. Offsets count bytes from the start of the dump.
+/// An error of reading a dump. Offsets count bytes from the start of the dump.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DumpError {
-    /// The first bytes are not those of a dump.
+    /// The input does not begin with a dump's header.
     NotADump,
-    /// A newer program wrote it.
+    /// A newer program wrote the dump.
     Newer {
-        /// The version found.
+        /// The dump's version.
         found: u16,
         /// The newest version that this program reads.
         supported: u16,
     },
-    /// It uses additions that this program does not know.
+    /// The dump has feature flags that this program does not know.
     UnknownFlags {
-        /// The flags that are not known.
+        /// The unknown flags.
         flags: u32,
     },
-    /// Its bytes are not what was written.
+    /// The dump's bytes differ from those written.
     Damaged {
-        /// Where what is damaged begins.
+        /// The start of the damaged part.
         offset: u64,
-        /// What is wrong there.
+        /// The damage.
         what: &'static str,
     },
-    /// It ends before its end.
+    /// The dump ends early.
     Truncated {
-        /// Its length.
+        /// Its length in bytes.
         offset: u64,
     },
     /// The input failed.
     Input {
-        /// How far it was read.
+        /// The number of bytes read before.
         offset: u64,
-        /// Its error.
+        /// The input's error.
         source: io::Error,
     },
 }
@@ -44,26 +44,27 @@ pub enum DumpError {
 impl fmt::Display for DumpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DumpError::NotADump => f.write_str("this is no dump of hikv: its first bytes are something else"),
+            DumpError::NotADump => f.write_str("this is no dump of hikv: its first bytes differ"),
             DumpError::Newer { found, supported } => {
                 write!(f, "the dump has version {found}; this program reads versions up to {supported}")
             }
             DumpError::UnknownFlags { flags } => {
-                write!(f, "the dump uses additions that this program does not know: flags {flags:#x}")
+                write!(f, "the dump has flags {flags:#x}, which this program does not know; use a newer version")
             }
             DumpError::Damaged { offset, what } => write!(f, "the dump is damaged at offset {offset}: {what}"),
             DumpError::Truncated { offset } => write!(f, "the dump is cut off at offset {offset}: its end is missing"),
             DumpError::Input { offset, source } => {
-                write!(f, "the dump cannot be read beyond offset {offset}: {source}")
+                write!(f, "cannot read the dump beyond offset {offset}: {source}")
             }
         }
     }
 }
 
 impl std::error::Error for DumpError {
+    /// Returns the source of the input's error, because `Display` includes that error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            DumpError::Input { source, .. } => Some(source),
+            DumpError::Input { source, .. } => source.source(),
             _ => None,
         }
     }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! header, 64 bytes                        block header, 16 bytes
-//! +0  magic, 8                            +0  length of what follows, u32
+//! +0  magic, 8                            +0  length of the contents, u32
 //! +8  version, u16                        +4  kind, u8; zero, 3
 //! +10 zero, 2                             +8  number, u32: blocks before it
-//! +12 flags, u32                          +12 checksum, u32: of bytes 0..12 and what follows
+//! +12 flags, u32                          +12 checksum, u32: of bytes 0..12 and the contents
 //! +16 uuid of the store, 16
 //! +32 zero, 28                            end, 24 bytes
 //! +60 checksum, u32: of bytes 0..60       +0  items, u64
@@ -21,84 +21,85 @@
 
 use pmem::{Checksum, crc32c};
 
-/// The first bytes of a dump: neither text nor a name, and damaged visibly by a transfer as text.
+/// The first bytes of a dump: neither text nor a file name, and visibly damaged by a transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89hkd\r\n\x1a\n";
-/// The version that is written; no newer one is read.
+/// The version that is written, and the newest that is read.
 pub const VERSION: u16 = 1;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes before a block's contents.
 pub const BLOCK_HEADER_BYTES: usize = 16;
-/// Bytes before a record's expiry, or key.
+/// Bytes before a record's expiry, or before its key if it has none.
 pub const RECORD_HEADER_BYTES: usize = 8;
-/// The contents of the last block.
+/// Bytes of the last block's contents.
 pub const END_BYTES: usize = 24;
-/// A block's contents at the most: more than the longest record, and little enough to be held in memory unseen.
+/// The longest contents of a block, in bytes: more than the longest record, and small enough to allocate before the
+/// checksum is known to be right.
 pub const BLOCK_BYTES_MAX: usize = 131_072;
-/// Records are gathered up to this many bytes, and values are cut into pieces of it.
+/// Bytes up to which records are gathered in a block, and into which long values are cut.
 pub const PIECE_BYTES: usize = 65_536;
-/// A longer value follows its record in pieces.
+/// The longest value that is stored in its record, in bytes. A longer one follows in pieces.
 pub const WHOLE_VALUE_BYTES_MAX: usize = 32_768;
 
 /// The only kind of record: a key and its value.
 pub const RECORD_ITEM: u8 = 1;
 /// The record's flag for an expiry, in milliseconds since the Unix epoch.
 pub const FLAG_EXPIRY: u8 = 1;
-/// The record's flag for a value that follows in blocks of its own.
+/// The record's flag for a value that follows in separate blocks.
 pub const FLAG_PIECES: u8 = 2;
 
 const CHECKSUM_AT: usize = 60;
 const BLOCK_CHECKSUM_AT: usize = 12;
 
-/// What a block holds.
+/// The contents of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockKind {
-    /// Records, one behind the other.
+    /// Records, one after the other.
     Records = 1,
-    /// A piece of the value of the last record before it.
+    /// A piece of the value of the preceding record.
     Piece = 2,
-    /// The end.
+    /// The end of the dump.
     End = 3,
 }
 
-/// A block's first bytes.
+/// The header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockHeader {
-    /// Bytes of what follows.
+    /// The length of the contents in bytes.
     pub len_bytes: u32,
-    /// The number of [`BlockKind`].
+    /// The number of a [`BlockKind`].
     pub kind: u8,
-    /// Blocks before this one.
+    /// The number of preceding blocks.
     pub number: u32,
-    /// Over the fields before it and what follows.
+    /// The checksum of the other fields and the contents.
     pub checksum: u32,
 }
 
-/// A record's first bytes.
+/// The header of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordHeader {
-    /// [`RECORD_ITEM`].
+    /// Always [`RECORD_ITEM`].
     pub kind: u8,
-    /// [`FLAG_EXPIRY`], [`FLAG_PIECES`].
+    /// [`FLAG_EXPIRY`] and [`FLAG_PIECES`], if they apply.
     pub flags: u8,
-    /// The key's length.
+    /// The key's length in bytes.
     pub key_bytes: u16,
-    /// The value's length.
+    /// The value's length in bytes.
     pub value_bytes: u32,
 }
 
-/// What the end says of everything before it.
+/// The contents of the end block, which describe the preceding dump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Items.
+    /// The number of items.
     pub item_count: u64,
-    /// Bytes, the header's among them.
+    /// The number of preceding bytes, including the header.
     pub stream_bytes: u64,
-    /// CRC-32C of these bytes.
+    /// The CRC-32C of these bytes.
     pub checksum: u32,
 }
 
-/// The header of a dump of the store `uuid`.
+/// Returns the header of a dump of the store `uuid`.
 #[must_use]
 pub fn header(uuid: [u8; 16]) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
@@ -110,20 +111,20 @@ pub fn header(uuid: [u8; 16]) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// True if the header's checksum fits.
+/// Returns true if the header's checksum matches.
 pub(super) fn is_whole(header: &[u8; HEADER_BYTES]) -> bool {
     crc32c(0, &header[..CHECKSUM_AT]) == u32::from_le_bytes(field(header, CHECKSUM_AT))
 }
 
 impl BlockHeader {
-    /// The header of a block of `contents`.
+    /// Returns the header of a block with `contents`.
     #[must_use]
     pub fn of(kind: BlockKind, number: u32, contents: &[u8]) -> BlockHeader {
         let header = BlockHeader { len_bytes: contents.len() as u32, kind: kind as u8, number, checksum: 0 };
         BlockHeader { checksum: header.checksum_of(contents), ..header }
     }
 
-    /// As written.
+    /// Encodes the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
@@ -134,21 +135,21 @@ impl BlockHeader {
         bytes
     }
 
-    /// From what was written.
+    /// Decodes a header.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; BLOCK_HEADER_BYTES]) -> BlockHeader {
         let number = |at| u32::from_le_bytes(field(bytes, at));
         BlockHeader { len_bytes: number(0), kind: bytes[4], number: number(8), checksum: number(BLOCK_CHECKSUM_AT) }
     }
 
-    /// The checksum that a block of `contents` with these fields has.
+    /// Returns the checksum of a block with these fields and `contents`.
     pub(super) fn checksum_of(self, contents: &[u8]) -> u32 {
         Checksum::default().update(&self.to_bytes()[..BLOCK_CHECKSUM_AT]).update(contents).value()
     }
 }
 
 impl RecordHeader {
-    /// As written.
+    /// Encodes the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; RECORD_HEADER_BYTES] {
         let mut bytes = [self.kind, self.flags, 0, 0, 0, 0, 0, 0];
@@ -157,7 +158,7 @@ impl RecordHeader {
         bytes
     }
 
-    /// From what was written.
+    /// Decodes a header.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; RECORD_HEADER_BYTES]) -> RecordHeader {
         RecordHeader {
@@ -170,7 +171,7 @@ impl RecordHeader {
 }
 
 impl End {
-    /// As written.
+    /// Encodes the end block's contents.
     #[must_use]
     pub fn to_bytes(self) -> [u8; END_BYTES] {
         let mut bytes = [0; END_BYTES];
@@ -181,7 +182,7 @@ impl End {
     }
 }
 
-/// The `N` bytes from `at` on.
+/// Returns the `N` bytes at `at`.
 pub(super) fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|i| bytes[at + i])
 }

@@ -1,13 +1,13 @@
-//! Dumps: the items of a store as a stream of bytes that can be piped, and that is told from a torn or changed one.
+//! Dumps: the items of a store as a stream of bytes, for pipes and files. Readers detect truncated and changed dumps.
 //!
-//! A dump is a header, blocks and an end, each with a checksum of its own; the end has one over everything before it
-//! (`docs/format/dump.md`). Neither writer nor reader seeks, or holds more than a block in memory: values of more than
-//! [`layout::WHOLE_VALUE_BYTES_MAX`] go out and come in in pieces.
+//! A dump consists of a header, blocks and an end, each with a checksum; the end also has a checksum of all preceding
+//! bytes (`docs/format/dump.md`). Neither writer nor reader seeks, or holds more than one block in memory: values
+//! longer than [`layout::WHOLE_VALUE_BYTES_MAX`] are written and read in pieces.
 //!
 //! # Invariants
-//! - [`DumpReader::next_item`] answers `None` only once everything was read, in its place, and as written. So a stream
-//!   that was cut short ends with an error, however many items it gave before.
-//! - A dump without an end is none: a [`DumpWriter`] that is dropped unfinished leaves one.
+//! - [`DumpReader::next_item`] returns `None` only after the entire dump was read and all of it was correct. A
+//!   truncated stream ends with an error, however many items were read before.
+//! - A dump needs an end. A [`DumpWriter`] that is dropped before [`DumpWriter::finish`] leaves a truncated dump.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -10,12 +10,12 @@ use super::layout::{
 use super::stream::{Stream, item_count};
 use crate::Limits;
 
-/// Reads a dump, item by item, in the order in which they were written.
+/// Reads a dump item by item, in the order of writing.
 pub struct DumpReader<R> {
     stream: Stream<R>,
     uuid: [u8; 16],
     records: Vec<u8>,
-    /// Where the records began in the dump, and how many of their bytes were read.
+    /// The offset of the records' block in the dump; `read_bytes` of the records were read.
     records_at: u64,
     read_bytes: usize,
     value: Unread,
@@ -26,13 +26,13 @@ pub struct DumpReader<R> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Reading,
-    /// The end was read, and fits.
+    /// The end was read and is correct.
     Ended,
-    /// What comes is not to be trusted.
+    /// An error occurred, so the remaining bytes cannot be trusted.
     Failed,
 }
 
-/// What is left of a value that comes in pieces.
+/// The unread part of a value in pieces.
 #[derive(Default)]
 struct Unread {
     left_bytes: u64,
@@ -42,23 +42,23 @@ struct Unread {
 
 /// An item of a dump.
 pub struct DumpItem<'a, R> {
-    /// Its key.
+    /// The key.
     pub key: &'a [u8],
-    /// When it expires, in milliseconds since the Unix epoch.
+    /// The expiry, in milliseconds since the Unix epoch.
     pub expires_at_ms: Option<u64>,
-    /// Its value.
+    /// The value.
     pub value: DumpValue<'a, R>,
 }
 
 /// The value of an item of a dump.
 pub enum DumpValue<'a, R> {
-    /// All of it.
+    /// The complete value.
     Whole(&'a [u8]),
-    /// A long one, still to be read. What is not read is passed over.
+    /// A long value, which the caller can read. The next call of [`DumpReader::next_item`] skips the unread part.
     Pieces(ValuePieces<'a, R>),
 }
 
-/// A long value of a dump. Every byte that it gives has been held against its checksum.
+/// A reader of a long value. Every byte that it returns was verified by a checksum.
 pub struct ValuePieces<'a, R> {
     stream: &'a mut Stream<R>,
     value: &'a mut Unread,
@@ -69,7 +69,7 @@ impl<R: Read> DumpReader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// See [`DumpError`].
+    /// [`DumpError::NotADump`] for other input; [`DumpError::Newer`]; [`DumpError::Damaged`].
     pub fn new(input: R) -> Result<DumpReader<R>, DumpError> {
         let (mut stream, mut header) = (Stream::new(input), [0; HEADER_BYTES]);
         stream.read_outside(&mut header[..MAGIC.len()]).map_err(|error| match error {
@@ -93,25 +93,26 @@ impl<R: Read> DumpReader<R> {
         })
     }
 
-    /// The identity of the store that was dumped.
+    /// Returns the identity of the dumped store.
     pub fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
 
-    /// Items read so far.
+    /// Returns the number of items read so far.
     pub fn item_count(&self) -> u64 {
         self.item_count
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn done_bytes(&self) -> u64 {
         self.stream.at()
     }
 
-    /// The next item; `None` once all of the dump was read and found whole.
+    /// Returns the next item, or `None` once the entire dump was read and is correct.
     ///
     /// # Errors
-    /// See [`DumpError`]. After an error there is nothing more to be had.
+    /// [`DumpError::Damaged`], [`DumpError::Truncated`] or [`DumpError::Input`]. After an error, no more items can be
+    /// read.
     pub fn next_item(&mut self) -> Result<Option<DumpItem<'_, R>>, DumpError> {
         let found = self.advance();
         self.state = match (&found, self.state) {
@@ -122,10 +123,10 @@ impl<R: Read> DumpReader<R> {
         if found? { self.take_record().map(Some) } else { Ok(None) }
     }
 
-    /// Goes to the next record; false at the end.
+    /// Advances to the next record. Returns false at the end.
     fn advance(&mut self) -> Result<bool, DumpError> {
         match self.state {
-            State::Failed => return Err(self.damaged("it was read on after an error")),
+            State::Failed => return Err(self.damaged("an earlier part could not be read")),
             State::Ended => return Ok(false),
             State::Reading => {}
         }
@@ -138,14 +139,14 @@ impl<R: Read> DumpReader<R> {
                 BlockKind::Records => {}
                 BlockKind::Piece => return Err(self.damaged("a piece of a value belongs to no item")),
                 BlockKind::End if item_count(&self.records) == self.item_count => return Ok(false),
-                BlockKind::End => return Err(self.damaged("the end counts other items")),
+                BlockKind::End => return Err(self.damaged("the end counts another number of items")),
             }
         }
         Ok(true)
     }
 
     fn take_record(&mut self) -> Result<DumpItem<'_, R>, DumpError> {
-        let wrong = self.damaged("a record is none");
+        let wrong = self.damaged("a record is invalid");
         let Some(record) = Record::parse(&self.records[self.read_bytes..]) else {
             self.state = State::Failed;
             return Err(wrong);
@@ -174,7 +175,7 @@ impl<R: Read> DumpReader<R> {
 
 fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), DumpError> {
     if !is_whole(header) {
-        return Err(DumpError::Damaged { offset: 0, what: "the header's checksum does not fit" });
+        return Err(DumpError::Damaged { offset: 0, what: "the header's checksum does not match" });
     }
     let (found, flags) = (u16::from_le_bytes(field(header, 8)), u32::from_le_bytes(field(header, 12)));
     if found > VERSION {
@@ -186,17 +187,17 @@ fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), DumpError> {
     Ok(())
 }
 
-/// A record as it lies in a block.
+/// A record in a block.
 struct Record<'a> {
     len_bytes: usize,
     key: &'a [u8],
     expires_at_ms: Option<u64>,
-    /// The value, or how long it is where it follows in pieces.
+    /// The value, or its length if it follows in pieces.
     value: Result<&'a [u8], u64>,
 }
 
 impl<'a> Record<'a> {
-    /// The record at the start of `bytes`, if it is one and lies in them.
+    /// Decodes the record at the start of `bytes`, if it is valid and complete.
     fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
         let (head, rest) = bytes.split_first_chunk::<RECORD_HEADER_BYTES>()?;
         let header = RecordHeader::from_bytes(head);
@@ -209,7 +210,7 @@ impl<'a> Record<'a> {
         let (key, rest) = rest.split_at_checked(usize::from(header.key_bytes))?;
         let (value, rest) = match header.flags & FLAG_PIECES {
             0 => rest.split_at_checked(header.value_bytes as usize).map(|(value, rest)| (Ok(value), rest))?,
-            // It comes next, so nothing else does.
+            // The pieces come next, so no record may follow in this block.
             _ => rest.is_empty().then_some((Err(u64::from(header.value_bytes)), rest))?,
         };
         let expires_at_ms = expiry.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
@@ -229,7 +230,7 @@ impl Unread {
         let kind = stream.read_block(&mut self.piece)?;
         let piece_bytes = self.piece.len() as u64;
         if kind != BlockKind::Piece || piece_bytes == 0 || piece_bytes > self.left_bytes {
-            return Err(DumpError::Damaged { offset, what: "a value's next piece is none" });
+            return Err(DumpError::Damaged { offset, what: "the next piece of a value is missing" });
         }
         self.left_bytes -= piece_bytes;
         self.piece_read_bytes = 0;
@@ -238,7 +239,7 @@ impl Unread {
 }
 
 impl<R> ValuePieces<'_, R> {
-    /// Bytes still to be read.
+    /// Returns the number of unread bytes.
     pub fn left_bytes(&self) -> u64 {
         self.value.left_bytes + (self.value.piece.len() - self.value.piece_read_bytes) as u64
     }

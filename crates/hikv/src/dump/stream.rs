@@ -1,4 +1,5 @@
-//! Blocks, one after the other: what is read is counted, summed up and held against its own checksum.
+//! The stream of blocks. Every block is verified by its checksum, counted, and added to the checksum of the entire
+//! dump.
 
 use std::io::{ErrorKind, Read};
 
@@ -7,12 +8,12 @@ use pmem::Checksum;
 use super::DumpError;
 use super::layout::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, BlockKind, End, field};
 
-/// The input, and what it was so far.
+/// The input, and the state of the checks so far.
 pub(super) struct Stream<R> {
     input: R,
     /// Bytes read.
     at: u64,
-    /// Over the bytes before the block that was read last, and over that block unless it was the end.
+    /// The checksum of all bytes before the last block, and of that block unless it is the end.
     checksum: Checksum,
     block_count: u32,
 }
@@ -22,37 +23,37 @@ impl<R: Read> Stream<R> {
         Stream { input, at: 0, checksum: Checksum::default(), block_count: 0 }
     }
 
-    /// Bytes read.
+    /// Returns the number of bytes read.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Reads bytes that belong to no block.
+    /// Reads bytes outside of blocks.
     pub(super) fn read_outside(&mut self, into: &mut [u8]) -> Result<(), DumpError> {
         self.fill(into)?;
         self.checksum = self.checksum.update(into);
         Ok(())
     }
 
-    /// Reads the next block's contents; what it holds.
+    /// Reads the next block's contents, and returns their kind.
     pub(super) fn read_block(&mut self, contents: &mut Vec<u8>) -> Result<BlockKind, DumpError> {
         let (offset, mut bytes) = (self.at, [0; BLOCK_HEADER_BYTES]);
         let damaged = |what| DumpError::Damaged { offset, what };
         self.fill(&mut bytes)?;
         let header = BlockHeader::from_bytes(&bytes);
         if header.len_bytes as usize > BLOCK_BYTES_MAX {
-            return Err(damaged("a block is longer than any"));
+            return Err(damaged("a block is too long"));
         }
         contents.resize(header.len_bytes as usize, 0);
         self.fill(contents)?;
-        // The header as it should be: its zeroes are covered, too.
+        // Comparing the encoded header also checks its zero bytes.
         if header.to_bytes() != bytes || header.checksum_of(contents) != header.checksum {
-            return Err(damaged("a block's checksum does not fit"));
+            return Err(damaged("a block's checksum does not match"));
         }
         if header.number != self.block_count {
             return Err(damaged("a block is not in its place"));
         }
-        let kind = kind(header.kind).ok_or(damaged("a block's kind is none"))?;
+        let kind = kind(header.kind).ok_or(damaged("a block has an unknown kind"))?;
         if kind == BlockKind::End {
             return self.confirm_sum(offset, contents).map(|()| kind);
         }
@@ -61,13 +62,13 @@ impl<R: Read> Stream<R> {
         Ok(kind)
     }
 
-    /// The end must fit what was read, and nothing may follow it.
+    /// Checks that the end matches the bytes read, and that nothing follows it.
     fn confirm_sum(&mut self, offset: u64, contents: &[u8]) -> Result<(), DumpError> {
         let damaged = |offset, what| DumpError::Damaged { offset, what };
         let item_count = contents.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let expected = End { item_count, stream_bytes: offset, checksum: self.checksum.value() };
         if contents != expected.to_bytes() {
-            return Err(damaged(offset, "the checksum over everything does not fit"));
+            return Err(damaged(offset, "the end does not match the preceding dump"));
         }
         match self.fill(&mut [0]) {
             Err(DumpError::Truncated { .. }) => Ok(()),
@@ -96,7 +97,7 @@ fn kind(number: u8) -> Option<BlockKind> {
     [BlockKind::Records, BlockKind::Piece, BlockKind::End].into_iter().find(|&kind| kind as u8 == number)
 }
 
-/// The items that a whole end counts.
+/// Returns the number of items that a correct end records.
 pub(super) fn item_count(end: &[u8]) -> u64 {
     u64::from_le_bytes(field(end, 0))
 }

@@ -10,11 +10,11 @@ use super::layout::{
 };
 use crate::Error;
 
-/// Writes a dump, item by item. It is one once [`DumpWriter::finish`] has returned.
+/// Writes a dump item by item. The dump is complete once [`DumpWriter::finish`] has returned.
 #[derive(Debug)]
 pub struct DumpWriter<W> {
     out: W,
-    /// Records that are still to be written, as one block.
+    /// Records to be written as one block.
     records: Vec<u8>,
     block_count: u32,
     item_count: u64,
@@ -27,7 +27,7 @@ impl<W: Write> DumpWriter<W> {
     /// Begins a dump of the store `uuid`.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     pub fn new(out: W, uuid: [u8; 16]) -> io::Result<DumpWriter<W>> {
         let mut writer = DumpWriter {
             out,
@@ -41,11 +41,11 @@ impl<W: Write> DumpWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an item. `expires_at_ms` is when it expires, in milliseconds since the Unix epoch.
+    /// Adds an item. `expires_at_ms` is its expiry in milliseconds since the Unix epoch.
     ///
     /// # Errors
-    /// The output's; the dump is then torn. [`io::ErrorKind::InvalidInput`] if no store can hold the item; the dump is then
-    /// as it was.
+    /// [`io::ErrorKind::InvalidInput`] if no store can hold the item; the dump is unchanged. The output's error; the
+    /// dump is then incomplete.
     pub fn put(&mut self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> io::Result<()> {
         check_lengths(key, value).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let is_whole = value.len() <= WHOLE_VALUE_BYTES_MAX;
@@ -62,15 +62,15 @@ impl<W: Write> DumpWriter<W> {
         value.chunks(PIECE_BYTES).try_for_each(|piece| self.write_block(BlockKind::Piece, piece))
     }
 
-    /// Items so far.
+    /// Returns the number of items added so far.
     pub fn item_count(&self) -> u64 {
         self.item_count
     }
 
-    /// Writes the end; the output, flushed.
+    /// Writes the end, flushes the output and returns it.
     ///
     /// # Errors
-    /// The output's; the dump is then torn.
+    /// The output's error; the dump is then incomplete.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_records()?;
         let end = End { item_count: self.item_count, stream_bytes: self.at, checksum: self.checksum.value() };

@@ -1,4 +1,4 @@
-//! Stores of HiKV.
+//! Opens and creates stores of the engine HiKV.
 
 use std::sync::Arc;
 

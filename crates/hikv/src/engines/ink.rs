@@ -1,4 +1,4 @@
-//! Stores of InK.
+//! Opens and creates stores of the engine InK.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use super::with_lanes;
 use crate::Options;
 
-/// Writers that can be under way at once: each has a log of 64 KiB in the region.
+/// The number of concurrent writers. Each has a log of 64 KiB in the region.
 const LANE_COUNT_MAX: u32 = 16;
 
 pub(super) fn format<M: Medium>(

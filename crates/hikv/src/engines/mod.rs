@@ -1,5 +1,5 @@
-//! The table of engines: a new engine is a kind ([`EngineKind`]), an arm of each `match` here, and a module that makes and opens its
-//! stores. Every engine except the default one is a feature of this crate.
+//! The table of engines. A new engine needs a variant of [`EngineKind`], an arm in each `match` here, and a module
+//! that creates and opens its stores. Every engine except the default one is a feature of this crate.
 
 mod hikv;
 #[cfg(feature = "ink")]
@@ -20,7 +20,7 @@ use pmem::Medium;
 use crate::opening::Progress;
 use crate::{EngineKind, Options};
 
-/// Makes a store in an empty region.
+/// Creates a store in an empty region.
 pub(crate) fn format<M: Medium>(
     medium: M,
     options: &Options,
@@ -41,7 +41,7 @@ pub(crate) fn format<M: Medium>(
     }
 }
 
-/// Opens the store in a region, by the engine that it belongs to.
+/// Opens the store in a region with its own engine.
 pub(crate) fn open<M: Medium>(
     medium: M,
     options: &Options,
@@ -63,12 +63,12 @@ pub(crate) fn open<M: Medium>(
     }
 }
 
-/// [`crate::OpenError::unusable`] makes [`crate::OpenError::EngineNotBuilt`] of it.
+/// Returns the error that [`crate::OpenError::unusable`] turns into [`crate::OpenError::EngineNotBuilt`].
 fn not_built(kind: EngineKind) -> OpenError {
     OpenError::Heap(HeapError::WrongEngine { found: kind.number(), wanted: EngineKind::default().number() })
 }
 
-/// Parameters with at most `lane_count_max` lanes.
+/// Returns parameters with at most `lane_count_max` lanes.
 #[cfg(any(feature = "ink", feature = "pmekv"))]
 fn with_lanes(parameters: &Parameters, lane_count_max: u32) -> Parameters {
     Parameters { partition_count: parameters.partition_count.min(lane_count_max), ..*parameters }

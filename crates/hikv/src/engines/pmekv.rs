@@ -1,4 +1,4 @@
-//! Stores of PMEKV.
+//! Opens and creates stores of the engine PMEKV.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::with_lanes;
 use crate::opening::Progress;
 use crate::{OpenProgress, Options};
 
-/// Lanes: each has a log of two segments of 64 KiB at least.
+/// The number of lanes. Each has a log of at least two segments of 64 KiB.
 const LANE_COUNT_MAX: u32 = 16;
 
 pub(super) fn format<M: Medium>(
@@ -31,7 +31,7 @@ pub(super) fn open<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
     let is_past = options.past_damage && options.read_only;
-    let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_watched };
+    let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_with_progress };
     Ok(set_up(open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?, options))
 }
 

@@ -1,4 +1,4 @@
-//! Stores of Rewo-Hash.
+//! Opens and creates stores of the engine Rewo-Hash.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Stores of the toy engine.
+//! Opens and creates stores of the toy engine.
 
 use std::sync::Arc;
 

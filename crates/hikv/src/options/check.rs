@@ -1,21 +1,21 @@
-//! Options that no store can be opened with: the error names the value and its limit.
+//! Limits of options. The error names the value and its limit.
 
 use std::time::Duration;
 
 use super::{Options, REGION_BYTES_MAX};
 use crate::OpenError;
 
-/// What the cache's words have room for.
+/// The largest size that the cache's words can represent.
 const READ_CACHE_BYTES_MAX: u64 = 1 << 37;
-/// As many writers as can leave a copy to another thread at once.
+/// The number of writers that can leave a copy to another thread at the same time.
 const READ_CACHE_THREADS_MAX: usize = 16;
-/// Threads that only sleep and look for work.
+/// More threads would only sleep and poll for work.
 const BACKGROUND_THREADS_LIMIT: usize = 256;
-/// Changes that the queues of the order hold together: each takes a line of 64 bytes, at once.
+/// The total capacity of the queues of the ordered index. Each change occupies a line of 64 bytes from the start.
 const ORDER_CHANGES_MAX: usize = 1 << 22;
-/// A store that syncs less often is one that syncs on request.
+/// A longer interval amounts to syncing on request.
 const SYNC_INTERVAL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Of a persist or of an access: no memory is slower than that.
+/// The longest delay of a persist or an access: no memory is slower.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 impl Options {
@@ -26,20 +26,22 @@ impl Options {
         self.engine.map_or(Ok(()), |engine| self.check_engine(engine))
     }
 
-    /// What sizes an allocation, or counts threads, has a limit: a number beyond it would end the process.
+    /// Checks options that size an allocation or count threads: beyond their limits they would end the process.
     fn check_sizes(&self) -> Result<(), OpenError> {
         if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
-            return refused(format!("{} partitions: a power of two up to 256 is wanted", self.partition_count));
+            return refused(format!("{} partitions: must be a power of two up to 256", self.partition_count));
         }
         if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
-            return refused(format!("compaction above {ratio}: a ratio of 1 or more is wanted"));
+            return refused(format!("compaction above {ratio}: the ratio must be at least 1"));
         }
         if let Some((count, bound)) = self.order_queues {
             if count == 0 || !bound.is_power_of_two() {
-                return refused(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
+                return refused(format!("{count} queues of {bound}: at least one, of a power of two, is needed"));
             }
             if count.saturating_mul(bound) > ORDER_CHANGES_MAX {
-                return refused(format!("{count} queues of {bound}: the limit is {ORDER_CHANGES_MAX} changes in all"));
+                return refused(format!(
+                    "{count} queues of {bound}: the limit is {ORDER_CHANGES_MAX} changes in total"
+                ));
             }
         }
         if let Some(count) = self.background_threads.filter(|count| *count > BACKGROUND_THREADS_LIMIT) {
@@ -47,7 +49,7 @@ impl Options {
         }
         #[cfg(feature = "ink")]
         if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
-            return refused(format!("a tree of order {order}: one of {:?} is wanted", engine_ink::ORDERS));
+            return refused(format!("a tree of order {order}: must be one of {:?}", engine_ink::ORDERS));
         }
         if let Some(bytes) = self.region_bytes_max.filter(|&bytes| bytes > REGION_BYTES_MAX) {
             return refused(format!("a region of {bytes} bytes (region_bytes_max): the limit is {REGION_BYTES_MAX}"));
@@ -78,7 +80,7 @@ impl Options {
             return refused(format!("{count} threads for a read cache: the limit is {READ_CACHE_THREADS_MAX}"));
         }
         if count > 0 && bytes == 0 {
-            return refused("threads for a read cache of 0 bytes".to_owned());
+            return refused("threads for a read cache of 0 bytes: set read_cache_bytes as well".to_owned());
         }
         Ok(())
     }

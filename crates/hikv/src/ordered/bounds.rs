@@ -10,7 +10,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Every key.
+    /// The range of all keys.
     pub(super) const ALL: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
 
     pub(crate) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
@@ -18,7 +18,7 @@ impl Bounds {
         Bounds { low: owned(range.start_bound()), high: owned(range.end_bound()) }
     }
 
-    /// The keys that begin with `prefix`.
+    /// Returns the range of the keys that begin with `prefix`.
     pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
         Bounds {
             low: Bound::Included(prefix.to_vec()),
@@ -38,7 +38,7 @@ impl Bounds {
         self.high.as_ref().map(Vec::as_slice)
     }
 
-    /// True if no key can be within.
+    /// Returns true if no key can be in the range.
     pub(super) fn is_empty(&self) -> bool {
         match (self.low(), self.high()) {
             (Bound::Included(low), Bound::Included(high)) => low > high,
@@ -51,18 +51,18 @@ impl Bounds {
         (self.low(), self.high()).contains(key)
     }
 
-    /// Takes away the keys up to `key`.
+    /// Removes the keys up to and including `key`.
     pub(super) fn raise(&mut self, key: &[u8]) {
         self.low = Bound::Excluded(key.to_vec());
     }
 
-    /// Takes away the keys from `key` on.
+    /// Removes the keys from `key` on.
     pub(super) fn lower(&mut self, key: &[u8]) {
         self.high = Bound::Excluded(key.to_vec());
     }
 }
 
-/// The least key that is above all that begin with `prefix`.
+/// Returns the least key above all keys that begin with `prefix`.
 fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.len() - prefix.iter().rev().take_while(|&&byte| byte == u8::MAX).count();
     let mut successor = prefix[..kept].to_vec();

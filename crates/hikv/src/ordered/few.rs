@@ -1,4 +1,4 @@
-//! A few items from one end of a range, without an order of all keys.
+//! A few items from one end of a range, without an ordered index.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
@@ -9,20 +9,20 @@ use super::bounds::Bounds;
 use super::{Item, Ordered};
 use crate::{Error, Store};
 
-/// More are looked up in order. So many are kept in a tree that stays in the caches, and each item of the store is compared
-/// with the last of them: that takes less than sorting, however many there are.
+/// Larger counts use the ordered index. This many items fit in a tree in the caches, and each item of the store is
+/// compared with the last of them, which is cheaper than sorting for any number of items.
 const COUNT_MAX: usize = 1_000;
 
-/// The keys that begin with `prefix`, as a range.
+/// Returns the keys that begin with `prefix` as a range.
 #[must_use]
 pub fn prefix_range(prefix: impl AsRef<[u8]>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     Bounds::of_prefix(prefix.as_ref()).into_ends()
 }
 
 impl Store {
-    /// The first `count` items of `range`, in the order of their keys. If keys are in order they are looked up, and so are more
-    /// than 1,000; else one pass over all items finds them, which takes a fraction of the time that ordering takes, and needs
-    /// no [`crate::Options::ordered`].
+    /// Returns the first `count` items of `range` in key order. Uses the ordered index if it is built or `count`
+    /// exceeds 1,000. Otherwise one pass over all items finds them, which takes a fraction of the time of ordering the
+    /// keys, and needs no [`crate::Options::ordered`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,7 +37,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`]; a damaged item ends the pass.
+    /// [`Error::Corrupt`] if the pass finds a damaged item; otherwise as for [`Store::ordered`] and [`Store::get`].
     pub fn first_items<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: usize) -> Result<Vec<Item>, Error> {
         let bounds = Bounds::of(&range);
         match self.order_for(count)? {
@@ -46,10 +46,10 @@ impl Store {
         }
     }
 
-    /// The last `count` items of `range`, the greatest key first; see [`Store::first_items`].
+    /// Returns the last `count` items of `range`, greatest key first; see [`Store::first_items`].
     ///
     /// # Errors
-    /// See [`Error`]; a damaged item ends the pass.
+    /// As for [`Store::first_items`].
     pub fn last_items<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: usize) -> Result<Vec<Item>, Error> {
         let bounds = Bounds::of(&range);
         match self.order_for(count)? {
@@ -58,15 +58,15 @@ impl Store {
         }
     }
 
-    /// The order, where so many items are best looked up there.
+    /// Returns the ordered view if it is the better way to find that many items.
     fn order_for(&self, count: usize) -> Result<Option<Ordered>, Error> {
         let is_ready =
             || Ok::<_, Error>(self.engine()?.stats().order.is_some_and(|order| order.state == OrderState::Ready));
         if count > COUNT_MAX || is_ready()? { self.ordered().map(Some) } else { Ok(None) }
     }
 
-    /// Goes past all items and keeps the best. A key that is met twice, since it was written meanwhile, is kept as it was met
-    /// last.
+    /// Visits all items and keeps the best. A key that is visited twice, because it was written during the pass, keeps
+    /// its last value.
     fn pass(&self, bounds: &Bounds, count: usize, is_backward: bool) -> Result<Vec<Item>, Error> {
         let mut kept = BTreeMap::new();
         if count == 0 || bounds.is_empty() {

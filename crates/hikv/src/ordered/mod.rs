@@ -1,4 +1,4 @@
-//! Keys in order.
+//! Operations on keys in order.
 
 mod bounds;
 mod few;
@@ -18,19 +18,19 @@ pub use range::Range;
 /// A key and its value.
 pub type Item = (Vec<u8>, Vec<u8>);
 
-/// How far the ordered index is built.
+/// Progress of building the ordered index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OrderProgress {
-    /// Steps that are done: two for each key, or one after a clean close.
+    /// Steps done: two for each key, or one after a clean close.
     pub done: u64,
-    /// Steps in all; estimated at first.
+    /// Steps in total; an estimate at first.
     pub total: u64,
 }
 
 /// The ordered operations of a store, from [`Store::ordered`].
 ///
-/// Keys sort as their bytes do. Every operation sees all writes that were acknowledged before it began, and stops nobody
-/// from writing on; none is a snapshot: what is written meanwhile may be seen or not.
+/// Keys sort by their bytes. Every operation sees all writes that were acknowledged before it began, and does not
+/// block writers. No operation is a snapshot: it may or may not see concurrent writes.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -60,30 +60,31 @@ impl Clone for Ordered {
 }
 
 impl Store {
-    /// The ordered operations. The first call has the ordered index built, in the background and on all cores, while the
-    /// store is read and written; an operation that comes before it is ready waits for it. Until then nobody pays for it.
+    /// Returns the ordered operations. The first call starts building the ordered index, in the background on all
+    /// cores, while the store is in use. Operations wait until it is ready. Before the first call, no write pays for
+    /// order.
     ///
     /// # Errors
-    /// [`Error::HashOnly`] if the store was opened with [`crate::Options::ordered`] off; otherwise what made an earlier
-    /// index useless, once.
+    /// [`Error::NoOrder`] if the store was opened with [`crate::Options::ordered`] off; [`Error::Unsupported`] if the
+    /// engine has no order. If an earlier index was lost through an error, this returns that error once.
     pub fn ordered(&self) -> Result<Ordered, Error> {
         let ordered = Ordered { store: self.held_by(Kind::Ordered), early: Early::Wait };
         let engine = ordered.engine()?;
-        engine.ask_for_order()?;
-        // Nobody is woken where it is built.
-        self.ask_wanted(engine.wanted());
+        engine.request_order()?;
+        // No worker is woken if the index exists or is being built.
+        self.ask_wanted(engine.wanted_threads());
         Ok(ordered)
     }
 }
 
 impl Ordered {
-    /// The same, whose operations fail with [`Error::NotOrderedYet`] rather than wait for the index.
+    /// Returns a view whose operations fail with [`Error::NotOrderedYet`] instead of waiting for the index.
     #[must_use]
-    pub fn refusing_early(self) -> Ordered {
+    pub fn fail_if_not_ready(self) -> Ordered {
         Ordered { early: Early::Refuse, ..self }
     }
 
-    /// True once operations do not wait for the index.
+    /// Returns true once operations no longer wait for the index.
     ///
     /// # Errors
     /// [`Error::Forked`].
@@ -93,10 +94,10 @@ impl Ordered {
         Ok(engine.features().order == engine::Order::Native || is_built())
     }
 
-    /// Waits for the index, and tells `progress` about it now and then.
+    /// Waits for the index, and calls `progress` from time to time.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Corrupt`] if a damaged item prevents building it; [`Error::Medium`].
     pub fn wait_until_ready(&self, mut progress: impl FnMut(OrderProgress)) -> Result<(), Error> {
         let engine = self.engine()?;
         loop {
@@ -108,32 +109,33 @@ impl Ordered {
         }
     }
 
-    /// The items of `range`, in order; from its end with `rev` and `next_back`.
+    /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::NotOrderedYet`] after [`Ordered::fail_if_not_ready`], or within another operation's callback;
+    /// otherwise as for [`Store::get`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
         self.range_within(Bounds::of(&range))
     }
 
-    /// The items whose keys begin with `prefix`, in order.
+    /// Returns an iterator over the items whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range, Error> {
         self.range_within(Bounds::of_prefix(prefix.as_ref()))
     }
 
-    /// All items, in order.
+    /// Returns an iterator over all items in key order.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn iter(&self) -> Result<Range, Error> {
         self.range_within(Bounds::ALL)
     }
 
-    /// Shows the items from key `from` on to `each`, in order, until it says to stop. Nothing is copied: the quickest way
-    /// to read a few. `each` should be quick: space is not reused meanwhile.
+    /// Calls `each` with the items from key `from` on, in key order, until it returns `Break`. It copies nothing, so
+    /// it is the fastest way to read a few items. `each` should be quick: no space is reused while it runs.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -153,15 +155,15 @@ impl Ordered {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn scan(&self, from: impl AsRef<[u8]>, each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         self.walk(Bound::Included(from.as_ref()), Direction::Forward, each)
     }
 
-    /// As [`Ordered::scan`], downwards.
+    /// Like [`Ordered::scan`], in descending order.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn scan_back(
         &self,
         from: impl AsRef<[u8]>,
@@ -170,42 +172,42 @@ impl Ordered {
         self.walk(Bound::Included(from.as_ref()), Direction::Backward, each)
     }
 
-    /// The item with the least key.
+    /// Returns the item with the least key.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn first(&self) -> Result<Option<Item>, Error> {
         self.nearest(Bound::Unbounded, Direction::Forward)
     }
 
-    /// The item with the greatest key.
+    /// Returns the item with the greatest key.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn last(&self) -> Result<Option<Item>, Error> {
         self.nearest(Bound::Unbounded, Direction::Backward)
     }
 
-    /// The item with the greatest key that is not above `key`.
+    /// Returns the item with the greatest key that is not above `key`.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn floor(&self, key: impl AsRef<[u8]>) -> Result<Option<Item>, Error> {
         self.nearest(Bound::Included(key.as_ref()), Direction::Backward)
     }
 
-    /// The item with the least key that is not below `key`.
+    /// Returns the item with the least key that is not below `key`.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn ceiling(&self, key: impl AsRef<[u8]>) -> Result<Option<Item>, Error> {
         self.nearest(Bound::Included(key.as_ref()), Direction::Forward)
     }
 
-    /// How many keys `range` has. Reads the index, not the items, but for those of the last leaf.
+    /// Returns the number of keys in `range`. Reads the index, but no items except for those of the last leaf.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// As for [`Ordered::range`].
     pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
         let bounds = Bounds::of(&range);
         let engine = self.caught_up()?;
@@ -223,10 +225,10 @@ impl Ordered {
         }
     }
 
-    /// Deletes the keys of `range`, one by one, and says how many: not one step for readers or for a crash.
+    /// Deletes the keys of `range` one by one, and returns their number. Not atomic for readers or for a crash.
     ///
     /// # Errors
-    /// See [`Error`]; some may have been deleted.
+    /// As for [`Ordered::range`] and [`Store::delete`]; some keys may have been deleted.
     pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
         let mut count = 0;
         for item in self.range(range)? {
@@ -268,7 +270,7 @@ impl Ordered {
     pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
         if let Err(error) = engine.catch_up(self.early) {
-            // It may have fallen, and nobody else be at it.
+            // The index may have been dropped after an error, with no thread rebuilding it.
             self.store.ask_workers();
             return Err(error);
         }

@@ -11,28 +11,28 @@ use super::bounds::Bounds;
 use crate::handles::Kind;
 use crate::{Snapshot, Store};
 
-/// Items are copied ahead until they have so many bytes, at first: many ranges are opened for a few items.
+/// Bytes of items that a new range copies ahead: many ranges are opened for a few items.
 const AHEAD_BYTES_MIN: usize = 1024;
-/// The more were asked for, the more are copied ahead, up to so many bytes; so large values come one at a time.
+/// The most bytes copied ahead. The amount grows with the number of items read; large values come one at a time.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 const AHEAD_GROWTH: usize = 4;
 
-/// Iterates over a range of items, from both ends. It holds nothing of the store between two calls: writers go on, and
-/// space is reused, but for what a snapshot keeps that it iterates over. An error ends it.
+/// An iterator over a range of items, from both ends. Between two calls it blocks neither writers nor the reuse of
+/// space, except for items that its snapshot keeps. An error ends the iteration.
 #[derive(Debug)]
 pub struct Range {
     store: Store,
-    /// Whose items they are, unless they are those of now.
+    /// The snapshot to read, or `None` for the present items.
     snapshot: Option<Snapshot>,
-    /// What was not read yet.
+    /// The unread part of the range.
     rest: Bounds,
-    /// So many bytes are copied ahead the next time.
+    /// Bytes to copy ahead the next time.
     ahead_bytes: usize,
     front: Side,
     back: Side,
 }
 
-/// What was read from one end and not handed out yet.
+/// Items that were read from one end and not returned yet.
 #[derive(Debug)]
 struct Side {
     items: VecDeque<Item>,
@@ -47,7 +47,7 @@ impl Range {
         Range { store, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
     }
 
-    /// Every change that the snapshot sees is applied to the ordered index.
+    /// Reads a snapshot. The ordered index must have every change that the snapshot sees.
     pub(crate) fn at_snapshot(snapshot: Snapshot, bounds: Bounds) -> Range {
         Range { snapshot: Some(snapshot.clone()), ..Range::new(snapshot.store(), bounds) }
     }
@@ -67,7 +67,7 @@ impl Range {
             (self.front, self.back) = (Side::at_end(), Side::at_end());
             return Some(Err(error));
         }
-        // What is left then may have been read from the other end.
+        // The last items may have been read from the other end.
         let item = self.side(direction).items.pop_front();
         item.or_else(|| self.side(opposite(direction)).items.pop_back()).map(Ok)
     }
@@ -79,7 +79,7 @@ impl Range {
         }
     }
 
-    /// Reads some of the rest from one end.
+    /// Reads some more items from one end.
     fn read_on(&mut self, direction: Direction) -> Result<(), Error> {
         if self.front.is_at_end || self.back.is_at_end {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a clean close leaves for the next opening: free space, counts, and the order of the keys.
+//! A clean close leaves free space, counts and the order of the keys for the next opening.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::alone;
 const ITEM_COUNT: u64 = 2_000;
 const VALUE_BYTES: usize = 500;
 
-/// Nothing happens by itself, so that what opening knows is seen; and no put waits for the disk.
+/// No background and no waits for the disk, so that the effects of opening are visible.
 fn options() -> Options {
     Options::new().background(false).durability(Durability::Buffered)
 }
@@ -21,7 +21,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("key {:04}", number * 7_919 % ITEM_COUNT).into_bytes()
 }
 
-/// A store whose every second item was deleted, in order or not, closed.
+/// Returns a closed store in which every second item was deleted, with or without an ordered index.
 fn closed(in_order: bool) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let store = options().open(dir.path()).unwrap();
@@ -38,7 +38,7 @@ fn region(dir: &TempDir) -> Vec<u8> {
     fs::read(dir.path().join("store.hikv")).unwrap()
 }
 
-/// The figures once the keys are in order, and what they are in.
+/// Returns the figures once the keys are in order, and the keys.
 fn in_order(store: &Store) -> (Stats, Vec<Vec<u8>>) {
     let keys = store.ordered().unwrap().range::<&[u8]>(..).unwrap().map(|item| item.unwrap().0).collect();
     (store.stats(), keys)
@@ -50,7 +50,7 @@ fn expected() -> Vec<Vec<u8>> {
     keys
 }
 
-/// One step for each key: none was collected.
+/// Asserts one step for each key: the order was loaded, and no key was collected.
 fn assert_loaded(store: &Store) {
     let (stats, keys) = in_order(store);
     assert!(keys == expected());
@@ -62,7 +62,7 @@ fn assert_collected(store: &Store, item_count: u64) {
     assert_eq!((stats.items, keys.len() as u64, stats.order_total), (item_count, item_count, 2 * item_count));
 }
 
-/// Where there is a journal its base is read meanwhile, and no room within what was not read yet can be used.
+/// Waits until a journal's base is loaded: free space in parts that are not loaded cannot be used.
 fn wait_until_read(store: &Store) {
     while store.stats().journal.is_some_and(|journal| journal.loaded_bytes < journal.base_bytes) {
         thread::yield_now();
@@ -84,7 +84,7 @@ fn free_space_is_known_at_once() {
 }
 
 #[test]
-fn a_reader_knows_what_the_writer_knew() {
+fn reader_knows_what_writer_knew() {
     let _turn = alone();
     let dir = closed(true);
     let before = region(&dir);
@@ -111,7 +111,7 @@ fn an_opening_that_changes_nothing_writes_nothing() {
     }
 }
 
-/// Nothing was changed, but a close knows more than the last.
+/// Nothing was changed since, but this close knows more than the last one did.
 #[test]
 fn an_order_that_was_built_is_kept() {
     let _turn = alone();
@@ -123,7 +123,7 @@ fn an_order_that_was_built_is_kept() {
 }
 
 #[test]
-fn a_change_comes_before_the_order() {
+fn change_comes_before_order() {
     let _turn = alone();
     let dir = closed(true);
     let store = options().open(dir.path()).unwrap();
@@ -157,7 +157,7 @@ fn changes_while_the_order_is_loaded_are_in_it() {
     }
 }
 
-/// The clone that goes last leaves the image.
+/// The last clone to be dropped writes the image.
 #[test]
 fn every_handle_may_be_the_last() {
     let _turn = alone();

@@ -1,4 +1,4 @@
-//! The background of an open store in tmpfs puts small pages together, such as all pages of a copy.
+//! The background of an open store in tmpfs merges small pages into huge pages, for example all pages of a copy.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::alone;
 
 const MEMORY: &str = "/dev/shm";
 const HUGE_BYTES: u64 = 2 << 20;
-/// Of a region of so many bytes some huge pages have no hole.
+/// At this size some huge pages of the region have no hole.
 const STORED_BYTES: u64 = 8 * HUGE_BYTES;
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Asked of the kernel's settings, not of the code that is tested.
+/// Reads the kernel's settings, independently of the tested code.
 fn is_possible() -> bool {
     let settings = Path::new("/sys/kernel/mm/transparent_hugepage");
     let read = |name: &str| fs::read_to_string(settings.join(name)).unwrap_or_default();
@@ -23,7 +23,7 @@ fn is_possible() -> bool {
     is_memory && read("hpage_pmd_size").trim() == HUGE_BYTES.to_string() && !read("shmem_enabled").contains("[deny]")
 }
 
-/// How much of files below `dir` this process has mapped by huge pages.
+/// Returns the bytes of files below `dir` that this process has mapped by huge pages.
 fn huge_bytes(dir: &Path) -> u64 {
     let (mut is_inside, mut huge_kib) = (false, 0);
     for line in fs::read_to_string("/proc/self/smaps").unwrap().lines() {
@@ -44,7 +44,7 @@ fn region_bytes(dir: &Path) -> u64 {
 #[test]
 fn small_pages_of_a_store_that_is_opened_are_put_together() {
     if !is_possible() {
-        return tell_skipped();
+        return print_skipped();
     }
     let _turn = alone();
     let home = tempfile::tempdir_in(MEMORY).unwrap();
@@ -70,6 +70,6 @@ fn small_pages_of_a_store_that_is_opened_are_put_together() {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
-fn tell_skipped() {
+fn print_skipped() {
     eprintln!("skipped: {MEMORY} is no tmpfs whose pages the kernel puts together");
 }

@@ -1,4 +1,4 @@
-//! A store that nobody uses takes no processor time: the threads sleep until woken, and nothing wakes them. Nor do reads and scans.
+//! An unused store needs no processor time: its threads sleep until they are woken. Reads and scans wake no thread.
 
 use std::fs;
 use std::thread;
@@ -9,12 +9,12 @@ use hikv::{Durability, Options, Store};
 use crate::alone;
 
 const THREAD_COUNT: usize = 3;
-/// What is looked at: several times any period that a polling thread would choose.
+/// The observed time: several times any period that a polling thread would choose.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Long after the last write a thread may free what was left behind.
+/// A thread may free garbage long after the last write.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often each background thread of this process was given a processor, by the kernel's books.
+/// Returns how often each background thread of this process was scheduled, as the kernel counts it.
 fn turns() -> Vec<u64> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let workers = tasks.filter(|task| fs::read_to_string(task.join("comm")).unwrap().trim() == "hikv-worker");
@@ -23,8 +23,8 @@ fn turns() -> Vec<u64> {
 }
 
 fn turns_in_a_window() -> u64 {
-    // Nothing is waited for: this is the time that is looked at. A longer one makes the test more severe, a shorter one less; on
-    // a busy machine a thread that polls may miss its turn, but none that sleeps gets one. So no result hangs on it that is right.
+    // This sleep waits for nothing: it is the observed time. A longer one makes the test stricter. On a busy machine a
+    // polling thread may miss its turn, but a sleeping thread never gets one, so correct code cannot fail.
     turns_while(|| thread::sleep(WINDOW))
 }
 
@@ -66,9 +66,9 @@ fn an_idle_store_takes_no_processor_time() {
         }
         (0..100).for_each(|_| assert_eq!(ordered.iter().unwrap().count(), 7_000));
     };
-    // The first scan has nothing to wait for that a thread would do: changes that were too few to wake one it applies itself.
-    assert_eq!(turns_while(read), 0, "nobody writes, and a backend thread runs");
-    // One thread sleeps until then.
+    // The first scan does not wait for another thread: it applies changes itself that were too few to wake one.
+    assert_eq!(turns_while(read), 0, "there are no writes, and a background thread runs");
+    // One thread sleeps until that time.
     store.put_with_ttl("late", "value", Duration::from_secs(3600)).unwrap();
     come_to_rest();
     drop(store);

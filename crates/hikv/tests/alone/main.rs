@@ -1,6 +1,6 @@
-//! Tests that need a process for themselves, one after the other: they look at what belongs to all stores of a process, pins and
-//! threads. A close that meets another test's reader leaves no image, and what one test retires would wait for the readers of
-//! another.
+//! Tests that need a process without other tests, one after the other: they examine state that all stores of a process
+//! share, pins and threads. A close that finds another test's reader writes no image, and garbage would wait for
+//! another test's readers.
 
 mod clean_close;
 mod faults;
@@ -13,7 +13,7 @@ mod snapshots;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Until it is dropped no other test runs.
+/// Blocks other tests until it is dropped.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,17 +1,17 @@
-//! Thousands of stores in one process, and the addresses that they keep.
+//! Thousands of stores in one process, and the addresses that they reserve.
 
 use hikv::{Durability, Options, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::alone;
 
-/// More than a process could hold that kept a TiB of addresses for each.
+/// Too many for a process that reserves 1 TiB of addresses for each.
 const STORE_COUNT: usize = 2_000;
-/// A lock, a region, a directory, and some more.
+/// A lock, a region, a directory and some more.
 const FILES_EACH: u64 = 6;
 
 #[test]
-fn a_process_opens_thousands_of_stores() {
+fn process_opens_thousands_of_stores() {
     let _alone = alone();
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(STORE_COUNT as u64 * FILES_EACH), ..limit }).unwrap();

@@ -1,6 +1,7 @@
-//! What a first get takes after a kill, and what a key takes of volatile memory: a process loads a store and is killed, and this one opens what that
-//! has left. Times are printed, and nothing is asserted of them. `cargo test --release -p hikv --test alone opening -- --ignored --nocapture`.
-//! `HIKV_OPENED_IN` names another memory file system than /dev/shm, such as one of huge pages (`mount -t tmpfs -o huge=always`).
+//! Measures the first get after a kill, and the volatile memory per key. A child process fills a store and is killed;
+//! this process opens the store. The test prints times and asserts nothing about them: `cargo test --release -p hikv
+//! --test alone opening -- --ignored --nocapture`. `HIKV_OPENED_IN` names another memory file system than /dev/shm,
+//! such as one of huge pages (`mount -t tmpfs -o huge=always`).
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,15 +14,15 @@ use hikv::{Durability, EngineKind, Options, Store};
 const KEY_COUNT: u64 = 10_000_000;
 const KEYS_TOGETHER: u64 = 16;
 const VALUE: [u8; 64] = [7; 64];
-/// Of so many keys one is read, for what reading leaves in memory.
+/// One key in this many is read, to measure the memory that reads occupy.
 const READ_SHARE: u64 = 10;
-/// Where a process loads that this test has started, and which engine's store.
+/// The directory and the engine for the child process.
 const LOADS_AT: &str = "HIKV_LOADS_AT";
 const LOADED: &str = "loaded";
-/// Where the stores lie.
+/// The directory of the stores.
 const OPENED_IN: &str = "HIKV_OPENED_IN";
 
-/// Keys in an order that no cache guesses.
+/// Keys in an order that no cache can predict.
 fn key(number: u64) -> [u8; 16] {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(mixed) << 64 | u128::from(number)).to_be_bytes()
@@ -46,7 +47,7 @@ fn load(dir: &Path) {
     }
 }
 
-/// What this process has of memory that no file is behind.
+/// Returns the bytes of this process's anonymous memory.
 fn own_bytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -56,7 +57,7 @@ fn own_bytes() -> f64 {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "a table for reading")]
-fn what_a_first_get_takes_after_a_kill() {
+fn first_get_time_after_kill() {
     if let Some(dir) = env::var_os(LOADS_AT) {
         return load(&PathBuf::from(dir));
     }
@@ -65,7 +66,7 @@ fn what_a_first_get_takes_after_a_kill() {
     for &engine in EngineKind::ALL {
         let dir = home.path().join(engine.name());
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "opening::what_a_first_get_takes_after_a_kill", "--ignored", "--nocapture"]);
+        command.args(["--exact", "opening::first_get_time_after_kill", "--ignored", "--nocapture"]);
         let mut loader = command.env(LOADS_AT, &dir).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(loader.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with(LOADED)), "it ended before");

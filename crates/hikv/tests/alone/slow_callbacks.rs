@@ -1,4 +1,4 @@
-//! Callbacks that take their time: what is kept, and which threads they hold up.
+//! Slow callbacks: the garbage that they keep, and the threads that they delay.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::alone;
 
-/// More than waits for readers who take no time.
+/// More garbage than fast readers ever leave.
 const BOUND_BYTES: u64 = 64 << 20;
 
 fn store() -> (TempDir, Store) {
@@ -27,7 +27,7 @@ fn store_of(engine: EngineKind) -> (TempDir, Store) {
     (dir, store)
 }
 
-/// Does `work` while a callback of the store has begun, and is not over.
+/// Calls `work` while a callback of the store is running.
 fn beside_a_callback(store: &Store, work: impl FnOnce()) {
     let (began, has_begun) = mpsc::channel();
     let (end, may_end) = mpsc::channel::<()>();
@@ -36,7 +36,7 @@ fn beside_a_callback(store: &Store, work: impl FnOnce()) {
         let read_slowly = move || {
             let read = |_: &[u8]| {
                 began.send(()).unwrap();
-                // Until the other end is gone.
+                // Returns when the other end is dropped.
                 let _ = may_end.recv();
             };
             store.get_with("read", read).unwrap().unwrap();
@@ -48,9 +48,9 @@ fn beside_a_callback(store: &Store, work: impl FnOnce()) {
     });
 }
 
-/// Of every engine whose readers keep what is replaced.
+/// For every engine whose readers keep replaced items.
 #[test]
-fn a_slow_callback_slows_writers_and_is_named() {
+fn slow_callback_slows_writers_and_is_named() {
     let _alone = alone();
     for engine in [EngineKind::HiKv, EngineKind::Pmekv, EngineKind::RewoHash] {
         let (_dir, store) = store_of(engine);
@@ -65,7 +65,7 @@ fn a_slow_callback_slows_writers_and_is_named() {
             assert!(stats.garbage_bytes > BOUND_BYTES && stats.oldest_pin_ms > 0, "{stats:?}");
             let thread = stats.oldest_pin_thread.unwrap();
             assert!(thread.starts_with("slow reader ("), "{engine}: {thread}");
-            // What it deletes stays as long; it does not wait for that.
+            // Cleared items are kept as long; `clear` does not wait for that.
             store.clear().unwrap();
             assert!(store.is_empty().unwrap());
         });
@@ -77,7 +77,7 @@ fn a_slow_callback_slows_writers_and_is_named() {
     }
 }
 
-/// Long after a callback has ended the background may look for what it kept.
+/// The background may free the kept items long after a callback has ended.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
@@ -88,9 +88,9 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The background sleeps when the callback ends, and nobody writes.
+/// The background sleeps when the callback ends, and there are no writes.
 #[test]
-fn what_a_slow_callback_kept_is_given_back_though_nobody_writes_any_more() {
+fn slow_callback_garbage_is_freed_without_writers() {
     let _alone = alone();
     let (_dir, store) = store();
     let taken_bytes = || fs::metadata(store.region_path()).unwrap().blocks() * 512;

@@ -1,4 +1,4 @@
-//! Snapshots through the library: what a snapshot shows, whatever is written meanwhile, and what it keeps.
+//! Snapshots through the library: their contents under later writes, and the space that they keep.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -18,7 +18,7 @@ fn opened(options: &Options) -> (TempDir, Store) {
     (dir, store)
 }
 
-/// Random puts and deletes of few keys, done to both.
+/// Applies random puts and deletes of a few keys to the store and to the map.
 fn change(store: &Store, contents: &mut Contents, rng: &mut fastrand::Rng, count: usize) {
     for _ in 0..count {
         let key = format!("key {}", rng.u32(..3_000)).into_bytes();
@@ -65,7 +65,7 @@ fn assert_shows_in_order(snapshot: &Snapshot, contents: &Contents) {
     assert!(within.eq(contents.range(ends).map(owned)), "a range");
 }
 
-/// Several snapshots of different ages, ended in another order than they were taken.
+/// Takes several snapshots at different times, and drops them in another order.
 fn stay_as_they_were(options: &Options, is_ordered: bool) {
     let (_dir, store) = opened(options);
     let (mut rng, mut contents) = (fastrand::Rng::with_seed(7), Contents::new());
@@ -106,9 +106,9 @@ fn snapshots_stay_as_they_were_in_order() {
     stay_as_they_were(&Options::new().background(false), true);
 }
 
-/// Every key is deleted: pages of the ordered index are empty, and stand for more kept keys than are shown at a time.
+/// Every key is deleted: pages of the ordered index are empty, and cover more kept keys than one page visits.
 #[test]
-fn what_was_deleted_wholly_is_shown() {
+fn wholly_deleted_keys_are_in_snapshot() {
     let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.ordered().unwrap();
@@ -121,9 +121,9 @@ fn what_was_deleted_wholly_is_shown() {
     assert_shows_in_order(&snapshot, &contents);
 }
 
-/// What several keep ends with the last of them, and its room is used again.
+/// Items kept by several snapshots are freed with the last of them, and their space is reused.
 #[test]
-fn what_was_kept_is_given_back() {
+fn kept_versions_are_freed() {
     let _turn = alone();
     const ROUND_COUNT: u8 = 50;
     for options in [Options::new().ordered(false), Options::new()] {
@@ -150,7 +150,7 @@ fn what_was_kept_is_given_back() {
 }
 
 #[test]
-fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
+fn value_read_during_snapshot_is_not_in_it() {
     let _turn = alone();
     struct Source<'a>(&'a Store, Option<Snapshot>);
     impl std::io::Read for Source<'_> {
@@ -170,7 +170,7 @@ fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn impossible_operations_are_refused() {
     let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.put("a", "1").unwrap();
@@ -184,7 +184,7 @@ fn what_cannot_be_done_is_refused() {
     assert!(store.is_empty().unwrap());
 }
 
-/// Stamps go on where they stopped: what was put before a restart is of a snapshot after it, and so is the rest.
+/// Version stamps continue after a restart: a later snapshot includes all earlier puts.
 #[test]
 fn epochs_outlive_the_process() {
     let _turn = alone();
@@ -206,9 +206,10 @@ fn epochs_outlive_the_process() {
     }
 }
 
-/// What had expired is not of a snapshot; what expires under a snapshot is, and so is of the backup, with its expiry.
+/// A snapshot omits keys that had expired. It includes keys that expire later, and so does a backup, with their
+/// expiry.
 #[test]
-fn a_snapshot_stays_while_keys_expire() {
+fn snapshot_stays_while_keys_expire() {
     let _turn = alone();
     let clock = Clock::manual(1_000_000);
     let (dir, store) = opened(&Options::new().clock(clock.clone()));

@@ -1,4 +1,4 @@
-//! Reads that look into absences, beside writers that make and end them: healthy stores show no damage.
+//! Reads of absent keys, alongside writers that insert and delete them: undamaged stores report no damage.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,7 +7,7 @@ use hikv::{Options, Verify};
 
 use crate::place::Placed;
 
-/// So few that lines fill up, overflow and empty again; so many that segments split.
+/// So few keys that lines fill up, overflow and empty again; so many that segments split.
 const KEY_COUNT: u64 = 6_000;
 const ROUND_COUNT: u64 = 200_000;
 

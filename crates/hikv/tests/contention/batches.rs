@@ -1,4 +1,4 @@
-//! Batches are one step for readers, whichever keys they read.
+//! Batches are atomic for readers, whichever keys they read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,12 +11,12 @@ use crate::place::Placed;
 const PAIR_COUNT: u64 = 8;
 const WRITER_COUNT: u64 = 2;
 
-/// The two keys of a pair, in whatever buckets they lie.
+/// Returns the two keys of a pair, in arbitrary buckets.
 fn keys(pair: u64) -> [Vec<u8>; 2] {
     ["left", "right"].map(|side| format!("{side} {pair}").into_bytes())
 }
 
-/// Writes values that come once: to both keys; every third time the right one is deleted instead.
+/// Writes unique values to both keys of each pair. Every third batch deletes the right key instead.
 fn write_pairs(store: &Store, writer: u64, count: u64) {
     let mut batch = WriteBatch::new();
     for number in 0..count {
@@ -37,8 +37,8 @@ fn value(store: &Store, key: &[u8]) -> Option<u64> {
     store.get_with(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
 }
 
-/// Where the left key has the same value before and after, the right one had what was written with it. Says how often
-/// that was so.
+/// If the left key has the same value before and after, the right key must have the value of the same batch. Returns
+/// how often that was the case.
 fn read_pairs(store: &Store, is_over: &AtomicBool) -> u64 {
     let mut agreed_count = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -54,7 +54,7 @@ fn read_pairs(store: &Store, is_over: &AtomicBool) -> u64 {
     agreed_count
 }
 
-/// Writers and two readers; and a thread that clears the store again and again.
+/// Runs writers and two readers, and, with `clears`, a thread that clears the store repeatedly.
 fn pairs_agree(options: &Options, write_count: u64, clears: bool) {
     let placed = Placed::open(options);
     let (store, is_over) = (&placed.store, AtomicBool::new(false));
@@ -78,7 +78,7 @@ fn clear_until(store: &Store, is_over: &AtomicBool) {
     }
 }
 
-/// Batches while keys are put in order, are kept in it, and scanned.
+/// Runs batches while the ordered index is built, maintained and scanned.
 fn order_is_kept(write_count: u64) {
     let placed = Placed::open(&options().ordered(true));
     let (store, is_over) = (&placed.store, AtomicBool::new(false));
@@ -103,7 +103,8 @@ fn order_is_kept(write_count: u64) {
     placed.assert_sound();
 }
 
-/// Batches of new keys, among which segments split. A reader who has seen the first key of one finds all.
+/// Writes batches of new keys, which split segments. A reader that has seen the first key of a batch must find all its
+/// keys.
 fn groups_are_whole(options: &Options, group_count: u32) {
     const GROUP_KEY_COUNT: u32 = 50;
     let placed = Placed::open(options);
@@ -131,9 +132,9 @@ fn groups_are_whole(options: &Options, group_count: u32) {
     placed.assert_sound();
 }
 
-/// Batches of thousands of keys by two writers, over all partitions, while others put new keys, for which segments are split
-/// that the batches wait for, and delete them again; in order. A reader of one key of a batch twice and another between finds
-/// both of one batch.
+/// Two writers write batches of thousands of keys over all partitions. Other threads insert and delete keys, and the
+/// batches wait for the resulting splits. With an ordered index. A reader that reads one key of a batch twice, and
+/// another key in between, must find values of one batch.
 fn large_ones_agree(batch_count: u64) {
     const KEY_COUNT: u64 = 5_000;
     let placed = Placed::open(&options().ordered(true));
@@ -172,7 +173,7 @@ fn large_ones_agree(batch_count: u64) {
     placed.assert_sound();
 }
 
-/// Puts new keys, and deletes one of three again; how many stay.
+/// Puts new keys and deletes every third of them. Returns the number of remaining keys.
 fn put_until(store: &Store, other: u64, is_over: &AtomicBool) -> u64 {
     let mut kept_count = 0;
     for number in (0u64..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
@@ -187,7 +188,7 @@ fn options() -> Options {
     Options::new().partition_count(4)
 }
 
-/// Persists take as long as on slow memory, so that readers meet batches in every state.
+/// Persists take as long as on slow memory, so that readers see batches in every state.
 fn slow() -> Options {
     options().persist_delay(Duration::from_micros(2))
 }
@@ -215,7 +216,7 @@ fn keys_of_a_batch_appear_together_while_segments_split() {
 }
 
 #[test]
-fn large_ones_are_one_step_while_others_have_segments_split() {
+fn large_batches_are_atomic_during_splits() {
     large_ones_agree(8);
 }
 

@@ -1,4 +1,4 @@
-//! `clear` is one step for all keys, which histories of single keys cannot show.
+//! `clear` is atomic over all keys, which histories of single keys cannot show.
 
 use std::sync::Barrier;
 use std::thread;
@@ -13,7 +13,8 @@ fn put_all(store: &Store) {
     (0..KEY_COUNT).for_each(|key| store.put(key.to_le_bytes(), b"here").unwrap());
 }
 
-/// Reads all keys again and again until one is missing; from then on none may be there. True if some were before it.
+/// Reads all keys repeatedly until one is missing; after that, no key may exist. Returns true if some key existed
+/// before.
 fn sees_the_clear_halfway(store: &Store, order: impl Fn(u32) -> u32) -> bool {
     loop {
         let is_there = |key| store.contains(order(key).to_le_bytes()).unwrap();
@@ -48,12 +49,12 @@ fn rounds(count: u32) {
 }
 
 #[test]
-fn a_store_is_cleared_as_one_step() {
+fn store_is_cleared_as_one_step() {
     rounds(1000);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn a_store_is_cleared_as_one_step_for_long() {
+fn store_is_cleared_atomically_for_long() {
     rounds(50_000);
 }

@@ -1,4 +1,4 @@
-//! Compaction beside readers and writers: moved again and again, keys stay registers, walks and scans stay right.
+//! Compaction alongside readers and writers: moved keys remain linearizable, walks and scans complete.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use testkit::{Contention, Stamped, contend};
 
 use crate::place::Placed;
 
-/// Runs `work` while another thread compacts without a pause; how many items were moved.
+/// Runs `work` while another thread compacts continuously. Returns the number of moved items as well.
 fn while_compacted<R>(store: &Store, work: impl FnOnce() -> R) -> (R, u64) {
     let (done, moved_items) = (AtomicBool::new(false), AtomicU64::new(0));
     let result = thread::scope(|scope| {
@@ -26,8 +26,8 @@ fn while_compacted<R>(store: &Store, work: impl FnOnce() -> R) -> (R, u64) {
     (result, moved_items.into_inner())
 }
 
-/// Stores after which compaction that has moved nothing yet is not to be believed: writers use again at once what they free, so that one
-/// run may have nothing to gather.
+/// The number of stores to try before a test may fail because no item was moved. Writers reuse freed space
+/// immediately, so that one run may have nothing to move.
 const STORE_COUNT_MAX: u64 = 40;
 
 fn judge(options: &Options, contention: &Contention, is_ordered: bool) {
@@ -35,7 +35,7 @@ fn judge(options: &Options, contention: &Contention, is_ordered: bool) {
     assert!((0..STORE_COUNT_MAX).any(|run| moves(contention.seed + run)), "nothing was moved");
 }
 
-/// How many items of a new store are moved while threads contend for its keys.
+/// Returns the number of items moved in a new store while threads contend for its keys.
 fn moved_items(options: &Options, contention: &Contention, is_ordered: bool) -> u64 {
     let placed = Placed::open(options);
     if is_ordered {
@@ -80,7 +80,7 @@ fn keys_in_order_are_registers_while_items_are_moved() {
 const STAYING_COUNT: u64 = 4_000;
 const ROUND_COUNT: u64 = 20;
 
-/// Keys that stay lie among others that come and go, so that there is always something to gather.
+/// Keeps some keys among others that come and go, so that compaction always has work.
 fn churn(store: &Store) {
     for round in 1..=ROUND_COUNT {
         for key in STAYING_COUNT..3 * STAYING_COUNT {
@@ -92,7 +92,7 @@ fn churn(store: &Store) {
     }
 }
 
-/// Every key that stays is shown once, in order, with its value.
+/// Asserts that a scan returns every remaining key once, in order, with its value.
 fn assert_scan(store: &Store) {
     let ordered = store.ordered().unwrap();
     let end = STAYING_COUNT.to_be_bytes();

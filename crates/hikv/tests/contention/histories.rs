@@ -1,4 +1,4 @@
-//! Histories of gets, multi-gets, scans, puts, deletes and clears, judged key by key.
+//! Histories of gets, multi-gets, scans, puts, deletes and clears, checked key by key.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn options() -> Options {
     Options::new().partition_count(1)
 }
 
-/// Persists take as long as on slow memory, so that readers meet entries that are not durable yet.
+/// Persists take as long as on slow memory, so that readers see entries that are not durable yet.
 fn slow() -> Options {
     options().persist_delay(Duration::from_micros(2))
 }
@@ -34,7 +34,7 @@ const FEW_KEYS_SCANNED: Contention = Contention { scans: true, ..FEW_KEYS };
 const CLEARED_AND_SCANNED: Contention = Contention { scans: true, ..CLEARED };
 const MANY_KEYS_SCANNED: Contention = Contention { scans: true, ..MANY_KEYS };
 
-/// How many times as many calls a long test makes.
+/// The factor by which a long test makes more calls.
 const LONG: u64 = 50;
 
 fn judge(options: &Options, contention: &Contention) -> Stats {
@@ -51,7 +51,7 @@ fn judge_long(options: &Options, contention: &Contention) {
     }
 }
 
-/// With a read cache, which has room for a part of many keys.
+/// With a read cache that holds only some of the keys.
 fn cached() -> Options {
     options().read_cache_bytes(1 << 18)
 }
@@ -99,7 +99,7 @@ fn keys_are_registers_while_segments_split_and_are_cleared() {
     judge(&options(), &MANY_KEYS_CLEARED);
 }
 
-/// From the first scan on, which waits until the order is built beside the writers.
+/// From the first scan on, which waits until the ordered index is built alongside the writers.
 #[test]
 fn keys_are_registers_for_scans_too() {
     judge(&options(), &FEW_KEYS_SCANNED);

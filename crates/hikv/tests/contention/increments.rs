@@ -1,4 +1,4 @@
-//! Increments of one key by many threads sum up.
+//! Concurrent increments of one key add up.
 
 use std::thread;
 
@@ -23,7 +23,7 @@ fn increments_sum_up() {
 }
 
 #[test]
-fn increments_sum_up_where_keys_are_in_order_and_deleted_between() {
+fn ordered_increments_sum_up_with_deletes() {
     let placed = Placed::open(&Options::new());
     let store = &placed.store;
     store.ordered().unwrap().wait_until_ready(|_| {}).unwrap();
@@ -38,7 +38,7 @@ fn increments_sum_up_where_keys_are_in_order_and_deleted_between() {
     placed.assert_sound();
 }
 
-/// Deletes the key and says what it held.
+/// Deletes the key and returns its value.
 fn take(store: &hikv::Store) -> u64 {
     let mut taken = 0;
     let decide = |value: Option<&[u8]>| {

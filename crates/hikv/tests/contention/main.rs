@@ -1,7 +1,8 @@
-//! Many threads and one store: every key's history is linearizable, no value is torn or another's, `clear` is one step, and
-//! so are batches, walks miss nothing, snapshots are of one moment, and readers of large values notice replacement.
+//! Many threads on one store. Every key's history is linearizable, no value is torn or belongs to another key, `clear`
+//! and batches are atomic, walks miss nothing, snapshots show one moment, and readers of large values detect
+//! replacement.
 //!
-//! The tests that are ignored are the same for longer: `cargo test -p hikv --release --test contention -- --ignored`.
+//! The ignored tests run the same for longer: `cargo test -p hikv --release --test contention -- --ignored`.
 
 mod absence;
 mod batches;

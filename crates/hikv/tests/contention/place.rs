@@ -1,4 +1,4 @@
-//! Where the stores of these tests lie, and the store as the testkit sees it.
+//! The directories of these tests' stores, and the store as the testkit uses it.
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
@@ -7,7 +7,7 @@ use hikv::{Error, MediumError, Options, Store};
 use tempfile::TempDir;
 use testkit::{Direction, Failure, Operations, Visit};
 
-/// A store in a directory of its own, on memory where there is such a file system.
+/// A store in a separate directory, on a memory file system if there is one.
 pub(crate) struct Placed {
     pub(crate) store: Store,
     _dir: TempDir,
@@ -21,7 +21,7 @@ impl Placed {
         Placed { store: options.open(dir.path()).expect("a new store"), _dir: dir }
     }
 
-    /// The store contradicts itself nowhere.
+    /// Asserts that the store has no damage.
     pub(crate) fn assert_sound(&self) {
         assert_eq!(self.store.verify(|_| {}).expect("a check").damage, []);
     }

@@ -1,4 +1,4 @@
-//! Histories of threads that are a pool's: between two calls a thread may have the backend's role, and apply what others left.
+//! Histories of a pool's threads: between two calls a thread may have the backend's role, and apply queued changes.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,11 +10,12 @@ use testkit::{Contention, Direction, Failure, Operations, Visit, contend};
 
 use crate::place::Placed;
 
-/// The store's queues, by a clock that steps: splits come of how often things are done, and not of how long they take here.
+/// The store's queues with a simulated clock: role changes depend on the number of actions, not on their duration
+/// here.
 struct Queues<'a> {
     placed: &'a Placed,
     now: AtomicU64,
-    /// Steps of an apply, more or fewer as time goes on: so that splits change whatever the calls are.
+    /// Simulated steps of an apply, which vary over time, so that roles change whatever the calls are.
     apply_count: AtomicU64,
 }
 
@@ -26,25 +27,25 @@ impl Work for Queues<'_> {
     fn apply(&self) -> Result<u64, Error> {
         let number = self.apply_count.fetch_add(1, Ordering::Relaxed);
         self.now.fetch_add(if (number / 100).is_multiple_of(2) { 20_000 } else { 0 }, Ordering::Relaxed);
-        self.placed.store.help().map(|helped| helped.applied_count)
+        self.placed.store.step().map(|helped| helped.applied_count)
     }
 
     fn queued_count(&self) -> u64 {
-        self.placed.store.upkeep().unwrap().queued_count
+        self.placed.store.queue_stats().unwrap().queued_count
     }
 
     fn applied(&self) -> [u64; 2] {
-        let upkeep = self.placed.store.upkeep().unwrap();
-        [upkeep.applied_count, upkeep.updated_count]
+        let stats = self.placed.store.queue_stats().unwrap();
+        [stats.applied_count, stats.updated_count]
     }
 }
 
-/// A store whose calls are a pool's. A call takes any member that is free, and does first what its role is.
+/// A store called by the threads of a pool. A call uses any free member, and first does the work of its role.
 struct Adapting<'p, 'a> {
     placed: &'a Placed,
     members: Mutex<Vec<Member<'p, Queues<'a>>>>,
     applied_count: AtomicU64,
-    /// How many threads had the backend's role when a call last looked, and how often that had changed.
+    /// The number of threads in the backend's role at the last call, and the number of its changes.
     backend_count: AtomicUsize,
     change_count: AtomicU64,
 }
@@ -113,7 +114,8 @@ const CALLS: Contention = Contention {
     seed: 1,
 };
 
-/// Judges a history; how many windows there were, and how often the number of threads in the backend's role changed.
+/// Checks a history. Returns the number of time windows, and how often the number of threads in the backend's role
+/// changed.
 fn judge(contention: &Contention, plan: Plan) -> (u64, u64) {
     let placed = Placed::open(&Options::new().partition_count(4).background(false).order_queues(4, 256));
     let queues = Queues { placed: &placed, now: AtomicU64::new(0), apply_count: AtomicU64::new(0) };
@@ -141,7 +143,7 @@ fn keys_are_registers_while_threads_change_roles() {
     judge(&Contention { seed: 3, ..CALLS }, Plan::Fixed(Split { serving: 2, backend: 2 }));
 }
 
-/// Two of four threads have the backend's role and do nothing in it, ever: writers and scans empty the queues by themselves.
+/// Two of four threads have the backend's role but never do its work: writers and scans empty the queues themselves.
 #[test]
 fn queues_are_served_though_their_threads_stall() {
     let placed = Placed::open(&Options::new().background(false).order_queues(2, 64));
@@ -163,5 +165,5 @@ fn queues_are_served_though_their_threads_stall() {
         }
     });
     assert_eq!(placed.store.ordered().unwrap().iter().unwrap().count(), 4_000);
-    assert_eq!(placed.store.upkeep().unwrap().queued_count, 0);
+    assert_eq!(placed.store.queue_stats().unwrap().queued_count, 0);
 }

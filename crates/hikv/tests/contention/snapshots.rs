@@ -1,4 +1,4 @@
-//! Snapshots that are taken beside writers: each is of one moment, stays as it is, and gives back what was kept.
+//! Snapshots taken alongside writers: each shows one moment, does not change, and frees the kept items.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,14 +10,14 @@ use hikv::{Options, Snapshot, Store, WriteBatch};
 use crate::place::Placed;
 
 const WRITER_COUNT: u64 = 2;
-/// Keys of each writer, which it counts up one after the other.
+/// The number of keys of each writer, which writes them in order.
 const KEY_COUNT: u64 = 50;
 
 fn key(writer: u64, key: u64) -> [u8; 2] {
     [writer as u8, key as u8]
 }
 
-/// Two keys that a batch puts.
+/// Two keys that one batch puts.
 fn together(writer: u64, key: u8) -> [u8; 3] {
     [254, writer as u8, key]
 }
@@ -26,8 +26,8 @@ fn number(value: &[u8]) -> u64 {
     u64::from_le_bytes(value[..8].try_into().unwrap())
 }
 
-/// Puts round after round into its keys in their order, by every way of putting, and lets other keys come and go. Tells which
-/// round is done.
+/// Writes round after round to its keys in their order, by every kind of put, and lets other keys come and go.
+/// Publishes each finished round.
 fn write(store: &Store, writer: u64, done: &AtomicU64, stop: &AtomicBool) {
     for round in 1u64.. {
         let value = round.to_le_bytes();
@@ -59,8 +59,8 @@ fn listed(snapshot: &Snapshot) -> BTreeMap<Vec<u8>, u64> {
     listed
 }
 
-/// What the snapshot has of a writer is what that one had written at one moment: some keys of a round, the others of the
-/// round before, and the round that was done before the snapshot was taken.
+/// Asserts that the snapshot shows a writer's keys at one moment: some keys of one round, the remaining keys of the
+/// round before, and at least the round that was finished before the snapshot.
 fn assert_of_one_moment(listed: &BTreeMap<Vec<u8>, u64>, writer: u64, done_before: u64) {
     let rounds: Vec<_> = (0..KEY_COUNT).map(|i| listed[&key(writer, i)[..]]).collect();
     assert!(rounds.windows(2).all(|pair| pair[1] <= pair[0]), "a later write without an earlier one: {rounds:?}");
@@ -70,7 +70,7 @@ fn assert_of_one_moment(listed: &BTreeMap<Vec<u8>, u64>, writer: u64, done_befor
     assert_eq!(one, other, "half a batch");
     let others = listed.range(vec![255, writer as u8]..vec![255, writer as u8 + 1]).map(|(_, round)| *round);
     let others: Vec<_> = others.collect();
-    // The first round puts the first of them at its end.
+    // The first round puts the first of these keys at its end.
     assert!((1..=2).contains(&others.len()) || others.is_empty() && last <= 1, "{others:?} beside {rounds:?}");
 }
 
@@ -85,7 +85,7 @@ fn assert_reads_agree(snapshot: &Snapshot, listed: &BTreeMap<Vec<u8>, u64>, is_o
     }
 }
 
-/// Ends the writers, also when what it is dropped by is a panic.
+/// Stops the writers when it is dropped, also by a panic.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

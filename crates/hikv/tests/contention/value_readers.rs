@@ -1,4 +1,4 @@
-//! A large value is read piece by piece: whole, or with an error.
+//! A large value is read piece by piece: either completely, or with an error.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ fn put(store: &Store, put: u64) {
 }
 
 #[test]
-fn a_reader_notices_that_the_value_was_replaced_or_deleted() {
+fn reader_notices_replaced_or_deleted_value() {
     let placed = Placed::open(&Options::new());
     let store = &placed.store;
     let mut start = [0; 1000];
@@ -35,7 +35,7 @@ fn a_reader_notices_that_the_value_was_replaced_or_deleted() {
     }
 }
 
-/// Reads in pieces while another thread replaces; says how many values were read to their end.
+/// Reads in pieces while another thread replaces the value. Returns the number of values read to their end.
 fn read_while_replaced(round_count: u64) -> u64 {
     let placed = Placed::open(&Options::new());
     let (store, done) = (&placed.store, AtomicBool::new(false));
@@ -59,12 +59,12 @@ fn read_while_replaced(round_count: u64) -> u64 {
 }
 
 #[test]
-fn a_value_that_is_read_to_its_end_is_whole() {
+fn fully_read_value_is_intact() {
     read_while_replaced(500);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn a_value_that_is_read_to_its_end_is_whole_for_long() {
+fn fully_read_value_is_intact_for_long() {
     assert!(read_while_replaced(100_000) > 0);
 }

@@ -1,4 +1,4 @@
-//! A walk shows each key that is there throughout exactly once, whatever others do meanwhile.
+//! A walk visits each key that exists throughout exactly once, whatever other threads do.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ fn put(store: &Store, key: u64, put: u64) {
     store.put(key.to_le_bytes(), Stamped { key, put }.value(40)).unwrap();
 }
 
-/// Updates the keys that stay, and lets others come until segments split, and go.
+/// Updates the permanent keys, and inserts and deletes others until segments split.
 fn write(store: &Store, walked: &AtomicBool) {
     for round in 1.. {
         (0..STAYING_COUNT).for_each(|key| put(store, key, round));
@@ -29,7 +29,7 @@ fn write(store: &Store, walked: &AtomicBool) {
     }
 }
 
-/// How often each key was shown.
+/// Returns how often each key was visited.
 fn walk(store: &Store) -> HashMap<u64, u32> {
     let mut shown = HashMap::new();
     let each = |key: &[u8], value: &[u8]| {

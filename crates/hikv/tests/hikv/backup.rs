@@ -1,4 +1,4 @@
-//! Backups are of one moment, whole or nothing, and come back.
+//! Backups show one moment, are complete or absent, and can be restored.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use hikv::{BackupError, Durability, OpenError, Options, Store};
 use tempfile::TempDir;
 
 const ITEM_COUNT: u64 = 2_000;
-/// A backup is interrupted so often.
+/// The number of interrupted backups.
 const KILL_COUNT: usize = 30;
 
-/// In a test that was started again: the directory of store and backup.
+/// In a restarted test, the directory of store and backup.
 const DIR: &str = "HIKV_TEST_BACKS_UP";
 
 fn store_in(dir: &TempDir) -> PathBuf {
@@ -37,7 +37,7 @@ fn filled() -> TempDir {
     dir
 }
 
-fn assert_whole(path: &Path) {
+fn assert_intact(path: &Path) {
     let store = Store::open_read_only(path).unwrap();
     assert_eq!(store.len().unwrap(), ITEM_COUNT + 1);
     for number in 0..ITEM_COUNT {
@@ -48,7 +48,7 @@ fn assert_whole(path: &Path) {
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -57,7 +57,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_opens_as_a_store_and_is_restored() {
+fn backup_opens_and_is_restored() {
     let dir = filled();
     let (out, back) = (out_in(dir.path()), dir.path().join("back"));
     let mut seen = Vec::new();
@@ -67,27 +67,27 @@ fn a_backup_opens_as_a_store_and_is_restored() {
         (ITEM_COUNT + 1, fs::metadata(out.join("store.hikv")).unwrap().len())
     );
     assert!(seen.iter().copied().eq(1..=ITEM_COUNT + 1));
-    assert_whole(&out);
+    assert_intact(&out);
     let report = Store::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
     assert_eq!(report.items, ITEM_COUNT + 1);
-    assert_whole(&back);
+    assert_intact(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
-    // A journal, where the file system is on a disk.
+    // A journal exists if the file system is on a disk.
     let files: Vec<_> = names(&back).into_iter().filter(|name| name != "journal.hikv").collect();
     assert_eq!(files, ["copy-of", "lock", "store.hikv"]);
     Store::open(&back).unwrap().put("it", "is a store").unwrap();
     assert!(!names(&back).contains(&"copy-of".to_owned()));
 }
 
-/// Or the next backup would not be allowed to take its place.
+/// Otherwise the next backup could not replace it.
 #[test]
-fn a_copy_that_was_not_opened_stays_one() {
+fn copy_that_was_not_opened_stays_one() {
     let dir = filled();
     let out = out_in(dir.path());
     Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
     let is_marked = || names(&out).contains(&"copy-of".to_owned());
     let reader = Store::open_read_only(&out).unwrap();
-    let refused = Store::open(&out).expect_err("somebody reads it");
+    let refused = Store::open(&out).expect_err("a reader has it open");
     assert!(is_marked(), "{refused}");
     drop(reader);
     let (log, kept) = (out.join("journal.hikv"), dir.path().join("kept"));
@@ -123,7 +123,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn what_is_in_the_way_stays() {
+fn existing_target_stays() {
     let dir = filled();
     let partial = dir.path().join("out.partial");
     fs::create_dir(&partial).unwrap();
@@ -134,7 +134,7 @@ fn what_is_in_the_way_stays() {
 }
 
 #[test]
-fn a_store_that_is_called_as_an_unfinished_backup_stays() {
+fn store_named_like_unfinished_backup_stays() {
     let dir = filled();
     let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
     let elsewhere = dir.path().join("elsewhere");
@@ -152,9 +152,9 @@ fn a_store_that_is_called_as_an_unfinished_backup_stays() {
     refused("a store");
 }
 
-/// As one that was opened does.
+/// Opens the copy for writing.
 #[test]
-fn a_store_that_is_made_where_a_backup_was_interrupted_stays() {
+fn store_replacing_interrupted_backup_stays() {
     let dir = filled();
     let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
     let whole = dir.path().join("whole");
@@ -168,7 +168,7 @@ fn a_store_that_is_made_where_a_backup_was_interrupted_stays() {
 }
 
 #[test]
-fn a_damaged_backup_is_not_restored() {
+fn damaged_backup_is_not_restored() {
     let dir = filled();
     let (file, back) = (store_in(&dir).join("store.hikv"), dir.path().join("back"));
     let mut bytes = fs::read(&file).unwrap();
@@ -178,7 +178,7 @@ fn a_damaged_backup_is_not_restored() {
     let refused = Store::restore(store_in(&dir), &back, |_| {});
     assert!(matches!(&refused, Err(BackupError::Damaged { damage, .. }) if damage.len() == 1), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("damaged in 1 place,"));
-    // A backup of it fails as well, and leaves nothing.
+    // A backup of the copy fails as well, and leaves nothing.
     assert!(matches!(
         Store::open(store_in(&dir)).unwrap().backup(&back, |_| {}),
         Err(BackupError::Read(hikv::Error::Corrupt { .. }))
@@ -186,9 +186,9 @@ fn a_damaged_backup_is_not_restored() {
     assert_eq!(names(dir.path()), ["store"]);
 }
 
-/// A writer counts in one key, and after it in another: at no moment is the second ahead of the first, nor far behind.
+/// A writer counts in one key and then in another: at no moment is the second ahead of the first, or far behind it.
 #[test]
-fn a_backup_is_of_one_moment() {
+fn backup_is_of_one_moment() {
     let dir = filled();
     let (store, done) = (Store::open(store_in(&dir)).unwrap(), AtomicBool::new(false));
     let count = |name: &str, count: u64| store.put(name, count.to_le_bytes()).unwrap();
@@ -221,29 +221,29 @@ fn a_backup_is_of_one_moment() {
     assert_eq!(store.stats().kept_count, 0);
 }
 
-/// Where the test was started as the process that makes a backup: makes it, tells of each item, and goes on when it may.
+/// In a process started for this, makes a backup, reports each item, and continues when it is allowed to.
 fn back_up_if_started_for_it() -> bool {
     let Ok(dir) = env::var(DIR) else { return false };
     let store = Options::new().create(false).open(Path::new(&dir).join("store")).unwrap();
-    let tell = |_| {
+    let report = |_| {
         io::stderr().write_all(b".").unwrap();
         io::stdin().read_exact(&mut [0]).unwrap();
     };
-    store.backup(out_in(Path::new(&dir)), tell).unwrap();
+    store.backup(out_in(Path::new(&dir)), report).unwrap();
     true
 }
 
-/// Starts a backup in a process of its own. The process tells of so many items, and is killed before it is behind the next one: however late the
-/// kill comes, a backup of more items is not complete.
+/// Runs a backup in a separate process, and kills it after it has reported `count` items and before it completes the
+/// next one. So a backup of more items is never complete, however late the kill arrives.
 fn killed_after(dir: &Path, count: usize) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["backup::an_interrupted_backup_is_none", "--exact", "--nocapture"]).env(DIR, dir);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // Both stay open until the end: else the process would fail, and not be killed.
-    let (mut may_go, mut tells) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
-    let mut told = vec![0; count];
-    may_go.write_all(&told).unwrap();
-    tells.read_exact(&mut told).unwrap();
+    // Both pipes stay open until the end; otherwise the process would fail instead of being killed.
+    let (mut may_go, mut reports) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let mut reported = vec![0; count];
+    may_go.write_all(&reported).unwrap();
+    reports.read_exact(&mut reported).unwrap();
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(libc::SIGKILL) || status.success(), "{status}");
@@ -259,20 +259,20 @@ fn an_interrupted_backup_is_none() {
     let mut random = fastrand::Rng::with_seed(1);
     let mut interrupted_count = 0;
     for round in 0..KILL_COUNT {
-        // Every other one ends, or does not, after the last item.
+        // Every second backup is killed after its last item, when it may or may not be complete.
         let count = if round % 2 == 0 { random.usize(1..=ITEM_COUNT as usize) } else { ITEM_COUNT as usize + 1 };
         killed_after(dir.path(), count);
         if out.exists() {
-            assert_whole(&out);
+            assert_intact(&out);
             fs::remove_dir_all(&out).unwrap();
         } else {
             interrupted_count += 1;
-            // Whoever opened it for writing would make it a store of its own.
+            // Opening it for writing would turn it into an independent store.
             match Store::open_read_only(&partial) {
                 Err(OpenError::Missing { .. }) => {}
                 opened => {
                     drop(opened.unwrap());
-                    assert_whole(&partial);
+                    assert_intact(&partial);
                 }
             }
         }
@@ -280,7 +280,7 @@ fn an_interrupted_backup_is_none() {
     assert!(interrupted_count >= KILL_COUNT / 2, "{interrupted_count} were interrupted");
     let store = Store::open(store_in(&dir)).unwrap();
     store.backup(&out, |_| {}).unwrap();
-    assert_whole(&out);
+    assert_intact(&out);
     assert!(!partial.exists());
     let mut count = 0;
     let each = |_: &[u8], _: &[u8]| {

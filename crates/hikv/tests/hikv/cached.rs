@@ -1,5 +1,6 @@
-//! Reads through a table of copies tell what a map does: of keys and values of lengths at which copies, or slots, end; through tables of next to no room,
-//! of too little and of more than enough, one after the other; beside expiry, batches, conditions, clears and compactions.
+//! Reads through a cached table behave as a map: with lengths around the limits of copies and slots; with tables that
+//! hold almost nothing, too little and more than enough, in turn; alongside expiry, batches, conditions, clears and
+//! compactions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use tempfile::tempdir;
 const KEY_LENS: [usize; 8] = [0, 1, 15, 16, 17, 26, 512, 513];
 const VALUE_LENS: [usize; 12] = [0, 1, 9, 11, 12, 15, 26, 1_024, 1_025, 4_095, 4_096, 4_097];
 const CACHE_BYTES: [u64; 4] = [1, 1 << 12, 1 << 17, 1 << 26];
-/// Keys of a length.
+/// The number of keys of each length.
 const KEY_COUNT: u8 = 4;
 const OP_COUNT: u32 = 3_000;
 
-/// A value, and when it is past.
+/// A value and its expiry.
 type Held = (Vec<u8>, Option<u64>);
 
 struct Checked {

@@ -1,4 +1,4 @@
-//! Dumps: what was written comes back, and what was changed or cut never passes for whole.
+//! Dumps: written items are read back, and a changed or truncated dump is never accepted as complete.
 
 use std::io::{BufWriter, Read};
 
@@ -18,7 +18,7 @@ fn written(items: &[Item]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// All items of a dump, the items before an error, and the error.
+/// Returns all items of a dump, or the items before an error and the error.
 fn read(mut bytes: impl Read) -> (Vec<Item>, Result<(), String>) {
     let mut items = Vec::new();
     let outcome = read_into(&mut items, &mut bytes);
@@ -57,7 +57,7 @@ fn items() -> Vec<Item> {
     ]
 }
 
-/// Little enough to be damaged everywhere.
+/// Returns a dump small enough to be damaged at every byte.
 fn small() -> Vec<u8> {
     let items = [(&b"a"[..], &b"1"[..]), (b"b", &[7; WHOLE_VALUE_BYTES_MAX + 1]), (b"c", b"")];
     written(&items.map(|(key, value)| (key.to_vec(), value.to_vec(), None)))
@@ -98,7 +98,7 @@ fn values_that_are_not_read_are_passed_over() {
 }
 
 #[test]
-fn a_dump_that_is_cut_anywhere_is_refused() {
+fn dump_that_is_cut_anywhere_is_refused() {
     let (bytes, whole) = (small(), read(&small()[..]).0);
     for len in (0..bytes.len()).filter(|len| len % 101 == 0 || *len < 300 || bytes.len() - len < 300) {
         let (items, outcome) = read(&bytes[..len]);
@@ -109,7 +109,7 @@ fn a_dump_that_is_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_is_found_and_what_came_before_is_true() {
+fn bit_flip_is_found_after_intact_items() {
     let (bytes, whole) = (small(), read(&small()[..]).0);
     for at in (0..bytes.len()).filter(|at| at % 53 == 0 || *at < 200 || bytes.len() - at < 200) {
         for bit in 0..8 {
@@ -148,7 +148,7 @@ fn blocks_that_are_missing_doubled_or_swapped_are_found() {
 }
 
 #[test]
-fn random_damage_and_random_bytes_are_refused_without_a_panic() {
+fn random_dumps_are_refused_without_panic() {
     let mut random = fastrand::Rng::with_seed(1);
     let whole = written(&items());
     let expected = items();
@@ -173,7 +173,7 @@ fn random_damage_and_random_bytes_are_refused_without_a_panic() {
     }
 }
 
-/// A header with another field, and a checksum that fits.
+/// Returns a header with another field and a matching checksum.
 fn forged(at: usize, field: &[u8]) -> Vec<u8> {
     let mut bytes = small();
     bytes[at..at + field.len()].copy_from_slice(field);
@@ -183,7 +183,7 @@ fn forged(at: usize, field: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_newer_program_wrote_is_refused_and_named() {
+fn newer_dump_is_refused_and_named() {
     let newer = DumpReader::new(&forged(8, &[9, 0])[..]).err().unwrap();
     assert!(matches!(newer, DumpError::Newer { found: 9, supported: 1 }));
     assert_eq!(newer.to_string(), "the dump has version 9; this program reads versions up to 1");
@@ -192,7 +192,7 @@ fn what_a_newer_program_wrote_is_refused_and_named() {
 }
 
 #[test]
-fn what_is_no_dump_is_told_so() {
+fn foreign_file_is_no_dump() {
     for bytes in [&b""[..], b"key\tvalue\n", b"\x89PNG\r\n\x1a\n and so on"] {
         assert!(matches!(DumpReader::new(bytes), Err(DumpError::NotADump)));
     }
@@ -208,7 +208,7 @@ fn the_end_of_a_dump_flushes_the_output() {
 }
 
 #[test]
-fn an_item_that_no_store_can_hold_is_refused_and_the_dump_stays_whole() {
+fn oversized_item_is_refused_dump_stays_intact() {
     let mut writer = DumpWriter::new(Vec::new(), UUID).unwrap();
     writer.put(b"a", b"1", None).unwrap();
     let error = writer.put(&[0; 65_536], b"", None).unwrap_err();

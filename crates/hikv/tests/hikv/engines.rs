@@ -1,4 +1,4 @@
-//! Stores of every engine: what a store says of itself, what is lacking, and how one becomes another.
+//! Stores of every engine: their features, missing features, and conversions.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ fn offers(engine: EngineKind) -> Features {
 }
 
 #[test]
-fn a_store_is_its_engines_and_refuses_the_others() {
+fn store_opens_only_with_its_engine() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let path = dir.path().join(engine.name());
@@ -42,12 +42,12 @@ fn a_store_is_its_engines_and_refuses_the_others() {
             .parse::<EngineKind>()
             .unwrap_err()
             .to_string()
-            .contains("there is no engine 'nothing'; there is hikv")
+            .contains("there is no engine 'nothing'; the engines of this build are hikv")
     );
 }
 
-/// The row of `docs/engines.md` that begins with `name`: what stands in the column of each engine.
-fn told(page: &str, name: &str, column: usize) -> String {
+/// Returns the cell in this column of the row of `docs/engines.md` that begins with `name`.
+fn reported(page: &str, name: &str, column: usize) -> String {
     let row = page.lines().find(|line| line.starts_with(&format!("| {name} |"))).expect("the page has a row for it");
     row.split('|').nth(column + 2).expect("the page has a column for it").trim().to_owned()
 }
@@ -57,16 +57,16 @@ fn the_page_says_what_engines_say_of_themselves() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/engines.md")).unwrap();
     for (column, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
         let features = offers(engine);
-        assert_eq!(told(&page, "", column), engine.name());
+        assert_eq!(reported(&page, "", column), engine.name());
         for (name, has) in features.named().into_iter().filter(|(name, _)| *name != "order") {
-            assert_eq!(told(&page, name, column) == "yes", has, "{engine}: {name}");
+            assert_eq!(reported(&page, name, column) == "yes", has, "{engine}: {name}");
         }
-        assert_eq!(told(&page, "order", column), format!("{:?}", features.order).to_lowercase(), "{engine}");
+        assert_eq!(reported(&page, "order", column), format!("{:?}", features.order).to_lowercase(), "{engine}");
     }
 }
 
 #[test]
-fn what_an_engine_lacks_is_said_and_changes_nothing() {
+fn unsupported_operation_changes_nothing() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let store = options(engine).open(dir.path().join(engine.name())).unwrap();
@@ -88,7 +88,7 @@ fn what_an_engine_lacks_is_said_and_changes_nothing() {
     }
 }
 
-/// What an engine has no use for is not taken in silence, whether the engine is named or the store's own.
+/// Options that the engine does not use are refused, whether the engine is named or the store's own.
 #[test]
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
@@ -128,7 +128,7 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
 }
 
 #[test]
-fn a_tree_keeps_the_order_that_it_was_made_with() {
+fn tree_keeps_its_order() {
     let dir = tempdir().unwrap();
     let ink = || options(EngineKind::Ink);
     let node_count = |store: &Store| {
@@ -157,7 +157,7 @@ fn every_engines_store_becomes_every_others() {
         for number in 0..300u32 {
             store.put(number.to_be_bytes(), format!("value {number}")).unwrap();
         }
-        // An engine without keys that expire takes no store that has some.
+        // An engine without expiring keys refuses a store that has some.
         let expires = store.features().expiry;
         if expires {
             store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
@@ -178,9 +178,9 @@ fn every_engines_store_becomes_every_others() {
     }
 }
 
-/// An engine without snapshots is backed up while it is read alone.
+/// An engine without snapshots is backed up while its store is open for reading only.
 #[test]
-fn a_backup_is_of_the_same_engine() {
+fn backup_is_of_same_engine() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let (path, out) = (dir.path().join(engine.name()), dir.path().join(format!("{engine}-backup")));
@@ -196,7 +196,7 @@ fn a_backup_is_of_the_same_engine() {
 }
 
 #[test]
-fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() {
+fn numbered_walks_show_each_key_once() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let path = dir.path().join(engine.name());
@@ -215,7 +215,7 @@ fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() 
         shown.sort();
         assert!(shown.iter().eq((0..500u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
         assert!(!numbers.is_empty() && numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
-        let anywhere = store.walk_somewhere(7).unwrap();
+        let anywhere = store.random_cursor(7).unwrap();
         assert!(store.walk(anywhere, |_, _| ()).is_ok(), "{engine}");
         let made_up = store.walk(12_345, |_, _| ());
         let is_numbered = store.features().numbered_walk;
@@ -228,7 +228,7 @@ fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() 
 }
 
 #[test]
-fn a_store_without_salvage_is_not_repaired_and_says_so() {
+fn repair_without_salvage_is_refused() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let (path, into) = (dir.path().join(engine.name()), dir.path().join(format!("{engine}-repaired")));
@@ -246,9 +246,9 @@ fn a_store_without_salvage_is_not_repaired_and_says_so() {
     }
 }
 
-/// Nothing reaps here, so each key that has expired is told of by the write that takes it away.
+/// Nothing reaps here, so the write that removes an expired key reports it.
 #[test]
-fn a_write_that_takes_an_expired_key_away_tells_of_it() {
+fn write_reports_expired_key_it_removes() {
     let dir = tempdir().unwrap();
     for &engine in EngineKind::ALL {
         let clock = Clock::manual(1000);
@@ -256,8 +256,8 @@ fn a_write_that_takes_an_expired_key_away_tells_of_it() {
         if !store.features().expiry {
             continue;
         }
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&reported);
         let note = move |key: &[u8]| noted.lock().unwrap().push(String::from_utf8(key.to_vec()).unwrap());
         store.on_expired(Some(Arc::new(note))).unwrap();
         let keys = ["put", "deleted", "swapped", "in a batch", "left alone"];
@@ -270,11 +270,11 @@ fn a_write_that_takes_an_expired_key_away_tells_of_it() {
         batch.expect_absent("in a batch").put("in a batch", "w").delete("nothing");
         store.write(&batch).unwrap();
         keys.iter().for_each(|key| assert_eq!(store.contains(key).unwrap(), !["deleted", "left alone"].contains(key)));
-        assert_eq!(*told.lock().unwrap(), keys[..4], "{engine}");
+        assert_eq!(*reported.lock().unwrap(), keys[..4], "{engine}");
     }
 }
 
-/// By each kind of write, and by the reaper: the value is the one that expired, and not the one that replaces it.
+/// For each kind of write, and for the reaper: the reported value is the expired one, not its replacement.
 #[test]
 fn expired_items_are_reported_with_their_values() {
     const LIFE: Duration = Duration::from_secs(1);
@@ -306,7 +306,7 @@ fn expired_items_are_reported_with_their_values() {
         batch.put("in a batch", "new").delete("also in a batch");
         store.write(&batch).unwrap();
         store.multi_put(&[("one of many", "new"), ("two of many", "new")]).unwrap();
-        while reported.lock().unwrap().len() < keys.len() && store.help().unwrap().is_more {}
+        while reported.lock().unwrap().len() < keys.len() && store.step().unwrap().is_more {}
         let mut reported = std::mem::take(&mut *reported.lock().unwrap());
         reported.sort();
         let mut expected: Vec<_> =
@@ -317,35 +317,34 @@ fn expired_items_are_reported_with_their_values() {
     }
 }
 
-/// Whichever looks at the clock a key's time comes between: to the deleter the key was there, or the hook is told that it had
-/// expired.
+/// The clock moves between two reads of it. Either the deleter finds the key, or the callback reports it as expired.
 #[test]
-fn a_key_is_deleted_or_has_expired_and_not_both() {
+fn key_is_deleted_or_expired_not_both() {
     type Delete = fn(&Store, &str) -> bool;
     let deletes: [Delete; 2] =
         [|store, key| store.delete(key).unwrap(), |store, key| store.update(key, |_| Decision::Delete).unwrap()];
     let engines = EngineKind::ALL.iter().map(|&engine| (engine, tempdir().unwrap()));
     for (engine, dir) in engines {
-        let options = options(engine).clock(Clock::restless(1_000_000)).durability(Durability::Buffered);
+        let options = options(engine).clock(Clock::ticking(1_000_000)).durability(Durability::Buffered);
         let store = options.open(dir.path()).unwrap();
         if !store.features().expiry {
             continue;
         }
-        let told = Arc::new(AtomicU32::new(0));
-        let count = Arc::clone(&told);
+        let reported = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&reported);
         store.on_expired(Some(Arc::new(move |_| _ = count.fetch_add(1, Ordering::Relaxed)))).unwrap();
         for (delete, left_ms) in (0..24).flat_map(|left_ms| deletes.map(|delete| (delete, left_ms))) {
             store.put_with_ttl("key", "value", Duration::from_millis(left_ms)).unwrap();
-            told.store(0, Ordering::Relaxed);
+            reported.store(0, Ordering::Relaxed);
             let was_there = delete(&store, "key");
-            assert_eq!(u32::from(was_there) + told.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
+            assert_eq!(u32::from(was_there) + reported.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");
         }
     }
 }
 
-/// Its worker sleeps for ever, and is woken by the deletes.
+/// The store's worker sleeps forever; the deletes wake it.
 #[test]
-fn a_tree_shrinks_in_the_background() {
+fn tree_shrinks_in_background() {
     let dir = tempdir().unwrap();
     let options = Options::new().engine(EngineKind::Ink).durability(Durability::Buffered);
     let store = options.open(dir.path()).unwrap();
@@ -363,9 +362,9 @@ fn a_tree_shrinks_in_the_background() {
     assert_eq!(store.len().unwrap(), 100);
 }
 
-/// A leaf's head, without which InK cannot count its keys.
+/// The header of a leaf, without which InK cannot count its keys.
 #[test]
-fn damage_that_keeps_keys_from_being_counted_is_in_the_report() {
+fn uncountable_damage_is_reported() {
     let dir = tempdir().unwrap();
     let store = options(EngineKind::Ink).durability(Durability::Process).open(dir.path()).unwrap();
     (0..1000u32).for_each(|i| store.put(i.to_be_bytes(), "value").unwrap());
@@ -380,8 +379,8 @@ fn damage_that_keeps_keys_from_being_counted_is_in_the_report() {
     bytes[leaf] ^= 1;
     fs::write(&path, bytes).unwrap();
     let store = Store::open_read_only(dir.path()).unwrap();
-    let mut told = Vec::new();
-    let damage = store.verify(|at| told.push(at.items)).unwrap().damage;
+    let mut reported = Vec::new();
+    let damage = store.verify(|at| reported.push(at.items)).unwrap().damage;
     assert!(damage.iter().any(|found| found.offset == leaf as u64), "{damage:?}");
-    assert_eq!(told[0], 0, "what there is to check is told before the first item");
+    assert_eq!(reported[0], 0, "what there is to check is told before the first item");
 }

@@ -1,4 +1,4 @@
-//! Keys that expire, as users of the library meet them.
+//! Keys that expire, through the library.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -18,10 +18,10 @@ struct Timed {
     _dir: TempDir,
 }
 
-/// A store by a clock that stands still.
-/// One that its reader reads piece by piece.
+/// A value that a reader reads piece by piece.
 const LARGE_VALUE_BYTES: usize = 300_000;
 
+/// Returns a store with a clock that stands still.
 fn timed() -> Timed {
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
     let store = Options::new().clock(clock.clone()).open(dir.path()).unwrap();
@@ -39,7 +39,7 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent_everywhere() {
+fn key_that_has_expired_is_absent_everywhere() {
     let Timed { store, clock, _dir } = timed();
     store.put("b", "stays").unwrap();
     store.put_with_ttl("a", [7; LARGE_VALUE_BYTES], SECOND).unwrap();
@@ -98,9 +98,9 @@ fn expiries_outlive_the_process_that_set_them() {
     assert_eq!((keys(&store), store.ttl("late").unwrap()), (vec![b"late".to_vec()], Some(Ttl::Left(8 * SECOND))));
 }
 
-/// Nobody writes to the store, and its worker sleeps for ever: it is woken by the write, and then wakes by the system's clock.
+/// There are no later writes, and the worker sleeps forever: the write wakes it, and then the system's clock does.
 #[test]
-fn a_sleeping_worker_wakes_for_what_expires() {
+fn sleeping_worker_wakes_for_what_expires() {
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let store = Options::new().engine(engine).open(dir.path()).unwrap();
@@ -123,7 +123,7 @@ fn a_sleeping_worker_wakes_for_what_expires() {
     }
 }
 
-/// The writers alone reap, each put a step of it at most, whatever the callback puts.
+/// Only writers reap, at most one step for each put, whatever the callback puts.
 #[test]
 fn callbacks_that_put_expiring_keys_keep_no_writer() {
     const CALL_COUNT_MAX: u64 = 200_000;
@@ -155,32 +155,32 @@ fn callbacks_that_put_expiring_keys_keep_no_writer() {
     }
 }
 
-/// In the background, which then closes the store: when it has done all that it was at, and not before.
+/// The callback runs in the background, which then closes the store after its running work, and not before.
 #[test]
 fn the_last_handle_may_go_in_a_callback() {
     const COUNT: u64 = 100;
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
-    // All keys in one segment: they are reaped in one step.
+    // All keys are in one segment, so they are reaped in one step.
     let store = Options::new().clock(clock.clone()).partition_count(1).open(dir.path()).unwrap();
     store.put("stays", "value").unwrap();
     (0..COUNT).for_each(|i| store.put_with_ttl(i.to_be_bytes(), "goes", SECOND).unwrap());
     let handle = Mutex::new(Some(store.clone()));
-    let (was_told, told) = mpsc::channel();
+    let (was_reported, reported) = mpsc::channel();
     let (go, may_go) = mpsc::channel::<()>();
     let may_go = Mutex::new(may_go);
     let callback = move |_: &[u8]| {
-        // Whether somebody lets it go or is gone, it goes.
+        // This returns when the test releases it, or has ended.
         let _ = may_go.lock().unwrap().recv();
         drop(handle.lock().unwrap().take());
-        was_told.send(()).unwrap();
+        was_reported.send(()).unwrap();
     };
     store.on_expired(Some(Arc::new(callback))).unwrap();
     clock.advance(SECOND);
-    // The background is told to look.
+    // The put wakes the background.
     store.put_with_ttl("wakes it", "value", 60 * SECOND).unwrap();
     drop(store);
     go.send(()).unwrap();
-    told.recv().unwrap();
+    reported.recv().unwrap();
     let early = Options::new().clock(clock.clone()).open(dir.path());
     assert!(matches!(early, Err(OpenError::Locked { .. })), "the store is open while another handle works on it");
     drop(go);
@@ -190,6 +190,6 @@ fn the_last_handle_may_go_in_a_callback() {
             opened => break opened.unwrap(),
         }
     };
-    assert_eq!(told.iter().count() as u64, COUNT - 1);
+    assert_eq!(reported.iter().count() as u64, COUNT - 1);
     assert_eq!((store.verify(|_| {}).unwrap().damage, store.len().unwrap()), (vec![], 2));
 }

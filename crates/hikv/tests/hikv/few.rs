@@ -1,9 +1,9 @@
-//! A few items from an end of a range, found without an order, are those that the order has.
+//! A few items from an end of a range, found without an ordered index, equal those of the index.
 
 use hikv::{Durability, Item, Options, Store, prefix_range};
 
 fn key(number: u32) -> Vec<u8> {
-    // Spread, so that no pass meets them in order.
+    // Scattered keys, which no pass visits in order.
     format!("{:08x}", number.wrapping_mul(0x9E37_79B1)).into_bytes()
 }
 
@@ -20,7 +20,7 @@ fn order_of(store: &Store) -> &'static str {
 }
 
 #[test]
-fn a_pass_finds_what_the_order_has_and_orders_nothing() {
+fn pass_finds_order_without_building() {
     let (_dir, store) = filled(&Options::new());
     let ranges =
         [prefix_range(""), prefix_range("8"), (prefix_range("7").0, prefix_range("9").1), prefix_range("none")];
@@ -53,7 +53,7 @@ fn many_items_have_the_order_built() {
 }
 
 #[test]
-fn a_store_without_order_has_a_few() {
+fn store_without_order_has_few() {
     let (_dir, store) = filled(&Options::new().ordered(false));
     let first = store.first_items::<&[u8]>(.., 10).unwrap();
     assert!(first.len() == 10 && first.is_sorted());

@@ -1,9 +1,9 @@
-//! A store whose region is full: what goes on, and what the errors advise.
+//! A full region: the operations that still work, and the advice in the errors.
 
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use tempfile::{TempDir, tempdir};
 
-/// Of several sizes, so that what is left has room for no batch's record.
+/// Several sizes, so that the remaining space holds no batch record.
 const VALUE_LENS_BYTES: [usize; 5] = [30_000, 4_000, 250, 20, 1];
 
 fn full_store(engine: EngineKind) -> (TempDir, Store) {
@@ -29,7 +29,7 @@ fn version(store: &Store, key: &str) -> hikv::Version {
 }
 
 #[test]
-fn a_batch_that_deletes_one_key_needs_no_room() {
+fn batch_of_one_delete_needs_no_space() {
     for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         let (_dir, store) = full_store(engine);
         if matches!(engine, EngineKind::HiKv | EngineKind::RewoHash) {
@@ -44,20 +44,20 @@ fn a_batch_that_deletes_one_key_needs_no_room() {
 }
 
 #[test]
-fn a_batch_that_deletes_one_key_goes_by_the_conditions_of_that_key() {
+fn batch_of_one_delete_checks_conditions() {
     for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         let (_dir, store) = full_store(engine);
         let (one, other) = (version(&store, "4000:2"), version(&store, "4000:3"));
         let mut batch = deletes(&["4000:2"]);
         batch.expect_version("4000:2", one).expect_version("4000:2", other);
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 1 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 1 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_absent("4000:2");
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 0 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_version("4000:2", one);
         store.write(&batch).unwrap_or_else(|error| panic!("{engine}: {error}"));
-        assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 0 })), "{engine}");
+        assert!(matches!(store.write(&batch), Err(Error::ConditionFailed { condition: 0 })), "{engine}");
         let mut batch = deletes(&["4000:2"]);
         batch.expect_absent("4000:2");
         store.write(&batch).unwrap();
@@ -70,7 +70,7 @@ fn the_error_says_how_there_will_be_room() {
     for &engine in EngineKind::ALL {
         let (_dir, store) = full_store(engine);
         let error = store.put("another", vec![1; 30_000]).unwrap_err().to_string();
-        let advice = "single keys can be deleted (DEL, UNLINK), or the limit raised (--size of `hikv device`, `Options::region_bytes_max`)";
+        let advice = "; delete single keys, or raise the limit (`Options::region_bytes_max`)";
         assert!(error.ends_with(advice), "{engine}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! A write that panics: the store answers reads on, takes no further write, and opens again as after a crash.
+//! A write that panics: the store still answers reads, refuses writes, and opens again as after a crash.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ fn open(path: &Path, kind: EngineKind) -> Store {
     Options::new().engine(kind).durability(Durability::Buffered).open(path).expect("it opens")
 }
 
-/// A source of a value, which panics while the engine reads it.
+/// The source of a value that panics while the engine reads it.
 struct Panics;
 
 impl Read for Panics {
@@ -24,7 +24,7 @@ fn is_half_way<R>(done: Result<R, Error>) -> bool {
 }
 
 #[test]
-fn a_write_that_panics_ends_all_writes() {
+fn write_that_panics_ends_all_writes() {
     for &kind in EngineKind::ALL {
         let dir = tempfile::tempdir().expect("a directory");
         let store = open(dir.path(), kind);
@@ -36,7 +36,7 @@ fn a_write_that_panics_ends_all_writes() {
         let mut batch = WriteBatch::new();
         batch.put("k", "v");
         assert!(is_half_way(store.write(&batch)), "{kind}");
-        assert!(is_half_way(store.health()) && is_half_way(store.help()), "{kind}");
+        assert!(is_half_way(store.health()) && is_half_way(store.step()), "{kind}");
         let other = store.clone();
         let read = std::thread::spawn(move || other.get("before")).join().expect("the reader ends");
         assert_eq!(read.expect("it is read").as_deref(), Some(&b"1"[..]), "{kind}");
@@ -51,9 +51,9 @@ fn a_write_that_panics_ends_all_writes() {
     }
 }
 
-/// The engine is at rest while the panic passes.
+/// The engine has finished its step while the panic passes.
 #[test]
-fn a_decision_that_panics_ends_no_writes() {
+fn decision_that_panics_ends_no_writes() {
     for &kind in EngineKind::ALL {
         let dir = tempfile::tempdir().expect("a directory");
         let store = open(dir.path(), kind);

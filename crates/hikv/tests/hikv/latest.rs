@@ -1,4 +1,4 @@
-//! A backup that takes the place of the last one: what is replaced, and what is never touched.
+//! Backups that replace the previous one: which directories are replaced, and which are never touched.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
-/// A store in `data/store`, in a directory of its own, with other things around it.
+/// A store in `data/store`, in a separate directory with other files around it.
 struct Scene {
     dir: TempDir,
     store: Store,
@@ -32,14 +32,14 @@ impl Scene {
         self.dir.path().join(name)
     }
 
-    /// A directory with a file in it.
+    /// Creates a directory with a file in it.
     fn full_dir(&self, name: &str) -> PathBuf {
         fs::create_dir_all(self.path(name)).unwrap();
         fs::write(self.path(name).join("letter"), "dear").unwrap();
         self.path(name)
     }
 
-    /// Refuses the place for ever, whatever is done about what is there, and has changed nothing.
+    /// Asserts that the place is refused permanently, whatever is in it, and that nothing has changed.
     #[track_caller]
     fn is_no_place(&self, place: impl AsRef<Path>) {
         let place = place.as_ref();
@@ -50,7 +50,7 @@ impl Scene {
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());
     }
 
-    /// Refuses what is at the place now, or beside it, and has changed nothing.
+    /// Asserts that the present contents of the place, or next to it, are refused, and that nothing has changed.
     #[track_caller]
     fn is_occupied(&self, place: &Path) {
         let before = tree(self.dir.path());
@@ -61,7 +61,7 @@ impl Scene {
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());
     }
 
-    /// Takes the place, twice.
+    /// Asserts that a backup succeeds, twice.
     #[track_caller]
     fn is_taken(&self, place: impl AsRef<Path>) {
         let place = place.as_ref();
@@ -77,7 +77,7 @@ fn value_in(backup: &Path) -> Vec<u8> {
     Store::open_read_only(backup).unwrap().get("k").unwrap().unwrap()
 }
 
-/// All names below a directory, but for those of the store that is open, and what files hold that are not large.
+/// Returns all names below a directory except for the open store's, and the contents of small files.
 fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -96,7 +96,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn the_store_and_what_it_is_in_are_no_place_however_they_are_spelt() {
+fn store_paths_are_no_backup_place() {
     let scene = Scene::new();
     symlink(scene.path("data/store"), scene.path("link")).unwrap();
     symlink(scene.path("data"), scene.path("link-to-data")).unwrap();
@@ -132,7 +132,7 @@ fn the_store_and_what_it_is_in_are_no_place_however_they_are_spelt() {
 }
 
 #[test]
-fn a_store_named_as_what_a_backup_leaves_is_no_place() {
+fn store_named_like_backup_leftover_is_refused() {
     for suffix in [".new", ".old", ".new.partial"] {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path().join(format!("place{suffix}"))).unwrap();
@@ -156,7 +156,7 @@ fn within_the_store_there_is_one_place() {
 }
 
 #[test]
-fn a_relative_name_is_seen_from_the_working_directory() {
+fn relative_path_uses_working_directory() {
     let dir = tempfile::tempdir_in(".").unwrap();
     let name = dir.path().file_name().unwrap().to_owned();
     let store = Store::open(Path::new(&name).join("store")).unwrap();
@@ -169,7 +169,7 @@ fn a_relative_name_is_seen_from_the_working_directory() {
 }
 
 #[test]
-fn what_is_no_backup_of_this_store_stays() {
+fn foreign_backup_stays() {
     let scene = Scene::new();
     scene.is_occupied(&scene.full_dir("letters"));
     scene.full_dir("place.new");
@@ -187,7 +187,7 @@ fn what_is_no_backup_of_this_store_stays() {
 }
 
 #[test]
-fn a_mark_that_is_not_as_it_was_written_is_none() {
+fn altered_mark_is_no_mark() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -201,7 +201,7 @@ fn a_mark_that_is_not_as_it_was_written_is_none() {
 }
 
 #[test]
-fn a_backup_that_somebody_has_made_his_own_stays() {
+fn adopted_backup_stays() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -222,9 +222,9 @@ fn a_backup_that_somebody_has_made_his_own_stays() {
     assert_eq!(value_in(&place), b"own");
 }
 
-/// A process that opens the backup for writing has the lock before it takes the mark away.
+/// A process that opens the backup for writing has the lock before it removes the mark.
 #[test]
-fn a_backup_that_is_being_opened_stays() {
+fn backup_that_is_being_opened_stays() {
     let scene = Scene::new();
     let place = scene.path("place");
     scene.is_taken(&place);
@@ -247,9 +247,9 @@ fn an_empty_directory_and_an_earlier_backup_are_taken() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// As a crash leaves it between two names of step 3.
+/// As a crash between two renames of step 3 leaves it.
 #[test]
-fn an_interrupted_backup_gets_its_name_before_anything_else() {
+fn interrupted_backup_is_renamed_first() {
     let scene = Scene::new();
     let [place, new, old, other] = ["place", "place.new", "place.old", "other"].map(|name| scene.path(name));
     for (value, name) in [("2", &old), ("3", &new)] {
@@ -257,7 +257,7 @@ fn an_interrupted_backup_gets_its_name_before_anything_else() {
         scene.store.backup_latest(&other).unwrap();
         fs::rename(&other, name).unwrap();
     }
-    // The next one cannot be completed.
+    // The next backup cannot be completed.
     scene.full_dir("place.new.partial");
     let refused = scene.store.backup_latest(&place);
     assert!(matches!(refused, Err(BackupError::Occupied { .. })), "{refused:?}");
@@ -267,13 +267,13 @@ fn an_interrupted_backup_gets_its_name_before_anything_else() {
     assert!(!new.exists() && !old.exists());
 }
 
-/// Bind mounts show one directory under several names. Where mounting is refused this is left out, and says so.
+/// Bind mounts show one directory under several names. If mounting is refused, this is skipped and prints so.
 #[test]
-fn a_mount_of_the_store_or_of_what_it_is_in_is_no_place() {
+fn mount_of_store_is_no_backup_place() {
     let scene = Scene::new();
     let mounted = thread::scope(|scope| {
         let run = || {
-            // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+            // SAFETY: a separate mount namespace changes no file descriptor and no memory.
             unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
             for (name, of) in [("mount", "data/store"), ("mount-of-data", "data")] {

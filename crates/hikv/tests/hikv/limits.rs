@@ -1,11 +1,11 @@
-//! Options that no store can be opened with, and a close that closes nothing.
+//! Invalid options, and a close while other handles exist.
 
 use std::time::Duration;
 
 use hikv::{Durability, EngineKind, Error, OpenError, Options, Store};
 use tempfile::tempdir;
 
-/// Each is refused by an error that names the value and the limit, before anything is allocated or created.
+/// Each option is refused by an error with the value and the limit, before anything is allocated or created.
 #[test]
 fn numbers_beyond_their_limits_are_refused() {
     let dir = tempdir().unwrap();
@@ -57,7 +57,7 @@ fn kept_by(store: Store) -> String {
 }
 
 #[test]
-fn a_close_reports_what_keeps_the_store_open() {
+fn close_reports_what_keeps_store_open() {
     let dir = tempdir().unwrap();
     let open = || Options::new().durability(Durability::Buffered).open(dir.path());
     let store = open().unwrap();
@@ -68,7 +68,7 @@ fn a_close_reports_what_keeps_the_store_open() {
     assert!(matches!(open(), Err(OpenError::Locked { .. })));
     drop(snapshot);
     other.close().unwrap();
-    // Closed means that another opening gets the lock.
+    // The store is closed if another opening gets the lock.
     open().unwrap().close().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The library as programs use it. What must be alone in a process, or loads it for long, is in `alone` and `contention`.
+//! The library as programs use it. Tests that need a separate process or long load are in `alone` and `contention`.
 
 mod backup;
 mod bad_files;
@@ -22,5 +22,6 @@ mod readme;
 mod real_time;
 mod sizes;
 mod standing;
+mod thread_ends;
 mod versions;
 mod written_together;

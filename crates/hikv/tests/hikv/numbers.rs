@@ -1,4 +1,4 @@
-//! Values that are counted up: which texts are numbers, and what is said of others.
+//! Values that are counted up: which texts are numbers, and the errors for others.
 
 use hikv::{Error, Store};
 
@@ -9,7 +9,7 @@ fn store() -> (tempfile::TempDir, Store) {
 }
 
 #[test]
-fn a_number_has_one_text() {
+fn number_has_one_text() {
     let (_dir, store) = store();
     for number in [0, 7, -7, i64::MAX, i64::MIN] {
         store.put("n", number.to_string()).unwrap();

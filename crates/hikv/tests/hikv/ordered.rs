@@ -1,4 +1,4 @@
-//! Ranges through the library, against a sorted map.
+//! Ranges through the library, compared with a sorted map.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +17,7 @@ fn key(number: u64) -> Vec<u8> {
     }
 }
 
-/// A store of some thousand items, ordered, with values short and long. No put waits for the disk.
+/// Returns an ordered store with some thousand short and long values. No put waits for the disk.
 fn filled(options: &Options, dir: &tempfile::TempDir) -> (Store, Contents) {
     let store = options.clone().durability(Durability::Buffered).open(dir.path()).unwrap();
     let mut contents = Contents::new();
@@ -40,7 +40,7 @@ fn bounds() -> Vec<Bounds> {
     all.iter().flat_map(|low| all.iter().map(move |high| (low.clone(), high.clone()))).collect()
 }
 
-/// As a map's range, which refuses what holds nothing.
+/// Returns the range of a map, which refuses empty ranges.
 fn expected(contents: &Contents, (low, high): &Bounds) -> Vec<(Vec<u8>, Vec<u8>)> {
     let is_within = |key: &Vec<u8>| {
         let above = match low {
@@ -125,20 +125,20 @@ fn prefixes_and_deleted_ranges() {
 }
 
 #[test]
-fn a_store_without_order_says_so() {
+fn store_without_order_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().ordered(false).open(dir.path()).unwrap();
-    assert!(matches!(store.ordered(), Err(Error::HashOnly)));
+    assert!(matches!(store.ordered(), Err(Error::NoOrder)));
     assert_eq!(store.stats().order, "none");
 }
 
 #[test]
-fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
+fn order_is_built_on_request_with_progress() {
     let dir = tempfile::tempdir().unwrap();
     let (store, contents) = filled(&Options::new().background(false), &dir);
     assert_eq!(store.stats().order, "off");
     let ordered = store.ordered().unwrap();
-    let early = ordered.clone().refusing_early();
+    let early = ordered.clone().fail_if_not_ready();
     assert!(!ordered.is_ready().unwrap() && matches!(early.first(), Err(Error::NotOrderedYet { .. })));
     let mut seen = Vec::new();
     ordered.wait_until_ready(|progress| seen.push(progress.done)).unwrap();
@@ -150,10 +150,10 @@ fn order_is_built_when_it_is_asked_for_and_progress_is_told() {
     store.close().unwrap();
 }
 
-/// Reading works where nothing may be written.
-/// Without a background no other thread has built the order the first time, or applied the second time what was put since.
+/// Reading works for stores opened read-only. Without background threads, no other thread has built the order the
+/// first time, or applied the later puts the second time.
 #[test]
-fn a_range_of_a_snapshot_has_all_that_was_put_before_it() {
+fn snapshot_range_has_all_earlier_puts() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().background(false).open(dir.path()).unwrap();
     for round in 0..2u8 {
@@ -166,7 +166,7 @@ fn a_range_of_a_snapshot_has_all_that_was_put_before_it() {
 }
 
 #[test]
-fn a_store_that_is_only_read_has_an_order() {
+fn read_only_store_has_order() {
     let dir = tempfile::tempdir().unwrap();
     let (store, contents) = filled(&Options::new(), &dir);
     drop(store);
@@ -174,9 +174,9 @@ fn a_store_that_is_only_read_has_an_order() {
     assert!(store.ordered().unwrap().iter().unwrap().map(Result::unwrap).eq(contents));
 }
 
-/// Writers insert, replace and delete around keys that stay; scanners see those, in order, each once.
+/// Writers insert, replace and delete keys around permanent ones; scanners see each permanent key once, in order.
 #[test]
-fn scans_beside_writers_are_sorted_and_miss_nothing_that_stays() {
+fn concurrent_scans_are_sorted_and_complete() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().durability(Durability::Buffered).open(dir.path()).unwrap();
     let stays = |number: u64| number.is_multiple_of(4);

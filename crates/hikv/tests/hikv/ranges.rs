@@ -1,4 +1,4 @@
-//! Which keys a range and a prefix have, and how many items are copied ahead.
+//! The keys of ranges and prefixes, and the number of items copied ahead.
 
 use std::ops::Bound;
 
@@ -11,7 +11,7 @@ fn ordered(store: &Store) -> Ordered {
 }
 
 #[test]
-fn a_prefix_ends_where_no_key_begins_with_it() {
+fn prefix_ends_at_first_other_key() {
     const KEYS: [&[u8]; 9] =
         [b"a", b"a\xFE\xFF", b"a\xFF", b"a\xFF\0", b"a\xFF\xFF\xFF", b"ab", b"b", b"\xFF", b"\xFF\xFF\xFF"];
     let dir = tempfile::tempdir().unwrap();
@@ -50,11 +50,11 @@ const NEW: u8 = 9;
 fn put_all(store: &Store, byte: u8) {
     let items: Vec<_> = (0..ITEM_COUNT).map(|number| (number.to_be_bytes(), [byte; VALUE_BYTES])).collect();
     store.multi_put(&items).unwrap();
-    // Who looks at the order has it told of all of them.
+    // An ordered operation applies all changes first.
     assert_eq!(ordered(store).first().unwrap().unwrap().1[0], byte);
 }
 
-/// How many more items a range has copied for a caller that took so many.
+/// Returns how many more items a range has copied for a caller that took `taken_count`.
 fn copied_ahead(store: &Store, taken_count: usize, next: fn(&mut Range) -> Option<Vec<u8>>) -> usize {
     put_all(store, OLD);
     let mut range = ordered(store).iter().unwrap();
@@ -64,7 +64,7 @@ fn copied_ahead(store: &Store, taken_count: usize, next: fn(&mut Range) -> Optio
 }
 
 #[test]
-fn few_items_are_copied_for_whoever_takes_one_and_more_for_whoever_takes_many() {
+fn range_copies_more_as_it_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let store = Options::new().durability(Durability::Buffered).open(dir.path().join("store")).unwrap();
     let forward = |range: &mut Range| range.next().map(|item| item.unwrap().1);

@@ -1,4 +1,5 @@
-//! The README, the limits and 'coming from' pages against the code: programs, the count of tests, engines, limits.
+//! Compares the README, the limits and the 'coming from' pages with the code: programs, number of tests, engines,
+//! limits.
 
 use std::path::Path;
 use std::{fs, io};

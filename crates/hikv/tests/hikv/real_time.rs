@@ -1,11 +1,13 @@
-//! Threads of real-time priorities, more of them than processors: a thread that waits lets run the one that it waits for.
+//! Threads with real-time priorities, more than there are processors: a waiting thread must let the thread run that it
+//! waits for.
 //!
-//! The work is done by this test, started anew and kept to one processor, on a store in memory. Threads of real-time
-//! priorities interrupt one another, a writer of the usual priority and the store's background anywhere, the file's growth and
-//! the ordered index included, and then want what those hold. The kernel ends a process of which such a thread runs for seconds without
-//! having slept (RLIMIT_RTTIME; to yield is not to sleep): so a livelock fails the test and leaves the machine alone.
+//! The work is done by this test, started again on one processor, with a store in memory. Threads with real-time
+//! priorities interrupt each other, a writer with normal priority, and the store's background, at any point, including
+//! growth of the file and the ordered index. Then they wait for locks that these hold. The kernel ends a process if
+//! such a thread runs for seconds without sleeping (RLIMIT_RTTIME; yielding does not count). So a livelock fails the
+//! test without blocking the machine.
 //!
-//! Where nobody may be given such a priority the test is left out, and says so on stderr.
+//! If the process may not use real-time priorities, the test is skipped and prints so on stderr.
 
 use std::env;
 use std::io::{self, Write};
@@ -18,23 +20,23 @@ use std::time::Duration;
 
 use hikv::{Durability, Options, Store};
 
-/// In the test that was started again.
+/// Set in the restarted test.
 const IS_CHILD: &str = "HIKV_TEST_REAL_TIME";
-/// Seconds that a thread may run without having slept.
+/// Seconds that a thread may run without sleeping.
 const RUN_SECONDS_MAX: libc::rlim_t = 3;
 const ROUND_COUNT: u32 = 400;
-/// Keys of each thread: some tens of MiB in all, so that the file grows for most of the time.
+/// Keys of each thread: some tens of MiB in total, so that the file grows most of the time.
 const KEY_COUNT: u32 = 96;
-/// Between two rounds of a thread: others get far enough to hold something when it comes back.
+/// The pause between two rounds of a thread. Other threads use it to acquire locks that the thread then needs.
 const PERIOD: Duration = Duration::from_micros(300);
 
 #[test]
-fn whoever_waits_lets_others_run() {
+fn waiting_threads_yield() {
     if env::var_os(IS_CHILD).is_some() {
         return interrupt_one_another();
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["real_time::whoever_waits_lets_others_run", "--exact", "--nocapture"]).env(IS_CHILD, "");
+    command.args(["real_time::waiting_threads_yield", "--exact", "--nocapture"]).env(IS_CHILD, "");
     let output = command.output().unwrap();
     io::stderr().write_all(&output.stderr).unwrap();
     assert!(output.status.success(), "{}: 24 or 9 is a thread that kept its processor", output.status);
@@ -74,10 +76,10 @@ fn interrupt_one_another() {
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
 
-/// Two threads do nothing but write, the others scan what they wrote.
+/// Two threads only write; the others scan the written items.
 fn work(store: &Store, thread: u8, round: u32) {
-    // Nothing is waited for: a thread of a real-time priority keeps its processor until it sleeps, so this is what lets others get
-    // to where they hold something, and the timer what interrupts them there. Whenever it rings, the test's verdict is right.
+    // This sleep waits for nothing. A real-time thread keeps its processor until it sleeps, so the sleep lets other
+    // threads acquire locks, and its end interrupts them there. The test's result is correct whenever it ends.
     thread::sleep(PERIOD);
     write(store, thread, round);
     if thread > 2 {
@@ -98,19 +100,19 @@ fn be_real_time(priority: i32) -> io::Result<()> {
     // SAFETY: all zeros are a valid value of the plain struct.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
     parameters.sched_priority = priority;
-    // SAFETY: of the calling thread; the struct is read during the call alone.
+    // SAFETY: changes the calling thread; the struct is only read during the call.
     succeeded(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })
 }
 
 fn limit_run_time() {
     let limit = libc::rlimit { rlim_cur: RUN_SECONDS_MAX * 1_000_000, rlim_max: (RUN_SECONDS_MAX + 1) * 1_000_000 };
-    // SAFETY: the struct is read during the call alone.
+    // SAFETY: the struct is only read during the call.
     succeeded(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) }).unwrap();
 }
 
-/// On whichever this thread is; those that it starts stay there, too.
+/// Keeps this thread, and those that it starts, on its present processor.
 fn keep_to_one_processor() {
-    // SAFETY: all zeros are an empty set, the processor is one that there is, and the set is read during the call alone.
+    // SAFETY: all zeros are an empty set, the processor exists, and the set is only read during the call.
     succeeded(unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);

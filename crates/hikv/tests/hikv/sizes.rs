@@ -1,20 +1,20 @@
-//! Free space serves every size: a region that was filled with values of one size and emptied takes as much of any other size as a fresh one,
-//! while the store is open.
+//! Free space serves every size: an open region that was filled with values of one size, and emptied, holds as much of
+//! any other size as a new region.
 
 use hikv::{Durability, EngineKind, Options, Store};
 use tempfile::{TempDir, tempdir};
 
 const REGION_BYTES: u64 = 24 << 20;
 
-/// Slots of small chunks, slots of large ones, and extents. A hash index keeps the segments that many small items had until the store is cleared,
-/// so there the smallest are longer.
+/// Lengths for slots of small chunks, slots of large chunks, and extents. A hash index keeps the segments of many
+/// small items until the store is cleared, so its smallest values are longer.
 fn value_lens_bytes(engine: EngineKind) -> [usize; 6] {
     let is_hash = matches!(engine, EngineKind::HiKv | EngineKind::RewoHash);
     [if is_hash { 2_000 } else { 600 }, 7_000, 30_000, 80_000, 200_000, 700_000]
 }
 
-/// Of what a fresh region takes. InK's nodes stay where they are, and so do nodes and log of PMEKV: where these lie scattered, a value of 80,000 bytes gets an extent of
-/// two units.
+/// Returns the required share of a new region's capacity. InK's nodes, and the nodes and log of PMEKV, stay in place;
+/// if they are scattered, a value of 80,000 bytes gets an extent of two units.
 fn percent_min(engine: EngineKind) -> usize {
     match engine {
         EngineKind::Pmekv => 70,
@@ -29,7 +29,7 @@ fn fresh_store(engine: EngineKind, background: bool) -> (TempDir, Store) {
     (options.background(background).open(dir.path()).map(|store| (dir, store))).unwrap()
 }
 
-/// Puts values of this size until one is refused; how many keys there are then.
+/// Puts values of this size until one is refused. Returns the number of keys.
 fn fill(store: &Store, turn: usize, len_bytes: usize) -> usize {
     let value = vec![turn as u8; len_bytes];
     let is_refused = |number: &usize| match store.put(format!("{turn}:{number}"), &value) {
@@ -46,7 +46,7 @@ fn delete(store: &Store, turn: usize, count: usize) {
     assert_eq!(store.len().unwrap(), 0);
 }
 
-/// Sizes such that each comes right behind each other one, beginning with the first.
+/// Returns a sequence of sizes in which each follows each other one, beginning with the first.
 fn all_orders(count: usize) -> Vec<usize> {
     let pairs = |from| (0..count).filter(move |&to| to != from).map(move |to| (from, to));
     let mut left: Vec<_> = (0..count).flat_map(pairs).collect();

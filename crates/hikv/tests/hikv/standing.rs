@@ -1,13 +1,13 @@
-//! Stores whose files are removed or moved, work that is stopped, and expiries beyond all counting.
+//! Stores whose files are removed or moved, interrupted work, and expiries beyond the representable range.
 
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use hikv::{BackupError, Durability, EngineKind, Error, MediumError, Options, Standing, Store};
+use hikv::{BackupError, Durability, EngineKind, Error, FilesStatus, MediumError, Options, Store};
 
-/// A store of each engine, in a directory with others.
+/// Calls `test` with a store of each engine, in a directory with other files.
 fn each_engine(test: impl Fn(&Path, Store)) {
     for &engine in EngineKind::ALL {
         let place = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn is_removed<T>(result: Result<T, Error>) -> bool {
 fn removed_stores_take_no_writes() {
     each_engine(|place, store| {
         fs::remove_dir_all(place.join("store")).unwrap();
-        assert_eq!(store.look_at_files(), Standing::Removed);
+        assert_eq!(store.check_files(), FilesStatus::Removed);
         assert!(is_removed(store.put("after", "1")));
         assert!(is_removed(store.delete("before")));
         store.multi_put_each(&[("after", "1")], |_, put| assert!(is_removed(put)));
@@ -43,7 +43,7 @@ fn removed_stores_take_no_writes() {
 }
 
 #[test]
-fn a_writer_finds_out_that_its_store_is_gone() {
+fn writer_notices_removed_store() {
     for &engine in EngineKind::ALL {
         let place = tempfile::tempdir().unwrap();
         let store =
@@ -62,12 +62,12 @@ fn each_moved_file_is_noticed() {
     each_engine(|place, store| {
         for name in ["store.hikv", "journal.hikv"] {
             let (file, away) = (place.join("store").join(name), place.join("away"));
-            // Where the temporary directory is memory there is no journal.
+            // If the temporary directory is in memory, there is no journal.
             if fs::rename(&file, &away).is_ok() {
-                assert_eq!(store.look_at_files(), Standing::Moved, "{name}");
+                assert_eq!(store.check_files(), FilesStatus::Moved, "{name}");
                 fs::rename(&away, &file).unwrap();
             }
-            assert_eq!(store.look_at_files(), Standing::InPlace, "{name}");
+            assert_eq!(store.check_files(), FilesStatus::InPlace, "{name}");
         }
     });
 }
@@ -77,7 +77,7 @@ fn moved_stores_are_written_and_saved_elsewhere() {
     each_engine(|place, store| {
         let (path, moved) = (place.join("store"), place.join("moved"));
         fs::rename(&path, &moved).unwrap();
-        assert_eq!(store.look_at_files(), Standing::Moved);
+        assert_eq!(store.check_files(), FilesStatus::Moved);
         store.put("after", "1").unwrap();
         assert!(matches!(store.backup_latest(path.join("backup")), Err(BackupError::Place { .. })));
         assert!(!path.exists());
@@ -99,7 +99,7 @@ fn paths_through_a_file_lead_nowhere() {
     let store = Store::open(above.join("store")).unwrap();
     fs::rename(&above, &moved).unwrap();
     fs::write(&above, "a file").unwrap();
-    assert_eq!(store.look_at_files(), Standing::Moved);
+    assert_eq!(store.check_files(), FilesStatus::Moved);
 }
 
 #[test]

@@ -1,28 +1,29 @@
-//! Versions of a client's own making: values whose checksums collide, in the place of the value that was seen.
+//! Versions of values with colliding checksums, in the place of the value that was read.
 
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use testkit::forged;
 
 const KEY: &str = "key";
 
-/// Times that the seen value has to be met again in its old place: the forged one is there as often, in the mean.
+/// The number of times that the read value must return to its old place; the forged one is there equally often on
+/// average.
 const RETURN_COUNT: usize = 12;
 
-/// More writes than any engine takes for that.
+/// More writes than any engine needs for that.
 const WRITE_COUNT_MAX: usize = 600_000;
 
-/// True if a write happens that rests on the version.
+/// Returns true if a write succeeds on condition of the version.
 fn is_met(store: &Store, version: hikv::Version) -> bool {
     let mut batch = WriteBatch::new();
     batch.expect_version(KEY, version).put("mine", "1");
     match store.write(&batch) {
         Ok(()) => true,
-        Err(Error::Unmet { condition: 0 }) => false,
+        Err(Error::ConditionFailed { condition: 0 }) => false,
         Err(error) => panic!("{error}"),
     }
 }
 
-/// Writes the seen value and the forged one by turns as drawn, until the former was often met in its old place.
+/// Writes the read value and the forged one in random turns, until the read value was often in its old place.
 fn is_told_apart(kind: EngineKind, value: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     let store =
@@ -42,12 +43,12 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
             return;
         }
     }
-    // A stamp does not return, and neither does what lies in a slot and is itself.
+    // A stamp never returns, and neither does a value that is stored in its slot and is its own version.
     assert!(kind == EngineKind::Ink, "{}: the place was used again {return_count} times alone", kind.name());
 }
 
 #[test]
-fn a_forged_value_has_another_version() {
+fn forged_value_has_another_version() {
     for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         is_told_apart(kind, &[7; 100]);
     }

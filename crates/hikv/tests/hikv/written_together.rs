@@ -1,4 +1,4 @@
-//! What a batch holds is what is written, operation by operation.
+//! A batch writes exactly its operations, one by one.
 
 use std::time::{Duration, SystemTime};
 

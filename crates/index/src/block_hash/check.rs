@@ -1,7 +1,9 @@
-//! Verifying the table: every slot whole, where a search finds it, no key twice, but for the twins of a store that is only read.
+//! Verifies the table: every slot is intact and in a bucket where a search finds it, and no key occurs twice.
+//! Exception: a store opened for reading only may contain twins.
 //!
-//! A bucket of zeros is one that was never written to, so a page that a medium has lost, and gives as zeros, looks whole. Among many items it is
-//! not believed: keys are hashed with a seed of the store's own.
+//! A bucket of zeros is one that was never written. So a page that a medium has lost and returns as zeros looks
+//! intact. The check rejects such a page among many items, because there it is too improbable: keys are hashed with
+//! a seed of the store.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -15,23 +17,25 @@ use super::{BlockHash, Slot};
 use crate::segmented::record::header;
 use crate::segmented::{Cursor, Segmented};
 
-/// What media lose at a time, in bytes.
+/// The unit in which media lose data, in bytes.
 const PAGE_BYTES: u64 = 4096;
-/// Beside so many items, a page's sixteen buckets of 63 were each passed by with a chance of (47/63)^128, less than 10^-16.
+/// With so many items in a segment, the chance that all of them missed the sixteen buckets of a page, of 63, is
+/// (47/63)^128, less than 10^-16.
 const NEIGHBOUR_COUNT_MIN: usize = 128;
 
-/// Something wrong in a segment.
+/// Damage found in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The word that is wrong, or the bucket.
+    /// The place of the damaged word or bucket.
     pub at: Offset,
-    /// What is wrong with it.
+    /// A description of the damage.
     pub what: &'static str,
 }
 
 impl BlockHash {
-    /// Shows what is wrong with the segment at `cursor`, and every slot to `each`, twins both. The caller is pinned. The store was swept, and
-    /// nobody writes to the segment meanwhile, or damage may be reported that is none.
+    /// Reports the damage in the segment at `cursor` to `damaged`, and passes every slot to `each`, including both
+    /// of twins. The caller is pinned. The store must have been swept. No thread may write to the segment during
+    /// the call; otherwise damage may be reported that does not exist.
     pub fn check_segment<M: Medium>(
         &self,
         medium: &M,
@@ -55,11 +59,11 @@ impl BlockHash {
                 }
                 for (_, slot) in image.slots() {
                     met.insert(slot);
-                    let signature = self.signature_of(&slot).filter(|_| slot.is_whole());
+                    let signature = self.signature_of(&slot).filter(|_| slot.is_intact());
                     match signature {
                         None => wrong("a slot's bytes are damaged"),
                         Some(signature) if !choices(signature).contains(&number) => {
-                            wrong("an item lies in another bucket than its key's");
+                            wrong("an item is in a bucket that is not its key's");
                         }
                         Some(signature) if self.geometry.prefix(signature, segment.depth()) != segment.prefix() => {
                             wrong("an item's signature belongs to another segment");
@@ -74,13 +78,13 @@ impl BlockHash {
             }
         }
         if segment.item_count() != met.len() as u64 {
-            damaged(Damage { at: segment.offset(), what: "a segment has another number of items than was counted" });
+            damaged(Damage { at: segment.offset(), what: "a segment's number of items differs from its counter" });
         }
         cursor.past(segment, self.geometry.partition_count())
     }
 }
 
-/// The pages of a segment that have no bit set.
+/// Returns the pages of a segment in which no bit is set.
 fn zero_pages<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Offset> {
     let pages = (0..SEGMENT_BYTES).step_by(PAGE_BYTES as usize).map(move |at| segment.plus(at));
     pages.filter(|page| (0..PAGE_BYTES).step_by(8).all(|at| medium.load(page.plus(at), Ordering::Relaxed) == 0))

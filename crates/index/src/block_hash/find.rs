@@ -1,10 +1,11 @@
-//! Reading without a lock.
+//! Reads without a lock.
 //!
-//! # Why both counters
-//! A move copies an item into its other bucket, and then empties the slot in the first one. A reader that looks into the target
-//! first, and then, after the move, into the source, finds it in neither; the source's counter was raised before the slot was
-//! emptied, so the reader who saw it empty sees the counter changed. The other way round the reader finds it in both, and that
-//! is well. A slot that is used anew is told of by its own bucket's counter.
+//! # Why both counters are needed
+//! A move copies an item into its other bucket, and then empties the slot in the first one. A reader may read the
+//! target bucket before the move and the source bucket after it, and find the item in neither. But the counter of
+//! the source was raised before the slot was emptied, so a reader that saw the empty slot sees that the counter
+//! changed, and reads again. A reader with the opposite order finds the item in both buckets, which is correct. The
+//! reuse of a slot is visible in the counter of its own bucket.
 
 use std::hint;
 use std::ops::ControlFlow;
@@ -20,23 +21,24 @@ use super::slot::Heads;
 use super::{BlockHash, Content, Slot};
 use crate::Position;
 
-/// A key that is looked for.
+/// A key to find.
 #[derive(Clone, Copy, Debug)]
 pub struct Key<'a> {
-    /// Its bytes.
+    /// The bytes of the key.
     pub bytes: &'a [u8],
-    /// Their signature.
+    /// The signature of the key.
     pub signature: u64,
 }
 
 impl Key<'_> {
-    /// How slots begin that may hold it.
+    /// Returns the beginnings of slots that may hold the key.
     #[inline(always)]
     pub(super) fn heads(&self) -> Heads {
         Heads::of(self.bytes, self.signature)
     }
 
-    /// Whether `slot` holds it: where the slot does not say, `is_key` is asked, which knows items.
+    /// Returns true if `slot` holds the key. If the slot does not decide this, calls `is_key`, which reads the
+    /// item.
     #[inline(always)]
     pub(super) fn is_in<E>(
         &self,
@@ -60,17 +62,17 @@ impl Key<'_> {
     }
 }
 
-/// Where a write of a signature goes.
+/// The place to which a write of a signature leads.
 #[derive(Clone, Copy)]
-pub struct Aim<'a> {
+pub struct Target<'a> {
     pub(super) segment: &'a Segment,
     pub(super) numbers: [usize; 2],
 }
 
-/// A bucket as a reader sees it.
+/// A reader's view of a bucket.
 enum View<'a, M> {
     Stored(Stored<'a, M>),
-    /// What a batch has decided that is still to be carried out.
+    /// The result of a batch that is decided but not carried out yet.
     Decided(&'a Image),
 }
 
@@ -84,12 +86,13 @@ impl<M: Medium> Words for View<'_, M> {
     }
 }
 
-/// What a look depends on: it counts if all of that is still the same at its end.
-pub(super) struct Look<'a, M> {
+/// The state on which a lookup depends. Its result counts if the state is unchanged at the end.
+pub(super) struct OptimisticRead<'a, M> {
     table: &'a BlockHash,
     pub(super) medium: &'a M,
     segment: &'a Segment,
-    /// Where readers are led; a search goes by the segment, which the segment's own line tells of.
+    /// The segment that the directory names for readers. A search uses the segment's table, which must be loaded
+    /// first.
     start: Offset,
     overlay: Option<&'a Overlay>,
     is_decided: bool,
@@ -97,18 +100,18 @@ pub(super) struct Look<'a, M> {
     counters: [u64; 2],
 }
 
-impl<'a, M: Medium> Look<'a, M> {
+impl<'a, M: Medium> OptimisticRead<'a, M> {
     #[inline(always)]
-    pub(super) fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> Look<'a, M> {
+    pub(super) fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> OptimisticRead<'a, M> {
         let ((start, segment), numbers) = (table.root().both(table.geometry, signature), choices(signature));
         let counters = numbers.map(|number| segment.counter(number));
         let overlay = if medium.breaks(canary::HALF_BATCH_SEEN) { None } else { table.overlay() };
         let is_decided = overlay.is_some_and(Overlay::is_decided);
-        Look { table, medium, segment, start, overlay, is_decided, numbers, counters }
+        OptimisticRead { table, medium, segment, start, overlay, is_decided, numbers, counters }
     }
 
-    /// Where both buckets lie, if there are no others, and they are to be read as they are stored. They are known before the
-    /// segment's line is there.
+    /// Returns the places of both buckets, if there are no chained segments and the buckets must be read as stored.
+    /// The places are known before the line of the segment's table has arrived.
     #[inline(always)]
     pub(super) fn plain_places(&self) -> Option<[Offset; 2]> {
         let is_plain = !self.is_decided && self.segment.is_alone_at(self.start);
@@ -123,7 +126,7 @@ impl<'a, M: Medium> Look<'a, M> {
         }
     }
 
-    /// Whether what was read so far is of one moment.
+    /// Returns true if everything read so far is from the same moment.
     #[inline(always)]
     pub(super) fn is_steady(&self) -> bool {
         self.medium.acquire();
@@ -142,11 +145,12 @@ impl<'a, M: Medium> Look<'a, M> {
         (0..2).all(|i| self.segment.counter(self.numbers[i]) == self.counters[i] || self.medium.breaks(ignored[i]))
     }
 
-    /// Makes durable what was seen of the bucket at `at`, whose meta word has lock bits.
+    /// Makes the observed state of the bucket at `at` durable. Its meta word has lock bits.
     #[cold]
     fn settle(&self, choice: usize, at: Offset) -> Result<(), MediumError> {
         let (medium, number) = (self.medium, self.numbers[choice]);
-        // Before the ticket, and of no writer's middle: who has raised it and still publishes may be durable later.
+        // The counter is read before the ticket is requested, and never in the middle of a write: a writer that has
+        // raised it and still publishes may become durable later.
         let counter = self.segment.published_counter(number);
         let ticket = medium.commit_published(at, at.0);
         if medium.acknowledge_met(ticket)? == Waited::Durable {
@@ -155,9 +159,9 @@ impl<'a, M: Medium> Look<'a, M> {
         Ok(())
     }
 
-    /// Makes durable what was seen, if need be.
+    /// Makes the observed state durable, if necessary.
     #[inline(always)]
-    fn settle_seen(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
+    fn settle_read(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
         match view {
             View::Decided(_) if is_locked => self.table.settle_batch(self.medium),
             View::Stored(_) if is_locked && self.medium.is_writable() => self.settle(choice, at),
@@ -165,14 +169,15 @@ impl<'a, M: Medium> Look<'a, M> {
         }
     }
 
-    /// The buckets of the key, in the order in which they are read: where each lies, and which of the two choices it is.
+    /// Returns the buckets of the key in the order in which they are read: the number of the choice (0 or 1) and
+    /// the place.
     #[inline(always)]
     fn buckets(&self) -> impl Iterator<Item = (usize, Offset)> + '_ {
         let numbers = self.numbers;
         self.segment.offsets().flat_map(move |segment| [0, 1].map(|choice| (choice, bucket(segment, numbers[choice]))))
     }
 
-    /// One look. `Continue` if something changed meanwhile.
+    /// Tries once. Returns `Continue` if something changed during the attempt.
     #[inline(always)]
     fn find<E: From<MediumError>>(
         &self,
@@ -196,7 +201,7 @@ impl<'a, M: Medium> Look<'a, M> {
                 }
                 if key.is_in(&slot, is_key)? {
                     let is_locked = meta.is_locked(i) && !self.medium.breaks(canary::BLOCK_READ_UNSETTLED);
-                    self.settle_seen(&view, is_locked, choice, at)?;
+                    self.settle_read(&view, is_locked, choice, at)?;
                     return Ok(ControlFlow::Break(Some(slot)));
                 }
             }
@@ -208,23 +213,24 @@ impl<'a, M: Medium> Look<'a, M> {
         Ok(ControlFlow::Break(None))
     }
 
-    /// Before a key is said to be absent. Any lock bit counts: a removed item's slot may be another one's by now.
+    /// Makes an absence durable before it is reported. Any lock bit counts, because the slot of a removed item may
+    /// hold another item by now.
     #[inline(always)]
     fn settle_absence(&self) -> Result<(), MediumError> {
         for (choice, at) in self.buckets() {
             let view = self.view(at);
             let is_locked = view.meta().is_any_locked() && !self.medium.breaks(canary::BLOCK_ABSENT_UNSETTLED);
-            self.settle_seen(&view, is_locked, choice, at)?;
+            self.settle_read(&view, is_locked, choice, at)?;
         }
         self.medium.check_lost_ranges()
     }
 }
 
 impl BlockHash {
-    /// Asks the cache for what a write of the signature begins with, all at once: two buckets, with locks and counters. The caller is
-    /// pinned, while it uses what is returned.
+    /// Prefetches the lines with which a write of the signature begins: two buckets, with locks and counters. The
+    /// caller is pinned while it uses the result.
     #[inline(always)]
-    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
+    pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) -> Target<'_> {
         let (start, segment) = self.root().both(self.geometry, signature);
         let numbers = choices(signature);
         segment.prefetch(numbers);
@@ -232,14 +238,14 @@ impl BlockHash {
         let lines =
             numbers.into_iter().flat_map(|number| lines.clone().map(move |byte| bucket(start, number).plus(byte)));
         lines.for_each(|line| medium.prefetch_line(line));
-        Aim { segment, numbers }
+        Target { segment, numbers }
     }
 
-    /// The key's slot. `is_key` says whether the item at a position has the key, of which it has the signature. The caller is
-    /// pinned while it uses the position.
+    /// Returns the slot of the key. `is_key` returns whether the item at a position has the key; its signature is
+    /// equal. The caller is pinned while it uses the position.
     ///
     /// # Errors
-    /// Those of `is_key`; the medium's.
+    /// Returns the error of `is_key` or of the medium.
     #[inline(always)]
     pub fn find<M: Medium, E: From<MediumError>>(
         &self,
@@ -247,23 +253,24 @@ impl BlockHash {
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Slot>, E> {
-        if let Some(found) = self.find_at_once(medium, key, &mut is_key)? {
+        if let Some(found) = self.try_find(medium, key, &mut is_key)? {
             return Ok(found);
         }
         loop {
-            match Look::begin(self, medium, key.signature).find(key, &mut is_key)? {
+            match OptimisticRead::begin(self, medium, key.signature).find(key, &mut is_key)? {
                 ControlFlow::Break(found) => return Ok(found),
                 ControlFlow::Continue(()) => hint::spin_loop(),
             }
         }
     }
 
-    /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found. The caller is pinned.
+    /// Returns a bucket of the signature that has a damaged slot, which might hold a key that was not found. The
+    /// caller is pinned.
     pub fn damaged_bucket<M: Medium>(&self, medium: &M, signature: u64) -> Option<Offset> {
         loop {
-            let look = Look::begin(self, medium, signature);
-            let damaged = look.buckets().find(|(_, at)| look.view(*at).has_damaged_slot());
-            if look.is_steady() {
+            let read = OptimisticRead::begin(self, medium, signature);
+            let damaged = read.buckets().find(|(_, at)| read.view(*at).has_damaged_slot());
+            if read.is_steady() {
                 return damaged.map(|(_, at)| at);
             }
             hint::spin_loop();

@@ -1,4 +1,4 @@
-//! Buckets: as they are stored, and as copies in volatile memory.
+//! Buckets: as they are stored, and as copies in DRAM.
 
 use std::sync::atomic::Ordering;
 
@@ -9,45 +9,45 @@ use super::layout::{BUCKET_BYTES, BUCKET_WORDS, Meta, SLOT_BYTES, bucket, slot_s
 use super::slot::{SLOT_WORDS, Slot};
 use crate::segmented::layout::{NEXT_BYTES, PREFIX_BYTES, SegmentHeader};
 
-/// Something that has a bucket's words.
+/// A source of a bucket's words.
 pub(super) trait Words {
-    /// Word `i`.
+    /// Returns word `i`.
     fn word(&self, i: usize) -> u64;
 
-    /// Some words, by their numbers.
+    /// Returns the words with these numbers.
     #[inline(always)]
     fn some<const COUNT: usize>(&self, numbers: [u8; COUNT]) -> [u64; COUNT] {
         numbers.map(|i| self.word(i.into()))
     }
 
-    /// The meta word.
+    /// Returns the meta word.
     #[inline(always)]
     fn meta(&self) -> Meta {
         Meta(self.word(0))
     }
 
-    /// The first eight bytes of slot `i`.
+    /// Returns the first eight bytes of slot `i`.
     #[inline(always)]
     fn head(&self, i: usize) -> u64 {
         let (word, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
         self.word(word) >> shift | self.word(word + 1) << 1 << (63 - shift)
     }
 
-    /// Slot `i`, of the shape that `meta` says.
+    /// Returns slot `i`, with its shape from `meta`.
     #[inline(always)]
     fn slot(&self, meta: Meta, i: usize) -> Slot {
         let (first, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
-        // Behind the last slot there is no word, and nothing of it there.
+        // The last slot has no word behind it, and needs none.
         let fifth = (first + SLOT_WORDS).min(BUCKET_WORDS - 1);
         let words = self.some([first as u8, first as u8 + 1, first as u8 + 2, first as u8 + 3, fifth as u8]);
         let word = |k: usize| words[k] >> shift | words[k + 1] << 1 << (63 - shift);
         Slot::from_words(meta.shape(i), std::array::from_fn(word))
     }
 
-    /// Whether a slot that holds an item is damaged.
+    /// Returns true if a slot that holds an item is damaged.
     fn has_damaged_slot(&self) -> bool {
         let meta = self.meta();
-        meta.slots().any(|i| !self.slot(meta, i).is_whole())
+        meta.slots().any(|i| !self.slot(meta, i).is_intact())
     }
 }
 
@@ -71,8 +71,8 @@ impl<M: Medium> Words for Stored<'_, M> {
 }
 
 impl<M: Medium> Stored<'_, M> {
-    /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free: of the words at its ends
-    /// the neighbours' bytes stay as they are.
+    /// Stores a slot's bytes, and flushes them. The caller holds the bucket's lock, and the slot is free. The bytes
+    /// of neighbours in the slot's first and last word stay unchanged.
     #[inline(always)]
     pub(super) fn write_slot(&self, i: usize, slot: &Slot, is_flushed: bool) {
         let store = |word: usize, bits| self.medium.store(self.at.plus(8 * word as u64), bits, Ordering::Release);
@@ -83,15 +83,16 @@ impl<M: Medium> Stored<'_, M> {
     }
 }
 
-/// Puts slot `i` into its words, of which the first and the last are `now` neighbours' in part.
+/// Puts slot `i` into its words. `now` reads the first and the last of them, which contain bytes of neighbours.
 #[inline(always)]
 fn place(i: usize, slot: &Slot, now: impl Fn(usize) -> u64, mut store: impl FnMut(usize, u64)) {
     let (first, shift) = (slot_start(i) / 8, slot_start(i) % 8 * 8);
     let bits = shifted(slot.words(), shift);
-    // A slot that begins at most a byte behind a word's start ends with the fourth.
+    // A slot that begins at most one byte after the start of a word ends in the fourth word.
     let is_in_five = shift > 8;
     let last = first + SLOT_WORDS - usize::from(!is_in_five);
-    // The bits behind the slot's end, which is as far behind a word's start as the slot's, less a byte.
+    // The bits behind the end of the slot. Within its word, the slot ends one byte before the place at which it
+    // begins.
     let before = now(first) & !(!0 << shift);
     let behind = now(last) & (!0u64 << 1 << ((shift + 55) % 64));
     store(first, bits[0] | before);
@@ -105,7 +106,7 @@ fn place(i: usize, slot: &Slot, now: impl Fn(usize) -> u64, mut store: impl FnMu
     }
 }
 
-/// Words moved up by so many bits, fewer than 64.
+/// Shifts words up by `shift` bits, fewer than 64.
 #[inline(always)]
 fn shifted([low, middle, high, last]: [u64; SLOT_WORDS], shift: usize) -> [u64; SLOT_WORDS + 1] {
     let from = |word: u64| word >> 1 >> (63 - shift);
@@ -142,12 +143,12 @@ impl Image {
         bytes
     }
 
-    /// The slots that hold an item.
+    /// Returns the slots that hold an item.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, Slot)> + '_ {
         self.meta().slots().map(|i| (i, self.slot(self.meta(), i)))
     }
 
-    /// Puts a slot at `i`, whatever is there, with a lock bit.
+    /// Puts a slot at `i`, whatever is there, and sets its lock bit.
     pub(super) fn set(&mut self, i: usize, slot: &Slot) {
         let meta = self.meta().with(i, slot.shape());
         let words = self.0;
@@ -155,12 +156,12 @@ impl Image {
         self.0[0] = meta.0;
     }
 
-    /// Empties slot `i`, with a lock bit.
+    /// Empties slot `i`, and sets its lock bit.
     pub(super) fn clear(&mut self, i: usize) {
         self.0[0] = self.meta().without(i).0;
     }
 
-    /// The same bucket, all of which is durable.
+    /// Returns the bucket without lock bits, for one in which everything is durable.
     pub(super) fn unlocked(self) -> Image {
         self.with_meta(self.meta().unlocked())
     }
@@ -179,11 +180,11 @@ impl Image {
     }
 }
 
-/// The bytes of a segment that is to be.
+/// The bytes of a segment under construction.
 pub(super) struct SegmentImage(Box<[u8; SEGMENT_BYTES as usize]>);
 
 impl SegmentImage {
-    /// An empty one.
+    /// Creates an empty segment.
     pub(super) fn new(header: SegmentHeader) -> SegmentImage {
         let bytes = vec![0; SEGMENT_BYTES as usize].into_boxed_slice().try_into().expect("it has that length");
         let mut image = SegmentImage(bytes);
@@ -201,9 +202,9 @@ impl SegmentImage {
         self.0[at..at + BUCKET_BYTES as usize].copy_from_slice(&image.to_bytes());
     }
 
-    /// Writes and flushes it. The caller reserved the place.
+    /// Writes and flushes the segment. The caller has reserved the place.
     pub(super) fn stream<M: Medium>(&self, medium: &M, at: Offset) {
-        // SAFETY: the place was just reserved, and nobody else knows it.
+        // SAFETY: the place was just reserved, and no other thread has it.
         unsafe { medium.stream(at, &[&self.0[..]]) };
     }
 
@@ -217,9 +218,9 @@ mod tests {
     use super::*;
     use crate::Position;
 
-    /// Whatever the neighbours hold, each slot lies as drawn, and its neighbours stay as before.
+    /// Each slot is at the documented place and leaves its neighbours unchanged, whatever their bytes.
     #[test]
-    fn a_slot_lies_in_its_bytes_and_in_no_others() {
+    fn slot_stays_in_its_bytes() {
         let slot = Slot::of_item(0x1122_3344_5566_7788, Position::from_word(0x99AA_BBCC_DDEE_FF00));
         let bytes: Vec<u8> = slot.words().iter().flat_map(|word| word.to_le_bytes()).take(SLOT_BYTES).collect();
         for (i, around) in (0..8).flat_map(|i| [(i, 0), (i, 0xFF), (i, 0x5A)]) {

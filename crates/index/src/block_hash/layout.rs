@@ -1,4 +1,4 @@
-//! The bytes of a bucket, and where a signature's buckets lie.
+//! The bytes of a bucket, and the buckets of a signature.
 //!
 //! ```text
 //! segment, 16 KiB                       bucket, 256 bytes: eight slots
@@ -6,7 +6,7 @@
 //! +256    bucket 0                      +8+31·i  slot i
 //! +512    bucket 1
 //! ...     bucket 62                     meta word
-//!                                       bits 0-7   bitmap: which slots hold an item
+//!                                       bits 0-7   bitmap: the slots that hold an item
 //! signature, from the bottom            bits 8-15  lock bits: hints, 'perhaps not durable yet'
 //! bits 0-15   distance of the buckets   bits 16+6i shape of slot i: length of its value 4, kind 2
 //! bits 16-31  first bucket
@@ -15,36 +15,37 @@
 use heap::layout::SEGMENT_BYTES;
 use pmem::Offset;
 
-/// Bytes of a bucket: a block of persistent memory.
+/// The number of bytes in a bucket, a block of persistent memory.
 pub const BUCKET_BYTES: u64 = 256;
-/// Words of one.
+/// The number of words in a bucket.
 pub const BUCKET_WORDS: usize = BUCKET_BYTES as usize / 8;
-/// Buckets of a segment: its first block is the header.
+/// The number of buckets in a segment. The first block of a segment is the header.
 pub const BUCKET_COUNT: usize = (SEGMENT_BYTES / BUCKET_BYTES) as usize - 1;
-/// Slots of a bucket.
+/// The number of slots in a bucket.
 pub const SLOT_COUNT: usize = 8;
-/// Bytes of a slot.
+/// The number of bytes in a slot.
 pub const SLOT_BYTES: usize = 31;
-/// An insert leaves one slot free: a bucket's last one is the updates', which so never leave their bucket.
+/// The number of items to which inserts fill a bucket. The last slot is kept free for updates, so that they never
+/// leave their bucket.
 pub const FILLED_MAX: u32 = SLOT_COUNT as u32 - 1;
 
 const _: () = assert!(8 + SLOT_COUNT * SLOT_BYTES == BUCKET_BYTES as usize && BUCKET_COUNT == 63);
 
-/// Where bucket `number` of the segment lies: its meta word.
+/// Returns the place of bucket `number` of the segment: its meta word.
 #[inline(always)]
 #[must_use]
 pub const fn bucket(segment: Offset, number: usize) -> Offset {
     segment.plus((number as u64 + 1) * BUCKET_BYTES)
 }
 
-/// Where slot `i` of a bucket begins, from the bucket's start.
+/// Returns the offset of slot `i` from the start of its bucket.
 #[inline(always)]
 #[must_use]
 pub const fn slot_start(i: usize) -> usize {
     8 + i * SLOT_BYTES
 }
 
-/// The two buckets of a signature, in any segment. They differ.
+/// Returns the two buckets of a signature, in any segment. They differ.
 #[inline(always)]
 #[must_use]
 pub const fn choices(signature: u64) -> [usize; 2] {
@@ -54,18 +55,18 @@ pub const fn choices(signature: u64) -> [usize; 2] {
     [first, if second < BUCKET_COUNT { second } else { second - BUCKET_COUNT }]
 }
 
-/// A bucket's meta word.
+/// The meta word of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Meta(pub u64);
 
 const LOCKS: u64 = 0xFF << 8;
 const SHAPE_BITS: u32 = 6;
-/// A shape is a length, and behind that two bits of the kind.
+/// A shape is a length, and above it two bits for the kind.
 pub(super) const KIND_SHIFT: u32 = 4;
 const SHAPES_SHIFT: u32 = 16;
 const SHAPE: u64 = (1 << SHAPE_BITS) - 1;
 
-/// Of each bitmap bit i at bit 6i, where the shape of slot i is.
+/// For each bitmap, bit i at bit 6i, the place of the shape of slot i.
 static SPREAD: [u64; 256] = {
     let mut spread = [0; 256];
     let mut i = 0;
@@ -78,21 +79,28 @@ static SPREAD: [u64; 256] = {
 };
 
 impl Meta {
-    /// Which slots hold an item.
+    /// Returns the word as it is stored.
+    #[inline(always)]
+    #[must_use]
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the bitmap of the slots that hold an item.
     #[inline(always)]
     #[must_use]
     pub const fn bitmap(self) -> u8 {
         self.0 as u8
     }
 
-    /// How many do.
+    /// Returns the number of slots that hold an item.
     #[inline(always)]
     #[must_use]
     pub const fn filled(self) -> u32 {
         self.bitmap().count_ones()
     }
 
-    /// The numbers of those slots.
+    /// Returns the indexes of the slots that hold an item.
     #[inline(always)]
     pub fn slots(self) -> impl Iterator<Item = usize> {
         let mut left = self.bitmap();
@@ -103,7 +111,7 @@ impl Meta {
         })
     }
 
-    /// A slot that holds none.
+    /// Returns a slot that holds no item.
     #[inline(always)]
     #[must_use]
     pub const fn free_slot(self) -> Option<usize> {
@@ -111,21 +119,21 @@ impl Meta {
         if i < SLOT_COUNT { Some(i) } else { None }
     }
 
-    /// Length and kind of slot `i`.
+    /// Returns the length and kind of slot `i`.
     #[inline(always)]
     #[must_use]
     pub const fn shape(self, i: usize) -> u8 {
         (self.0 >> (SHAPES_SHIFT + SHAPE_BITS * i as u32) & SHAPE) as u8
     }
 
-    /// The shape of the first slot that holds an item; of any slot if none does.
+    /// Returns the shape of the first slot that holds an item, or of any slot if none does.
     #[inline(always)]
     #[must_use]
     pub const fn first_shape(self) -> u8 {
         self.shape((self.bitmap() | 1 << (SLOT_COUNT - 1)).trailing_zeros() as usize)
     }
 
-    /// Whether all slots that hold an item are of the kind of this shape.
+    /// Returns true if all slots that hold an item are of the same kind as this shape.
     #[inline(always)]
     #[must_use]
     pub fn has_only_like(self, shape: u8) -> bool {
@@ -134,7 +142,7 @@ impl Meta {
         (kinds ^ (filled * (shape >> KIND_SHIFT) as u64)) & (filled * 3) == 0
     }
 
-    /// With an item of this shape in slot `i`, perhaps not durable yet.
+    /// Returns the word with an item of this shape in slot `i`, perhaps not durable yet.
     #[inline(always)]
     #[must_use]
     pub const fn with(self, i: usize, shape: u8) -> Meta {
@@ -142,35 +150,35 @@ impl Meta {
         Meta(self.0 & !(SHAPE << shift) | (shape as u64 & SHAPE) << shift | 1 << i | 1 << (8 + i))
     }
 
-    /// Without the item in slot `i`; that is perhaps not durable yet.
+    /// Returns the word without the item in slot `i`; its removal is perhaps not durable yet.
     #[inline(always)]
     #[must_use]
     pub const fn without(self, i: usize) -> Meta {
         Meta(self.0 & !(1 << i) | 1 << (8 + i))
     }
 
-    /// True if slot `i`, or that it is empty, is perhaps not durable yet.
+    /// Returns true if the item or the emptiness of slot `i` is perhaps not durable yet.
     #[inline(always)]
     #[must_use]
     pub const fn is_locked(self, i: usize) -> bool {
         self.0 >> (8 + i) & 1 == 1
     }
 
-    /// True if anything of the bucket is perhaps not durable yet.
+    /// Returns true if anything in the bucket is perhaps not durable yet.
     #[inline(always)]
     #[must_use]
     pub const fn is_any_locked(self) -> bool {
         self.0 & LOCKS != 0
     }
 
-    /// Without lock bits.
+    /// Returns the word without lock bits.
     #[inline(always)]
     #[must_use]
     pub const fn unlocked(self) -> Meta {
         Meta(self.0 & !LOCKS)
     }
 
-    /// With all of them.
+    /// Returns the word with all lock bits.
     #[must_use]
     pub const fn locked(self) -> Meta {
         Meta(self.0 | LOCKS)
@@ -195,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meta_word_keeps_its_slots_apart() {
+    fn meta_word_keeps_its_slots_apart() {
         let mut meta = Meta::default();
         for i in 0..SLOT_COUNT {
             assert_eq!(meta.free_slot(), Some(i));

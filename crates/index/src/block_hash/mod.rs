@@ -1,48 +1,55 @@
-//! Rewo-Hash's persistent table (paper, section III), made to grow: buckets of a block each, whose meta word commits every write
-//! without a log, and whose slots hold small items whole.
+//! Rewo-Hash's persistent table (paper, section III), extended so that it can grow.
 //!
-//! Signatures are cut into partitions, directories and segments as every hash index's (`crate::segmented`). A key has two buckets
-//! in its segment.
+//! A bucket is one 256-byte block. The meta word of a bucket commits every write without a log. The slots hold
+//! small items inline, and the positions of larger items. Partitions, directories and segments are those of every
+//! hash index (`crate::segmented`). A key has two buckets in its segment.
 //!
 //! # Invariants
-//! - A key is in one slot of one of its two buckets, or in two that are equal: *twins*, which a crash in a move may leave. The
-//!   key's next writer, and the sweep, make one of them.
-//! - A bucket's bytes change under its lock alone. The lock is volatile; *lock bits* are hints: what was published and may not be
-//!   durable has its bit, from the publishing store on until known to be durable. A thread that acts on what has a bit makes it
-//!   durable. A thread that clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for:
-//!   the counter was read under the lock too, and what is waited for asked after that.
-//! - A slot whose bit is off holds anything. It is written only after the bucket's counter was raised.
-//! - An insert leaves one free slot, so that an update finds one in its own bucket.
+//! - A key is in one slot of one of its two buckets. Exception: a crash during a move may leave two equal slots,
+//!   *twins*. The next writer of the key, or the sweep, removes one of them.
+//! - The bytes of a bucket change only under the bucket's lock, which is volatile.
+//! - *Lock bits* in the meta word are hints, not locks. Any published slot that may not be durable has the lock bit
+//!   set, from the publishing store until known to be durable. A thread that acts on a slot with a lock bit makes
+//!   it durable first.
+//! - A thread that clears lock bits holds the lock, and knows that everything is durable up to the value of the
+//!   bucket's counter. The counter was read under the lock, and the awaited commit was requested after that.
+//! - A slot whose bitmap bit is off may hold any bytes. Such a slot is written only after the bucket's counter was
+//!   raised.
+//! - An insert leaves one slot free, so an update always finds a free slot in its own bucket.
 //!
 //! # A write
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the item, if it is larger than a slot, is written and flushed | nothing |
-//! | 2 both buckets are locked, the key is looked for, twins become one (the other's bit off, ordered) | the same |
-//! | 3 counter + 1; a free slot of the bucket that has the old one, else of the emptier, is written and flushed; ordered | the same |
-//! | 4 the meta word is published: bit on, old bit off, shape, lock bits; its commit is asked for | old or new |
+//! | 2a both buckets are locked, the key is looked up | the same |
+//! | 2b twins become one: the other's bit off, ordered | the same |
+//! | 3a counter + 1: of the old slot's bucket; for an insert, of the emptier bucket | the same |
+//! | 3b a free slot of that bucket is written and flushed; ordered | the same |
+//! | 4 the meta word is published: bit on, old bit off, shape, lock bits; commit requested | old or new |
 //! | 5 memory: lock bits off, not flushed; the buckets are unlocked | the same |
-//! | 6 waited for; a log's lock bits off, if nobody wrote to the bucket since | new |
+//! | 6 waited for; a log's lock bits off, if the bucket's counter is unchanged | new |
 //!
-//! A removal has no step 1 and 3, but for the counter. A put with nothing in its way takes step 1 behind 2
-//! (`engines/rewo-hash/src/at_once.rs`): an item that no slot names is nothing, whenever it is written.
+//! A removal skips steps 1 and 3b. A put without obstacles runs step 1 after step 2
+//! (`engines/rewo-hash/src/at_once.rs`): an item that no slot names has no effect, whenever it is written.
 //!
 //! # Reading
-//! Both counters; the first bucket's meta word and slots, the second's; both counters again, and whether a batch came or went: what
-//! changed is read again. No reader waits for a lock. What is found with a lock bit, or not found in buckets that have any, is made
-//! durable before the caller is told.
+//! A reader takes no lock. It reads both counters, the meta word and slots of the first bucket, those of the
+//! second, and both counters again, and checks whether a batch began or ended. After any change, the reader starts
+//! again. If the slot found has a lock bit, or if the key is not found and a bucket has lock bits, the reader makes
+//! that state durable before returning.
 //!
 //! # Lock order
-//! a batch's turn; partition -> buckets: of one segment in ascending order, of several in the order of their signatures. A write takes both of
-//! the key's buckets at once, and waits for them with neither (`shared/locks.rs`). Every thread that looks into a segment is pinned.
+//! a batch's turn; partition -> buckets. Buckets of one segment are locked in ascending order, those of several
+//! segments in the order of their signatures. A write locks both of the key's buckets in one step, and holds
+//! neither while it waits (`shared/locks.rs`). A thread that reads a segment is pinned.
 
 mod batch;
 pub mod canary;
 mod check;
 mod find;
-mod glance;
 mod image;
 pub mod layout;
+mod lookup;
 mod moves;
 mod open;
 mod segment;
@@ -61,13 +68,13 @@ use crate::segmented::directory;
 use crate::segmented::layout::Geometry;
 use crate::shared::Pointer;
 
-pub use batch::{Batch, Found, NoRoom, Turn};
+pub use batch::{Batch, Found, NoSpace, Turn};
 pub use check::Damage;
-pub use find::{Aim, Key};
-pub use glance::{Glance, Hint};
+pub use find::{Key, Target};
+pub use lookup::{Candidate, Lookup};
 pub use slot::{Content, Slot};
 pub use sweep::{Cleared, Shown};
-pub use write::{At, Buckets, Full, Published, Sight};
+pub use write::{At, Buckets, Full, LockedLookup, Published};
 
 use batch::Overlay;
 use layout::{BUCKET_COUNT, SLOT_COUNT};
@@ -75,13 +82,13 @@ use segment::Segment;
 
 type Root = directory::Root<Segment>;
 
-/// The signature of a key.
+/// The function that computes the signature of a key.
 pub type Sign = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
-/// Slots of a segment.
+/// The number of slots in a segment.
 pub const SEGMENT_SLOT_COUNT: u64 = (BUCKET_COUNT * SLOT_COUNT) as u64;
 
-/// The table. Methods take a [`crate::segmented::Context`]; callers are pinned.
+/// The table. Its methods need a [`crate::segmented::Context`], and their callers are pinned.
 pub struct BlockHash {
     geometry: Geometry,
     sign: Box<Sign>,
@@ -89,7 +96,7 @@ pub struct BlockHash {
     partitions: Box<[Mutex<()>]>,
     /// Held while a batch is carried out.
     turn: Mutex<()>,
-    /// The batch that is carried out, or null.
+    /// The batch that is being carried out, or null.
     overlay: Pointer<Overlay>,
     /// See [`BlockHash::take_crowding`].
     is_crowding: AtomicBool,
@@ -114,13 +121,13 @@ impl BlockHash {
         }
     }
 
-    /// The signature of a key.
+    /// Returns the signature of a key.
     #[inline(always)]
     pub fn signature(&self, key: &[u8]) -> u64 {
         (self.sign)(key)
     }
 
-    /// The signature of a slot's key; `None` if the slot is damaged.
+    /// Returns the signature of a slot's key, or `None` if the slot is damaged.
     fn signature_of(&self, slot: &Slot) -> Option<u64> {
         match slot.content() {
             Content::Whole { key, .. } => Some(self.signature(key)),
@@ -129,43 +136,44 @@ impl BlockHash {
         }
     }
 
-    /// How many items there are. Exact once every segment has been swept, if nobody writes meanwhile.
+    /// Returns the number of items. It is exact after every segment has been swept, if no thread writes during the
+    /// call.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().segments().map(Segment::item_count).sum()
     }
 
-    /// True if there is no item; see [`BlockHash::len`].
+    /// Returns true if there is no item; see [`BlockHash::len`].
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many segments are live, chained ones not counted.
+    /// Returns the number of live segments, without chained ones.
     pub fn segment_count(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().segments().count() as u64
     }
 
-    /// Segments split since open, and segments chained.
+    /// Returns the numbers of segments that were split and that were chained since the store was opened.
     pub fn split_counts(&self) -> (u64, u64) {
         (self.split_count.load(Ordering::Relaxed), self.chained_count.load(Ordering::Relaxed))
     }
 
-    /// Items moved since open, from one of their buckets into the other.
+    /// Returns the number of items moved from one of their buckets to the other since the store was opened.
     pub fn move_count(&self) -> u64 {
         self.move_count.load(Ordering::Relaxed)
     }
 
-    /// Volatile memory of directories and segment tables.
+    /// Returns the DRAM used by directories and segment tables.
     pub fn dram_bytes(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().dram_bytes()
     }
 
-    /// The root as it is now; it stays valid while the caller is pinned.
+    /// Returns the current root, which stays valid while the caller is pinned.
     #[inline(always)]
     fn root(&self) -> &Root {
-        // SAFETY: the root is never null; a replaced one is retired, and the caller is pinned.
+        // SAFETY: the root is never null; a replaced root is retired, and the caller is pinned.
         unsafe { &*self.root.load(Ordering::Acquire) }
     }
 
@@ -174,10 +182,10 @@ impl BlockHash {
         self.root().segment(self.geometry, signature)
     }
 
-    /// The batch that is carried out; it stays valid while the caller is pinned.
+    /// Returns the batch that is being carried out. It stays valid while the caller is pinned.
     #[inline(always)]
     fn overlay(&self) -> Option<&Overlay> {
-        // SAFETY: null, or from a box; one that was taken away is retired, and the caller is pinned.
+        // SAFETY: it is null or from a box; a removed overlay is retired, and the caller is pinned.
         unsafe { self.overlay.load(Ordering::Acquire).as_ref() }
     }
 }
@@ -190,7 +198,7 @@ impl std::fmt::Debug for BlockHash {
 
 impl Drop for BlockHash {
     fn drop(&mut self) {
-        // SAFETY: the pointers came from boxes, and nobody else uses the table any more.
+        // SAFETY: the pointers came from boxes, and no other thread uses the table any more.
         unsafe {
             drop(Box::from_raw(*self.root.get_mut()));
             let overlay = *self.overlay.get_mut();

@@ -1,30 +1,36 @@
-//! Room for an insert where both buckets are full: an item of one goes to its other bucket.
+//! Makes space for an insert whose two buckets are full, by moving one of their items to the item's other bucket.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 the lock of the third bucket, if nobody has it; else another item is tried | nothing |
+//! | 1 the lock of the third bucket, if it is free; else another item is tried | nothing |
 //! | 2 its counter + 1; a copy of the slot is written there and flushed; ordered | nothing |
 //! | 3 its bit on there: published, with its lock bit | the item, or equal twins |
-//! | 4 the insert, as a write over the item that left: the new slot written, ordered (so is 3); one word has its bit on and the old one off | twins; or both items, each once |
+//! | 4a the insert's slot is written; ordered, and so is 3 | twins |
+//! | 4b one word: the bit of the insert on, that of the moved item off | twins; or both items, each once |
 //!
-//! One fence more than an insert has. Readers of the item find it in one of the two buckets: the counter of the bucket that
-//! the item leaves is raised after 3 and before 4 empties its slot (`find`).
+//! Step 4 is an ordinary write that replaces the moved item. A move needs one fence more than an insert. Readers
+//! find the item in one of the two buckets: the counter of the source bucket is raised after step 3 and before step
+//! 4 empties the slot (`find`).
 //!
 //! # Ahead of inserts
-//! Background pre-eviction (paper, section III.F) moves an item of a bucket that has no room for an insert to its other bucket, if
-//! that is light: the last such item, since the last of all went where its other bucket was no emptier. Pre-eviction is the item's
-//! writer, and so holds both of its buckets.
+//! Background pre-eviction (paper, section III.F) takes a bucket that has no space for an insert, and moves one
+//! item to that item's other bucket, if the other bucket is light. Of several such items it chooses the last. (The
+//! paper moves the bucket's very last item. Because inserts use the emptier bucket, that item hardly ever has a
+//! light other bucket.) Pre-eviction acts as a writer of the item, and so holds both buckets of the item.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 both buckets of the item are locked; it is still there, and the one still full | nothing |
+//! | 1 both of the item's buckets are locked; item still there, bucket still full | nothing |
 //! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
 //! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
-//! | 4 the counter of the bucket that it leaves + 1; its bit off there: published, with its lock bit | twins, or the item |
-//! | 5 memory: fence, lock bits off. A log's stay: nobody has waited, and a thread that meets them does | the item |
+//! | 4 the source's counter + 1; its bit off: published, with its lock bit | twins, or the item |
+//! | 5 memory: fence, lock bits off. On a log the bits stay until a thread waits | the item |
 //!
-//! A walk finds no more than the last one unless a bucket has lost its room since, or has become light. A write that does either says so
-//! in a word of the table's, after it has published, so that the background need not walk, nor count keys, to know that there is nothing to do.
+//! On a log, no thread has waited after step 5, so a thread that finds the lock bits waits.
+//!
+//! After one walk, the next walk can find new work only if a bucket has lost its space for inserts since, or has
+//! become light. A write that causes either sets a flag of the table, after it has published. So the background
+//! needs neither a walk nor a count of keys to know that there is nothing to do.
 
 use std::sync::atomic::Ordering;
 
@@ -38,10 +44,11 @@ use super::{BlockHash, Slot, canary};
 use crate::segmented::{Context, Cursor, Segmented};
 use crate::shared::HeldLocks;
 
-/// A bucket is light with so many items: with one more it is not as full as the one that is relieved was.
+/// The number of items up to which a bucket is light: with one more, it is still less full than the bucket from
+/// which the item came.
 pub(super) const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
 
-/// An item that can move: its bucket and slot, and the bucket that it goes to, locked.
+/// An item that can move: its bucket and slot, and the locked bucket to which it moves.
 struct Move<'a> {
     from: Bucket,
     i: usize,
@@ -51,7 +58,7 @@ struct Move<'a> {
 }
 
 impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
-    /// As [`Buckets::insert`], where neither bucket has room.
+    /// Like [`Buckets::insert`], if neither bucket has space.
     #[cold]
     pub(super) fn insert_moving(self, slot: &Slot) -> Result<Published<'a>, Full> {
         let Some(moved) = self.movable() else { return Err(Full { segment: self.segment.offset() }) };
@@ -60,7 +67,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             self.empty_early(&moved);
             medium.order();
         }
-        // Where the medium has failed the insert's own word is refused as well.
+        // If the medium has failed, it refuses the insert's own word as well.
         let _ = self.copy(&moved.slot, moved.to);
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
             self.empty_early(&moved);
@@ -75,7 +82,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Ok(published)
     }
 
-    /// Step 1.
+    /// Carries out step 1.
     fn movable(&self) -> Option<Move<'a>> {
         let candidates = self.buckets().flat_map(|from| {
             let stored = self.stored(from);
@@ -86,19 +93,19 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     fn leads_away(&self, from: Bucket, i: usize, slot: Slot) -> Option<Move<'a>> {
-        let signature = self.table.signature_of(&slot).filter(|_| slot.is_whole())?;
+        let signature = self.table.signature_of(&slot).filter(|_| slot.is_intact())?;
         let number = choices(signature).into_iter().find(|number| !self.numbers.contains(number))?;
-        let has_room = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
+        let has_space = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let lock = self.segment.try_lock(number)?;
         let mut others = self.segment.offsets().map(|segment| Bucket { number, at: bucket(segment, number) });
-        others.find(has_room).map(|to| Move { from, i, slot, to, _lock: lock })
+        others.find(has_space).map(|to| Move { from, i, slot, to, _lock: lock })
     }
 
-    /// Steps 2 and 3.
+    /// Carries out steps 2 and 3.
     fn copy(&self, slot: &Slot, to: Bucket) -> Taken {
         let (medium, stored) = (self.cx.medium, self.stored(to));
         let meta = stored.meta();
-        let i = meta.free_slot().expect("it has room");
+        let i = meta.free_slot().expect("it has space");
         self.segment.raise(to.number);
         stored.write_slot(i, slot, true);
         medium.order();
@@ -107,7 +114,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.publish(&[(to.at, with.0)], to.at.0)
     }
 
-    /// The broken twins' step.
+    /// The step of the broken variants.
     fn empty_early(&self, Move { from, i, .. }: &Move<'_>) {
         let _ = self.empty(*from, *i);
     }
@@ -117,8 +124,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.cx.medium.publish(&[(from.at, meta.0)], from.at.0)
     }
 
-    /// Steps 1 to 5 of a move ahead of inserts, of an item that was seen in `from`; false if it is not to be moved any more.
-    fn relieve(self, from: Bucket, slot: &Slot) -> bool {
+    /// Carries out steps 1 to 5 of a move ahead of inserts, for an item that was seen in `from`. Returns false if
+    /// the item must not be moved any more.
+    fn move_out(self, from: Bucket, slot: &Slot) -> bool {
         let (medium, stored) = (self.cx.medium, self.stored(from));
         let meta = stored.meta();
         let is_full = meta.filled() >= FILLED_MAX;
@@ -138,7 +146,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         if !medium.breaks(canary::MOVE_NOT_COUNTED) {
             self.segment.raise(from.number);
         }
-        // Refused, it leaves twins.
+        // If the medium refuses the word, twins remain.
         let _ = self.empty(from, i);
         if medium.commit(Level::Strongest).is_done() {
             [from.at, to.at].into_iter().for_each(|at| clear_bits(medium, at));
@@ -148,13 +156,13 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 }
 
 impl BlockHash {
-    /// Whether [`BlockHash::pre_evict`] may find more than before: since this was last asked a bucket has lost its room for an insert, or
-    /// has become light.
+    /// Returns true if [`BlockHash::pre_evict`] may find new work: since the last call, a bucket has lost its space
+    /// for an insert, or has become light.
     pub fn take_crowding(&self) -> bool {
         self.is_crowding.load(Ordering::Relaxed) && self.is_crowding.swap(false, Ordering::Acquire)
     }
 
-    /// A walk ahead of inserts may find something. What it would find is published.
+    /// Records that a walk ahead of inserts may find work. The change that causes it has been published.
     #[inline(always)]
     pub(super) fn note_crowding(&self) {
         if !self.is_crowding.load(Ordering::Relaxed) {
@@ -162,8 +170,8 @@ impl BlockHash {
         }
     }
 
-    /// Moves items of full buckets of the segment at `cursor` into light ones, ahead of inserts: how many, and the cursor of the next
-    /// segment. The caller is pinned, and the store was swept.
+    /// Moves items of full buckets in the segment at `cursor` into light ones, ahead of inserts. Returns the number
+    /// of moved items and the cursor of the next segment. The caller is pinned, and the store has been swept.
     pub fn pre_evict<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, cursor: Cursor) -> (u64, Cursor) {
         let segment = self.root().at_cursor(cursor);
         let all = segment
@@ -171,25 +179,25 @@ impl BlockHash {
             .flat_map(|segment| (0..BUCKET_COUNT).map(move |number| Bucket { number, at: bucket(segment, number) }));
         let movable =
             all.filter_map(|from| self.light_item(cx.medium, from).map(|(signature, slot)| (from, signature, slot)));
-        let moved = movable.filter(|(from, signature, slot)| self.relieve(cx, *signature, *from, slot));
+        let moved = movable.filter(|(from, signature, slot)| self.move_out(cx, *signature, *from, slot));
         let moved_count = moved.count() as u64;
         self.move_count.fetch_add(moved_count, Ordering::Relaxed);
         (moved_count, cursor.past(segment, self.geometry.partition_count()))
     }
 
-    fn relieve<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
+    fn move_out<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
         let buckets = self.lock(cx, signature);
-        buckets.buckets().any(|own| own == from) && buckets.relieve(from, slot)
+        buckets.buckets().any(|own| own == from) && buckets.move_out(from, slot)
     }
 
-    /// Of a bucket that has no room for an insert the last item whose other bucket is light, as it seems without a lock, and its
-    /// signature. Damage is told to a reader that asks for the key.
+    /// Returns the last item of a full bucket whose other bucket is light, with its signature. It reads without a
+    /// lock, so the result is a guess. A reader that requests the key reports damage; this function skips it.
     fn light_item<M: Medium>(&self, medium: &M, from: Bucket) -> Option<(u64, Slot)> {
         let stored = Stored { medium, at: from.at };
         let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
         let before = bucket(Offset(0), from.number).0;
         let light = |slot: &Slot| {
-            let signature = self.signature_of(slot).filter(|_| slot.is_whole())?;
+            let signature = self.signature_of(slot).filter(|_| slot.is_intact())?;
             let other = choices(signature).into_iter().find(|number| *number != from.number)?;
             let at = bucket(Offset(from.at.0 - before), other);
             (Stored { medium, at }.meta().filled() <= LIGHT_FILLED_MAX).then_some(signature)

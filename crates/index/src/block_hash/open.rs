@@ -1,5 +1,9 @@
-//! Making a table, and opening it: what a crash interrupted is finished, live segments are found, the directories built
-//! (`crate::segmented`); then a committed batch is carried out again (`batch`).
+//! Creates a table, and opens it in four steps:
+//!
+//! 1. Finish the splits that a crash interrupted (`crate::segmented`).
+//! 2. Carry out a committed batch again (`batch`).
+//! 3. Find the live segments.
+//! 4. Build the directories (`crate::segmented`).
 
 use heap::{Heap, HeapError};
 use pmem::{Dram, Medium};
@@ -13,11 +17,12 @@ use crate::segmented::open::{finish_splits, live_segments, root_of};
 use crate::segmented::{Context, clear};
 
 impl BlockHash {
-    /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the
-    /// allocator's format is finished. `sign` gives keys their signatures, now and whenever the store is opened again.
+    /// Writes and flushes the first segments of a new store. They become durable when the format of the allocator
+    /// finishes, which is also what makes the region a store. `sign` computes the signatures of keys; it must be
+    /// the same whenever the store is opened again.
     ///
     /// # Errors
-    /// The allocator's.
+    /// Returns the allocator's error.
     pub fn format<M: Medium, D: Dram>(
         medium: &M,
         heap: &Heap<D>,
@@ -32,7 +37,8 @@ impl BlockHash {
     /// Opens the table of a store.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
+    /// [`HeapError::Damaged`] if a header is damaged, or if the live segments do not cover every prefix exactly
+    /// once.
     pub fn open<M: Medium, D: Dram>(
         cx: Context<'_, M, D>,
         geometry: Geometry,
@@ -51,7 +57,7 @@ impl BlockHash {
     }
 }
 
-/// See [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
+/// Creates a root of empty segments; see [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
 pub(super) fn empty_root<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,

@@ -1,4 +1,4 @@
-//! A segment's volatile side: locks and counters of the buckets, and the segments chained to it.
+//! The volatile part of a segment: locks and counters of the buckets, and the segments chained to it.
 
 use std::iter;
 use std::ptr;
@@ -16,18 +16,18 @@ use crate::segmented::Segmented;
 use crate::segmented::layout::{NEXT_BYTES, SegmentHeader};
 use crate::shared::{Flag, HeldLocks, Locks, Word};
 
-/// Locks, counters and flags of one segment and those chained to it. Bucket `i` of all of them is guarded by one lock and
-/// counted by one counter.
+/// Locks, counters and flags of one segment and those chained to it. One lock and one counter serve bucket `i` of
+/// all of them.
 #[repr(C, align(64))]
 pub(super) struct Segment {
-    // What writes ask for is in the first line.
+    // The first line holds the fields that writes read.
     first: Link,
     locks: Locks,
     item_count: AtomicU64,
-    /// Split or cleared: a thread that gets a lock looks the segment up again.
+    /// True after a split or a clear: a thread that gets a lock must then find the segment again.
     dead: Flag,
-    /// Everything in it is known to be durable, what has lock bits aside. False after open: an earlier process may have been
-    /// killed between a store and its flush.
+    /// True if everything in the segment is known to be durable, except slots with lock bits. False after open,
+    /// because an earlier process may have been killed between a store and its flush.
     durable: AtomicBool,
     header: SegmentHeader,
     counters: [Word; BUCKET_COUNT],
@@ -79,7 +79,8 @@ impl Segmented for Segment {
 }
 
 impl Segment {
-    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
+    /// Creates the table of the segment at `offset`. `durable` is true if this process wrote and ordered the
+    /// segment.
     pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool) -> Box<Segment> {
         Box::new(Segment {
             first: Link::new(offset),
@@ -95,7 +96,7 @@ impl Segment {
     /// Links the segments that are chained to this one.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`].
+    /// [`HeapError::Damaged`] if a chain word is damaged.
     pub(super) fn link_chain<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         let mut last = self.offset();
         loop {
@@ -111,20 +112,21 @@ impl Segment {
         }
     }
 
-    /// Adds a segment to the end of the chain. The caller holds all locks, or nobody else has the table.
+    /// Adds a segment to the end of the chain. The caller holds all locks, or is the only thread that has the
+    /// table.
     pub(super) fn link(&self, offset: Offset) {
         let last = iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).last();
         let added = last.is_some_and(|last| last.next.set(Box::new(Link::new(offset))).is_ok());
-        debug_assert!(added, "two chained a segment at once");
+        debug_assert!(added, "two threads chained a segment at once");
     }
 
-    /// Where the segment and those chained to it lie.
+    /// Returns the offsets of the segment and of those chained to it.
     #[inline(always)]
     pub(super) fn offsets(&self) -> impl Iterator<Item = Offset> + '_ {
         iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).map(|link| link.offset)
     }
 
-    /// Whether it lies there, and no other is chained to it.
+    /// Returns true if the segment is at `offset` and no other is chained to it.
     #[inline(always)]
     pub(super) fn is_alone_at(&self, offset: Offset) -> bool {
         self.first.offset == offset && self.first.next.get().is_none()
@@ -134,43 +136,45 @@ impl Segment {
         self.offsets().map(|offset| Place { offset, kind: PlaceKind::Segment }).collect()
     }
 
-    /// The locks of these buckets.
+    /// Locks these buckets.
     #[inline(always)]
     pub(super) fn lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> HeldLocks<'_> {
         self.locks.lock(numbers)
     }
 
-    /// The lock of a bucket beyond those that the caller holds, unless another thread holds it.
+    /// Locks one more bucket, unless another thread holds its lock.
     pub(super) fn try_lock(&self, number: usize) -> Option<HeldLocks<'_>> {
         self.locks.try_lock([number])
     }
 
-    /// Whether the locks of all buckets are held.
+    /// Returns true if the locks of all buckets are held.
     #[cfg(test)]
     pub(super) fn is_frozen(&self) -> bool {
         self.locks.are_held(BUCKET_COUNT)
     }
 
-    /// Asks the cache for the locks and counters of these buckets.
+    /// Prefetches the locks and counters of these buckets.
     #[inline(always)]
     pub(super) fn prefetch(&self, numbers: [usize; 2]) {
         pmem::arch::prefetch(ptr::from_ref(self).cast());
         numbers.into_iter().for_each(|number| pmem::arch::prefetch(ptr::from_ref(&self.counters[number]).cast()));
     }
 
-    /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.
+    /// Returns the counter of a bucket, which changes whenever a slot is reused or its item moves to another
+    /// bucket.
     #[inline(always)]
     pub(super) fn counter(&self, number: usize) -> u64 {
         self.counters[number].load(Ordering::Acquire)
     }
 
-    /// The counter, if everything that it stands for is published: nobody holds the bucket's lock.
+    /// Returns the counter if everything up to it is published, because no thread holds the bucket's lock.
     pub(super) fn published_counter(&self, number: usize) -> Option<u64> {
         let _lock = self.try_lock(number)?;
         Some(self.counter(number))
     }
 
-    /// The caller holds the bucket's lock; the stores that readers are to be told of come after.
+    /// Raises the bucket's counter. The caller holds the bucket's lock; the stores that readers must notice come
+    /// afterwards.
     #[inline(always)]
     pub(super) fn raise(&self, number: usize) -> u64 {
         let raised = self.counter(number) + 1;
@@ -195,14 +199,14 @@ impl Segment {
         self.item_count.load(Ordering::Relaxed)
     }
 
-    /// Every bucket, with its number and where it lies; for the holder of all locks.
+    /// Copies every bucket, with its number and place. The caller holds all locks.
     pub(super) fn images<M: Medium>(&self, medium: &M) -> Vec<(usize, Offset, Image)> {
         let all = self.offsets().flat_map(|segment| (0..BUCKET_COUNT).map(move |i| (i, bucket(segment, i))));
         all.map(|(number, at)| (number, at, Image::of(medium, at))).collect()
     }
 
-    /// Makes what an earlier process left in the segment durable as it stands, once. What is visible but not durable could
-    /// otherwise be relied on, and then be lost.
+    /// Makes everything that an earlier process left in the segment durable, once. Otherwise a writer could rely on
+    /// a state that is visible but not durable, and a crash could lose it.
     #[inline(always)]
     pub(super) fn make_durable<M: Medium>(&self, medium: &M) {
         if !self.durable.load(Ordering::Acquire) {
@@ -219,8 +223,8 @@ impl Segment {
         self.durable.store(true, Ordering::Release);
     }
 
-    /// Takes the lock bits of a bucket away, of which everything is durable that was published up to `counter`. Nobody waits for
-    /// the lock, and the word is not flushed: a lock bit that comes back is a hint.
+    /// Clears the lock bits of a bucket in which everything up to `counter` is durable. It does not wait for the
+    /// lock. The word is not flushed: a lock bit that reappears after a crash is only a hint.
     pub(super) fn unlock_bits<M: Medium>(&self, medium: &M, number: usize, at: Offset, counter: u64) {
         let Some(_lock) = self.try_lock(number) else { return };
         if self.counter(number) == counter {
@@ -229,7 +233,7 @@ impl Segment {
     }
 }
 
-/// Takes a bucket's lock bits away. The caller holds its lock.
+/// Clears the lock bits of a bucket. The caller holds its lock.
 #[inline(always)]
 pub(super) fn clear_bits<M: Medium>(medium: &M, at: Offset) {
     let Meta(word) = Stored { medium, at }.meta().unlocked();

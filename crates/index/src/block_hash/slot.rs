@@ -1,4 +1,4 @@
-//! What a slot holds: a whole small item, or where a larger one lies.
+//! The bytes of a slot: a small item inline, or the position of a larger one.
 //!
 //! ```text
 //! kind 0   key 16, value up to 11, zero    27 bytes, then CRC-32C 4
@@ -15,22 +15,22 @@ use pmem::Checksum;
 use super::layout::{KIND_SHIFT, SLOT_BYTES};
 use crate::Position;
 
-/// Words that a slot and its shape take.
+/// The number of words for a slot and its shape.
 pub(super) const SLOT_WORDS: usize = (SLOT_BYTES + 1) / 8;
-/// Where in the last word the shape is, and the checksum.
+/// The bits of the last word at which the shape and the checksum begin.
 const SHAPE_SHIFT: u32 = 56;
 const CHECKSUM_SHIFT: u32 = 24;
-/// What of the last word is the slot's own.
+/// The bits of the last word that belong to the slot's bytes.
 const BYTES_OF_LAST: u64 = (1 << SHAPE_SHIFT) - 1;
 const BODY_BYTES: usize = SLOT_BYTES - 4;
 const FIXED_KEY_BYTES: usize = 16;
-/// Key and value of kind 1 at the most.
+/// The most bytes of key and value in a slot of kind 1.
 const SHORT_BYTES_MAX: usize = BODY_BYTES - 1;
-/// The longest value whose length a meta word has room for.
+/// The longest value whose length fits into the meta word.
 const VALUE_BYTES_MAX: usize = 15;
 const LENGTH: u8 = 15;
 
-/// What kind of slot it is.
+/// The kind of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Fixed = 0,
@@ -38,45 +38,45 @@ enum Kind {
     Item = 2,
 }
 
-/// Whether slots of this shape say where an item lies.
+/// Returns true if slots of this shape hold the position of an item.
 #[inline(always)]
 pub(super) fn is_item(shape: u8) -> bool {
     shape >> KIND_SHIFT == Kind::Item as u8
 }
 
-/// Whether slots of these shapes are of one kind.
+/// Returns true if slots of these shapes are of one kind.
 #[inline(always)]
 pub(super) fn is_alike(one: u8, other: u8) -> bool {
     (one ^ other) >> KIND_SHIFT == 0
 }
 
-/// A slot's bytes, and behind them its shape: length and kind as the meta word has them.
+/// The bytes of a slot, and above them its shape: length and kind as in the meta word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slot([u64; SLOT_WORDS]);
 
-/// What a slot says.
+/// The decoded content of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content<'a> {
     /// The item itself.
     Whole {
-        /// Its key.
+        /// The key of the item.
         key: &'a [u8],
-        /// Its value.
+        /// The value of the item.
         value: &'a [u8],
     },
-    /// Where an item lies.
+    /// The position of an item.
     Item {
-        /// Its key's signature.
+        /// The signature of the item's key.
         signature: u64,
-        /// Where, and in which size class.
+        /// The place of the item, with its size class.
         position: Position,
     },
-    /// Nothing that was ever stored.
+    /// A content that is never stored.
     Damaged,
 }
 
 impl Slot {
-    /// A whole item that does not expire, if it is small enough.
+    /// Creates a slot that holds an item inline, without an expiry. Returns `None` if the item is too large.
     #[inline(always)]
     #[must_use]
     pub fn whole(key: &[u8], value: &[u8]) -> Option<Slot> {
@@ -105,14 +105,14 @@ impl Slot {
         Some(Slot::new(Kind::Short, value.len(), words_of(&body)))
     }
 
-    /// A slot that says where an item lies.
+    /// Creates a slot with the position of an item.
     #[inline(always)]
     #[must_use]
     pub fn of_item(signature: u64, position: Position) -> Slot {
         Slot::new(Kind::Item, 0, [signature, position.word(), 0, 0])
     }
 
-    /// Of words that begin with a body and are zero behind it.
+    /// Creates a slot from words that begin with its body and are zero behind it.
     #[inline(always)]
     fn new(kind: Kind, len_bytes: usize, body: [u64; SLOT_WORDS]) -> Slot {
         let slot = Slot::from_words((kind as u8) << KIND_SHIFT | len_bytes as u8, body);
@@ -120,35 +120,36 @@ impl Slot {
         Slot([low, middle, high, last | u64::from(slot.checksum()) << CHECKSUM_SHIFT])
     }
 
-    /// The slot that has this shape, and these words' bytes but the last one.
+    /// Creates the slot with this shape and the bytes of these words, except the last byte.
     #[inline(always)]
     pub(super) fn from_words(shape: u8, [low, middle, high, last]: [u64; SLOT_WORDS]) -> Slot {
         Slot([low, middle, high, last & BYTES_OF_LAST | u64::from(shape) << SHAPE_SHIFT])
     }
 
-    /// Its shape.
+    /// Returns the shape.
     #[inline(always)]
     pub(super) fn shape(&self) -> u8 {
         (self.0[SLOT_WORDS - 1] >> SHAPE_SHIFT) as u8
     }
 
-    /// Its bytes, zero to the last word's end.
+    /// Returns the bytes, with zero up to the end of the last word.
     #[inline(always)]
     pub(super) fn words(&self) -> [u64; SLOT_WORDS] {
         let [low, middle, high, last] = self.0;
         [low, middle, high, last & BYTES_OF_LAST]
     }
 
-    /// Its bytes, and behind those the shape.
+    /// Returns the bytes, followed by the shape.
     #[inline(always)]
     fn bytes(&self) -> &[u8; SLOT_WORDS * 8] {
-        // SAFETY: words have no padding, and lie in memory as their bytes do, in the order of processors that this crate is for.
+        // SAFETY: words have no padding, and this crate supports only processors that store the bytes of words in
+        // this order.
         unsafe { &*ptr::from_ref(&self.0).cast() }
     }
 
     #[inline(always)]
     fn checksum(&self) -> u32 {
-        // The shape, and the body behind it: three words and a half.
+        // The shape, then the body: three and a half words.
         let [low, middle, high, last] = self.0;
         let words = [low << 8 | u64::from(self.shape()), middle << 8 | low >> 56, high << 8 | middle >> 56];
         let mut covered = [0; BODY_BYTES + 1];
@@ -158,13 +159,13 @@ impl Slot {
         Checksum::default().update_with(&covered).value()
     }
 
-    /// True if the checksum fits.
+    /// Returns true if the checksum matches.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         (self.0[SLOT_WORDS - 1] >> CHECKSUM_SHIFT) as u32 == self.checksum()
     }
 
-    /// What it says. The checksum is not compared.
+    /// Returns the content. It does not verify the checksum.
     #[inline(always)]
     #[must_use]
     pub fn content(&self) -> Content<'_> {
@@ -184,7 +185,7 @@ impl Slot {
         }
     }
 
-    /// Where the item lies, if the slot does not hold it.
+    /// Returns the position of the item, unless the slot holds the item inline.
     #[inline(always)]
     #[must_use]
     pub fn position(&self) -> Option<Position> {
@@ -192,19 +193,19 @@ impl Slot {
     }
 }
 
-/// Bytes as words.
+/// Converts bytes to words.
 fn words_of(bytes: &[u8; SLOT_WORDS * 8]) -> [u64; SLOT_WORDS] {
     let words = bytes.as_chunks::<8>().0;
     std::array::from_fn(|i| u64::from_le_bytes(words[i]))
 }
 
-/// How slots begin that may hold a key, by their kind: what the first eight bytes are, of those that count. Most slots that are looked
-/// at hold another key, and this tells it of nearly all of them.
+/// The beginnings of slots that may hold a key, one per kind: the value of the first eight bytes, and a mask of the
+/// bits that count. Most slots that are read hold another key, and this check rejects nearly all of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heads([(u64, u64); 4]);
 
 impl Heads {
-    /// No eight bytes are so.
+    /// A head that no eight bytes match.
     const NONE: (u64, u64) = (1, 0);
 
     #[inline(always)]
@@ -220,7 +221,7 @@ impl Heads {
         Heads([fixed, short, (signature, !0), Heads::NONE])
     }
 
-    /// How slots of this shape's kind begin that hold a key and its value, if all eight bytes count.
+    /// Returns the head of an inline slot for this key, of the kind of this shape, if all eight bytes count.
     #[inline(always)]
     pub(super) fn of_small(shape: u8, key: &[u8]) -> Option<u64> {
         let first = u64::from_le_bytes(*key.first_chunk()?);
@@ -231,7 +232,7 @@ impl Heads {
         is_short.then_some(first << 8 | key.len() as u64)
     }
 
-    /// Whether a slot of this shape may hold the key that begins so.
+    /// Returns true if a slot of this shape with this head may hold the key.
     #[inline(always)]
     pub(super) fn may_be(&self, shape: u8, head: u64) -> bool {
         let (bytes, counted) = self.0[usize::from(shape >> KIND_SHIFT & 3)];
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_begins_as_one_of_its_key_and_as_few_others() {
+    fn slot_head_filters_other_keys() {
         let keys: Vec<Vec<u8>> = (0..30).flat_map(|len| [vec![7; len], (0..len as u8).collect()]).collect();
         let slots = |key: &Vec<u8>| {
             [Slot::whole(key, b""), Slot::whole(key, b"value"), Some(Slot::of_item(9, Position::from_word(0x70)))]
@@ -271,7 +272,7 @@ mod tests {
                 let slot = Slot::whole(&key, &value);
                 assert_eq!(slot.is_some(), fits, "{key_bytes} {value_bytes}");
                 let Some(slot) = slot else { continue };
-                assert!(slot.is_whole() && slot.position().is_none());
+                assert!(slot.is_intact() && slot.position().is_none());
                 assert_eq!(slot.content(), Content::Whole { key: &key, value: &value });
             }
         }
@@ -286,8 +287,8 @@ mod tests {
         for bit in 0..SLOT_BYTES * 8 {
             let mut words = slot.words();
             words[bit / 64] ^= 1 << (bit % 64);
-            assert!(!Slot::from_words(slot.shape(), words).is_whole());
+            assert!(!Slot::from_words(slot.shape(), words).is_intact());
         }
-        assert!((0..6).all(|bit| !Slot::from_words(slot.shape() ^ 1 << bit, slot.words()).is_whole()));
+        assert!((0..6).all(|bit| !Slot::from_words(slot.shape() ^ 1 << bit, slot.words()).is_intact()));
     }
 }

@@ -1,21 +1,25 @@
-//! Splitting a full segment in two, or chaining one to it where a split would make no room.
+//! Splits a full segment in two, or chains a new segment to it if a split would not free space.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 freeze: partition lock, then all locks of the segment | nothing |
-//! | 2 two new segments, PENDING, streamed, ordered; on a log, where lock bits were met, their meta words published: one that fails ends the split here | free space |
+//! | 2a two new segments, PENDING, streamed | free space |
+//! | 2b if lock bits were found: meta words with lock bits published; failure ends the split | free space |
+//! | 2c ordered | free space |
 //! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
 //! | 4 states LIVE, LIVE, DEAD; ordered | the same |
-//! | 5 the record is cleared; ordered | the split, finished |
-//! | 6 the directory leads to the halves; the old segment is killed, the locks released, it is retired | |
+//! | 5 the record is cleared; ordered | the completed split |
+//! | 6a the directory names the halves; the old segment is marked dead | the same |
+//! | 6b the locks are released; the old segment is retired | the same |
 //!
-//! A slot stays in the bucket of its number, so that each half's buckets have room for what comes. Readers are never
-//! stopped: the old segment's buckets stay as they were at the freeze, and stay true until step 6.
+//! A slot stays in the bucket with its number, so each bucket of the halves has space for new items. A split never
+//! stops readers: the buckets of the old segment stay as they were at the freeze, and stay correct until step 6.
 //!
-//! Writers wait while the segment is locked, so nothing is done then that may take long: room for the new segments is reserved before, and
-//! the room's pages are made ready, and so a file that has to grow does so while no writer waits for a bucket. Where the old segment has more
-//! chained to it than was reserved for, the buckets' locks are let go, and more is reserved. The partition's lock comes first: a thread that
-//! another one's split overtakes reserves nothing, and so keeps no room of a nearly full region from others.
+//! Writers wait while the segment is locked, so a split does nothing slow in that time. The space for the new
+//! segments is reserved before, and its pages are populated. So if a file has to grow for this, no writer waits for
+//! a bucket during that. If the old segment has more chained segments than were reserved for, the split releases
+//! the bucket locks and reserves more. The partition's lock comes first. So if another thread splits the segment
+//! first, this thread has reserved nothing, and has taken no space of a nearly full region from other threads.
 
 use std::sync::atomic::Ordering;
 
@@ -33,24 +37,24 @@ use crate::segmented::layout::{DEPTH_MAX, NEXT_BYTES, SegmentHeader, State};
 use crate::segmented::record::{SplitRecord, record_of};
 use crate::segmented::{Context, Garbage, Segmented, Table};
 
-/// Splits make room as soon as a key of the full buckets differs from the one that is to come in so many bits.
+/// Splits free space if a key in the full buckets differs from the new key within so many bits.
 const DISTINGUISHING_BITS: u32 = 8;
 
-/// What most splits need: a segment for each half.
+/// The segments that most splits need: one for each half.
 const ROOM_COUNT: usize = 2;
 
-/// Segments that are reserved, and whose pages are there.
-type Room<'a, D> = Vec<Reservation<'a, D>>;
+/// Reserved segments whose pages are populated.
+type Reservations<'a, D> = Vec<Reservation<'a, D>>;
 
-/// What became of a split.
+/// The result of an attempt to split.
 enum Attempt {
-    /// There is room for the key.
+    /// There is space for the key.
     Ended,
     /// Nothing has changed: so many segments are needed.
     Short(usize),
 }
 
-/// One of the two new segments, with what has to be chained to it.
+/// One of the two new segments, with the segments that must be chained to it.
 struct Half {
     header: SegmentHeader,
     buckets: Vec<[Image; BUCKET_COUNT]>,
@@ -58,10 +62,11 @@ struct Half {
 }
 
 impl BlockHash {
-    /// Makes room for `key` in the segment that was full, if that is still its segment. The caller holds no bucket.
+    /// Makes space for `signature` in the segment that was full, if that is still its segment. The caller holds no
+    /// bucket.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed; damage to a slot.
+    /// Returns the allocator's error, or damage to a slot; then nothing has changed.
     pub fn split<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -71,8 +76,8 @@ impl BlockHash {
         self.split_for(cx, signature, full, &[])
     }
 
-    /// As [`BlockHash::split`], where others of these signatures, which ascend, are to come, too: they count when it is decided
-    /// whether a split makes room.
+    /// Like [`BlockHash::split`], if `others` are about to be inserted also. These signatures are ascending. They
+    /// count in the decision whether a split frees space.
     pub(super) fn split_for<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -87,9 +92,9 @@ impl BlockHash {
         if segment.offset() != full.segment {
             return Ok(());
         }
-        let (mut room, mut count) = (Room::new(), ROOM_COUNT);
+        let (mut room, mut count) = (Reservations::new(), ROOM_COUNT);
         loop {
-            // Where there is less, it may be enough all the same.
+            // Fewer reservations than wanted may still be enough.
             let made_ready = make_ready(cx, &mut room, count);
             match self.try_split(cx, segment, signature, others, &mut room)? {
                 Attempt::Ended => return Ok(()),
@@ -99,14 +104,14 @@ impl BlockHash {
         }
     }
 
-    /// Steps 1 to 6, into the room that there is. The caller has locked the partition.
+    /// Carries out steps 1 to 6 with the reserved segments. The caller has locked the partition.
     fn try_split<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
         segment: &Segment,
         signature: u64,
         others: &[u64],
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
     ) -> Result<Attempt, HeapError> {
         let partition = self.geometry.partition(signature);
         let _frozen = segment.lock_all();
@@ -120,7 +125,7 @@ impl BlockHash {
         for (number, at, image) in &images {
             for (_, slot) in image.slots() {
                 let damaged = HeapError::Damaged { offset: at.0, what: "a slot's bytes are damaged" };
-                let signature = self.signature_of(&slot).filter(|_| slot.is_whole()).ok_or(damaged)?;
+                let signature = self.signature_of(&slot).filter(|_| slot.is_intact()).ok_or(damaged)?;
                 let bit = self.geometry.prefix(signature, segment.depth() + 1) & 1;
                 halves[bit as usize].place(*number, &slot);
             }
@@ -137,7 +142,8 @@ impl BlockHash {
         Ok(Attempt::Ended)
     }
 
-    /// Whether some splits from now on one of those leaves that fill the key's buckets, or are to.
+    /// Returns true if, after some splits from now on, a key that fills or is going to fill the buckets of `wanted`
+    /// is in another segment.
     fn do_splits_help(
         &self,
         segment: &Segment,
@@ -158,7 +164,7 @@ impl BlockHash {
         segment.depth() < depth && all.any(|other| prefix(other) != prefix(wanted))
     }
 
-    /// Step 6, but for the locks.
+    /// Carries out step 6, except for the release of the locks.
     fn switch<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -169,23 +175,27 @@ impl BlockHash {
         let places = old.places();
         let table = self.root().put_halves(cx, partition, old, halves, false);
         old.kill();
-        // The table goes last: its locks are still held by the caller, who is pinned.
+        // The table is retired last: the caller still holds its locks, and is pinned.
         for place in places {
-            // The sweep, which the partition's lock keeps away, will not meet the segment any more.
+            // The sweep, which the partition's lock keeps out, will not reach the segment any more.
             cx.heap.mark_unlinked(place);
             cx.retire(Garbage::of(place));
         }
         cx.retire(Garbage::Table(Table::new(table)));
     }
 
-    /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
-    /// ordered. A crash between leaves free space.
+    /// Adds an empty segment to the end of the chain:
+    ///
+    /// 1. The segment is written as CHAINED and ordered.
+    /// 2. The chain word of the last segment is stored and ordered.
+    ///
+    /// A crash in between leaves free space.
     fn chain<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
         segment: &Segment,
         partition: usize,
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
     ) -> Attempt {
         let Some(reserved) = room.pop() else { return Attempt::Short(1) };
         let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
@@ -203,10 +213,10 @@ impl BlockHash {
     }
 }
 
-/// Reserves segments until there are so many. The caller holds no lock of a bucket: the file may have to grow.
+/// Reserves segments until there are `count`. The caller holds no bucket lock, because the file may have to grow.
 fn make_ready<'a, M: Medium, D: Dram>(
     cx: Context<'a, M, D>,
-    room: &mut Room<'a, D>,
+    room: &mut Reservations<'a, D>,
     count: usize,
 ) -> Result<(), HeapError> {
     while room.len() < count {
@@ -227,13 +237,13 @@ fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition:
     }
 }
 
-/// Steps 2 to 5.
+/// Carries out steps 2 to 5.
 fn commit_split<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     old: &Segment,
     partition: usize,
     halves: &[Half; 2],
-    room: &mut Room<'_, D>,
+    room: &mut Reservations<'_, D>,
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
     let [zero, one] = [halves[0].stream(cx, room, is_unsettled)?, halves[1].stream(cx, room, is_unsettled)?];
@@ -252,24 +262,25 @@ impl Half {
         Half { header, buckets: vec![[Image::EMPTY; BUCKET_COUNT]], item_count: 0 }
     }
 
-    /// Enters a slot into the bucket of its number, of a chained segment where there is none other.
+    /// Places a slot in the bucket of its number, in a chained segment if necessary.
     fn place(&mut self, number: usize, slot: &Slot) {
-        let has_room = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
-        if !self.buckets.iter().any(has_room) {
+        let has_space = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
+        if !self.buckets.iter().any(has_space) {
             self.buckets.push([Image::EMPTY; BUCKET_COUNT]);
         }
-        let buckets = self.buckets.iter_mut().find(|buckets| has_room(buckets)).expect("one was just added");
-        let i = buckets[number].meta().free_slot().expect("it has room");
+        let buckets = self.buckets.iter_mut().find(|buckets| has_space(buckets)).expect("one was just added");
+        let i = buckets[number].meta().free_slot().expect("it has space");
         buckets[number].set(i, slot);
         self.item_count += 1;
     }
 
-    /// Writes the segments where there is room, each with the offset of the next; the first one's table. If something in the old segment was not
-    /// durable, nothing here is until a log says so.
+    /// Writes the segments to the reserved places, each with the offset of the next, and returns the table of the
+    /// first. If something in the old segment was not durable, everything here gets lock bits until the log makes
+    /// it durable.
     fn stream<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        room: &mut Room<'_, D>,
+        room: &mut Reservations<'_, D>,
         is_unsettled: bool,
     ) -> Result<Box<Segment>, MediumError> {
         let reserved = room.drain(room.len() - self.buckets.len()..);
@@ -290,12 +301,13 @@ impl Half {
         Ok(table)
     }
 
-    /// An error where the medium has failed: without lock bits readers would take what is not durable for durable.
+    /// Publishes all meta words with lock bits. Returns an error if the medium has failed, because without lock
+    /// bits readers would take the items for durable.
     fn publish_locked<M: Medium>(&self, medium: &M, offsets: &[Offset]) -> Result<(), MediumError> {
         for (buckets, &segment) in self.buckets.iter().zip(offsets) {
             for (number, image) in buckets.iter().enumerate() {
                 let at = bucket(segment, number);
-                if medium.publish(&[(at, image.meta().locked().0)], at.0) == Taken::No {
+                if medium.publish(&[(at, image.meta().locked().word())], at.0) == Taken::No {
                     return medium.health();
                 }
             }

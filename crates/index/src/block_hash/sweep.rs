@@ -1,11 +1,12 @@
-//! Walking all segments: the sweep after open, walks for readers, and `clear` (`docs/decisions/0008-clear-by-generation.md`).
+//! Walks over all segments: the sweep after open, walks for readers, and `clear`
+//! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
-//! A walk holds nothing between two segments, and advances by prefix: see [`Cursor`]. Of one segment a copy is taken under all of
-//! its locks, since items move between the buckets.
+//! A walk holds no lock between two segments, and advances by prefix; see [`Cursor`]. Each segment is copied under
+//! all of its locks, because items move between the buckets.
 
 use std::collections::HashSet;
 
-use heap::{HeapError, Misplaced};
+use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
 
 use super::image::{Image, Words};
@@ -17,29 +18,29 @@ use crate::segmented::clear::clear;
 use crate::segmented::directory::Retired;
 use crate::segmented::{Context, Cursor, Garbage, Misplacement, Table};
 
-/// A segment's items, each once.
+/// The items of a segment, each once.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// The bucket of each, and its slot.
+    /// The bucket and the slot of each item.
     pub slots: Vec<(Offset, Slot)>,
-    /// When all of that is durable.
+    /// The commits that make these items durable.
     tickets: Vec<Ticket>,
 }
 
 impl Shown {
-    /// Waits until what was copied is durable. The caller holds no lock.
+    /// Waits until the copied items are durable. The caller holds no lock.
     ///
     /// # Errors
-    /// The medium's.
+    /// Returns the medium's error.
     pub fn settle<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
         self.tickets.iter().try_for_each(|ticket| medium.acknowledge_met(*ticket).map(drop))
     }
 }
 
 impl BlockHash {
-    /// Copies the items of the segment at `cursor`, and returns the cursor of the next. Not a snapshot. The caller is pinned while
-    /// it uses the positions, and settles what it shows. Beyond the last partition, where a made-up number may lead, the walk is
-    /// over.
+    /// Copies the items of the segment at `cursor`, and returns them with the cursor of the next segment. The walk
+    /// is not a snapshot. The caller is pinned while using the positions, and settles the items before passing them
+    /// on. If the cursor is beyond the last partition, which is possible with an invented number, the walk ends.
     pub fn visit<M: Medium>(&self, medium: &M, cursor: Cursor) -> Result<(Shown, Cursor), MediumError> {
         if cursor.partition >= self.geometry.partition_count() {
             return Ok((Shown::default(), Cursor { done: true, ..cursor }));
@@ -56,7 +57,7 @@ impl BlockHash {
                 shown.tickets.push(medium.commit_published(*at, at.0));
             }
         }
-        // Of a batch that a failed medium has let come to no end.
+        // A batch that a failed medium prevented from finishing.
         if medium.is_writable() && self.overlay().is_some_and(|overlay| overlay.is_decided()) {
             shown.tickets.push(self.batch_ticket(medium));
         }
@@ -64,18 +65,20 @@ impl BlockHash {
         Ok((shown, cursor.past(segment, self.geometry.partition_count())))
     }
 
-    /// Of a store that is only read, or whose medium has failed, a batch may be decided and not carried out.
+    /// Returns the buckets as a decided batch leaves them. A batch stays decided but not carried out in a store
+    /// that is open for reading only, or whose medium has failed.
     fn decided(&self, images: Vec<(usize, Offset, Image)>) -> Vec<(usize, Offset, Image)> {
         let Some(overlay) = self.overlay().filter(|overlay| overlay.is_decided()) else { return images };
         let decide = |(number, at, image)| (number, at, overlay.image(at).copied().unwrap_or(image));
         images.into_iter().map(decide).collect()
     }
 
-    /// Sweeps the segment at `cursor`: makes durable what an earlier process left, makes one of twins, counts items, tells the
-    /// allocator what is reached, and shows what points nowhere to `misplaced`.
+    /// Sweeps the segment at `cursor`: makes changes of an earlier process durable, removes one of each pair of
+    /// twins, counts the items, reports the reached places to the allocator, and reports invalid positions to
+    /// `misplaced`.
     ///
     /// # Errors
-    /// The medium's.
+    /// Returns the medium's error.
     pub fn sweep<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -96,17 +99,20 @@ impl BlockHash {
             if is_durable && image.meta().is_any_locked() {
                 clear_bits(cx.medium, at);
             }
-            // Of a store that is only read twins stay.
+            // In a store that is open for reading only, twins remain.
             for (_, slot) in image.slots().filter(|(_, slot)| cx.medium.is_writable() || met.insert(*slot)) {
                 count += 1;
-                if !slot.is_whole() {
-                    // It may have named an item that nothing else names, or names another's place.
-                    misplaced((at, Misplaced { offset: at.0, what: "is a damaged slot's bucket" }));
+                if !slot.is_intact() {
+                    // The slot may have named an item that no other slot names, or may now name the place of
+                    // another item.
+                    misplaced((at, InvalidPlace { offset: at.0, what: "is a bucket with a damaged slot" }));
                     continue;
                 }
                 slot.position().into_iter().for_each(|position| match position.place() {
                     Some(place) => reach(cx, at, place, misplaced),
-                    None => misplaced((at, Misplaced { offset: position.offset().0, what: "is of no size class" })),
+                    None => {
+                        misplaced((at, InvalidPlace { offset: position.offset().0, what: "has no valid size class" }))
+                    }
                 });
             }
         }
@@ -116,28 +122,29 @@ impl BlockHash {
         Ok(cursor.past(segment, self.geometry.partition_count()))
     }
 
-    /// Removes every item, as one step for readers and for a crash; as [`crate::PartitionedHash::clear`].
+    /// Removes every item, as one step for readers and for a crash, like [`crate::PartitionedHash::clear`].
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed.
+    /// Returns the allocator's error; then nothing has changed.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
         clear(cx, &self.partitions, &self.root, |generation| empty_root(cx, self.geometry, generation)).map(Cleared)
     }
 }
 
-/// What `clear` unlinked: to be freed with [`Cleared::free`] once no reader is left.
+/// The structures that `clear` unlinked, to be freed with [`Cleared::free`] when no reader uses them any more.
 #[derive(Debug)]
 #[must_use]
 pub struct Cleared(Retired<Root>);
 
 impl Cleared {
-    /// Frees old segments and their items. The caller waited until no thread that was pinned during `clear` is still pinned.
+    /// Frees the old segments and their items. The caller has waited until no thread that was pinned during `clear`
+    /// is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
             let images = segment.images(cx.medium);
-            // What a damaged slot names may be anybody's by now.
-            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_whole());
-            // Twins name the same place: the second time it is free already.
+            // A damaged slot may name a place that belongs to another item by now.
+            let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_intact());
+            // Twins name the same place, which must be freed once.
             let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
             items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));
         }
@@ -145,7 +152,7 @@ impl Cleared {
     }
 }
 
-/// Of equal slots one stays. The caller holds all locks, and everything is durable.
+/// Keeps one of each set of equal slots. The caller holds all locks, and everything is durable.
 fn drop_twins<M: Medium>(medium: &M, segment: &Segment) {
     let mut met = HashSet::new();
     for (number, at, image) in segment.images(medium) {
@@ -153,7 +160,7 @@ fn drop_twins<M: Medium>(medium: &M, segment: &Segment) {
         let meta = twins.fold(image.meta(), |meta, (i, _)| meta.without(i));
         if meta.bitmap() != image.meta().bitmap() {
             segment.raise(number);
-            // Where the medium has failed both stay, and a reader takes the first.
+            // If the medium has failed, both stay, and a reader uses the first.
             let _ = medium.publish(&[(at, meta.0)], at.0);
             medium.order();
         }
@@ -168,7 +175,7 @@ fn reach<M: Medium, D: Dram>(
 ) {
     match cx.heap.mark_reached(place) {
         Ok(true) => {}
-        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two slots" })),
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two slots" })),
         Err(wrong) => misplaced((named_at, wrong)),
     }
 }

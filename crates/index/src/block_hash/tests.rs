@@ -1,4 +1,5 @@
-//! What the table owes to readers, to the sweep and to the next process, in moments that only its own words tell apart.
+//! The guarantees of the table to readers, to the sweep and to the next process, at moments that only its own words
+//! distinguish.
 
 mod batches;
 mod crash;

@@ -1,4 +1,4 @@
-//! Writing one key: steps 2 to 6 (see the module above).
+//! Writes one key: steps 2 to 6 (see the parent module).
 
 use std::hint;
 use std::sync::atomic::Ordering;
@@ -7,10 +7,10 @@ use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::canary;
-use super::find::{Aim, Key};
-use super::glance::{Beginnings, Spotted};
+use super::find::{Key, Target};
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
+use super::lookup::{Beginnings, Spotted};
 use super::moves::LIGHT_FILLED_MAX;
 use super::segment::Segment;
 use super::{BlockHash, Slot};
@@ -18,7 +18,8 @@ use crate::Position;
 use crate::segmented::{Context, Segmented};
 use crate::shared::HeldLocks;
 
-/// The sweep will not meet the item of this slot any more. The caller holds the locks that keep the sweep away.
+/// Marks the item of this slot, which the sweep will not reach any more. The caller holds the locks that keep the
+/// sweep out.
 #[inline(always)]
 pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Slot) {
     if !cx.heap.is_swept()
@@ -28,8 +29,9 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
     }
 }
 
-/// The meta word of the bucket at `at`, to be changed by a thread that holds its lock: on a log without the lock bits of what is durable. With
-/// the change readers would wait for those, too, and in vain if the log fails.
+/// Returns the meta word of the bucket at `at` for a thread that holds its lock and is going to change it. On a
+/// log, it clears the lock bits of slots that are durable. Otherwise readers would wait for these slots together
+/// with the change, and in vain if the log fails.
 #[inline(always)]
 pub(super) fn meta_to_change<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
     if medium.deferred().is_some() && meta.is_any_locked() { without_durable(medium, at, meta) } else { meta }
@@ -44,34 +46,35 @@ fn without_durable<M: Medium>(medium: &M, at: Offset, meta: Meta) -> Meta {
     }
 }
 
-/// A segment has no room for a key: it is to be split.
+/// The segment that has no space for a key, and must be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full {
     /// The segment.
     pub(super) segment: Offset,
 }
 
-/// What a look at the buckets of a key told, under their locks.
+/// The result of a lookup of a key in its buckets, under their locks.
 #[derive(Clone, Copy, Debug)]
-pub enum Sight {
-    /// A slot that holds the key, or names an item of the key's signature, which may be another key's; and no other does.
+pub enum LockedLookup {
+    /// The only slot that holds the key, or that names an item of the key's signature, which may belong to another
+    /// key.
     Entry(At),
-    /// The key is not there.
+    /// The key is absent.
     Nothing,
-    /// It takes a search.
+    /// A search is needed.
     Unsure,
 }
 
 /// A slot that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At {
-    /// What it holds.
+    /// The slot.
     pub slot: Slot,
     bucket: Bucket,
     i: usize,
 }
 
-/// A bucket: its number, and where it lies.
+/// The number and the place of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Bucket {
     pub(super) number: usize,
@@ -87,7 +90,7 @@ pub struct Buckets<'a, M, D: Dram> {
     _locks: HeldLocks<'a>,
 }
 
-/// A write that is visible, and not known to be durable.
+/// A write that is visible, but not known to be durable.
 #[derive(Debug)]
 #[must_use]
 pub struct Published<'a> {
@@ -104,15 +107,15 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Published<'_> {
-    /// True on memory: it is durable.
+    /// Returns true on memory: the write is durable.
     pub(super) fn is_done(&self) -> bool {
         self.ticket.is_done()
     }
 
-    /// Step 6: waits, and takes a log's lock bits away. The caller is still pinned, and holds no lock.
+    /// Carries out step 6: waits, and clears a log's lock bits. The caller is still pinned, and holds no lock.
     ///
     /// # Errors
-    /// The medium's.
+    /// Returns the medium's error.
     #[inline(always)]
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         let Published { segment, bucket, counter, ticket } = self;
@@ -124,34 +127,34 @@ impl Published<'_> {
 }
 
 impl BlockHash {
-    /// Step 2: locks the buckets of a signature.
+    /// Carries out step 2: locks the buckets of a signature.
     #[inline(always)]
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Buckets<'a, M, D> {
         let numbers = choices(signature);
         loop {
-            if let Some(locked) = self.try_lock(cx, Aim { segment: self.segment(signature), numbers }) {
+            if let Some(locked) = self.try_lock(cx, Target { segment: self.segment(signature), numbers }) {
                 return locked;
             }
         }
     }
 
-    /// As [`BlockHash::lock`], by what was aimed at with this signature.
+    /// Like [`BlockHash::lock`], with the target that a prefetch of this signature returned.
     #[inline(always)]
-    pub fn lock_aimed<'a, M: Medium, D: Dram>(
+    pub fn lock_target<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        aim: Aim<'a>,
+        target: Target<'a>,
         signature: u64,
     ) -> Buckets<'a, M, D> {
-        self.try_lock(cx, aim).unwrap_or_else(|| self.lock(cx, signature))
+        self.try_lock(cx, target).unwrap_or_else(|| self.lock(cx, signature))
     }
 
-    /// `None` if the segment was split or cleared.
+    /// Returns `None` if the segment was split or cleared.
     #[inline(always)]
     fn try_lock<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
-        Aim { segment, numbers }: Aim<'a>,
+        Target { segment, numbers }: Target<'a>,
     ) -> Option<Buckets<'a, M, D>> {
         let locks = segment.lock(numbers);
         if segment.is_dead() {
@@ -175,57 +178,57 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.segment.offsets().flat_map(of)
     }
 
-    /// The bucket's meta word, for a change of it.
+    /// Returns the bucket's meta word, for a change of it.
     #[inline(always)]
     fn meta_to_change(&self, bucket: Bucket) -> Meta {
         meta_to_change(self.cx.medium, bucket.at, self.stored(bucket).meta())
     }
 
-    /// Looks for a key.
+    /// Looks up a key.
     #[inline(always)]
-    pub fn glance(&self, key: Key<'_>) -> Sight {
+    pub fn lookup(&self, key: Key<'_>) -> LockedLookup {
         let start = self.segment.offset();
         let places = self.numbers.map(|number| bucket(start, number));
         let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
         let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
         match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
-            Spotted::Unsure => Sight::Unsure,
+            Spotted::Unsure => LockedLookup::Unsure,
             Spotted::At(spot) => {
                 let slot = spot.slot();
                 let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
-                if key.may_be_in(&slot) { Sight::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
+                if key.may_be_in(&slot) { LockedLookup::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
             }
             Spotted::Nothing => self.nothing(),
         }
     }
 
-    /// An absence counts if nothing was lost.
+    /// Reports an absence, unless the medium has lost data.
     #[inline(always)]
-    fn nothing(&self) -> Sight {
-        if self.cx.medium.check_lost_ranges().is_ok() { Sight::Nothing } else { Sight::Unsure }
+    fn nothing(&self) -> LockedLookup {
+        if self.cx.medium.check_lost_ranges().is_ok() { LockedLookup::Nothing } else { LockedLookup::Unsure }
     }
 
-    /// The key's slot. Of twins one stays.
+    /// Returns the slot of the key. Removes one of twins.
     ///
     /// # Errors
-    /// Those of `is_key`; the medium's; [`HeapError::Damaged`] if a bucket has no free slot.
+    /// Returns the error of `is_key` or of the medium, or [`HeapError::Damaged`] if a bucket has no free slot.
     #[inline(always)]
     pub fn find<E: From<HeapError>>(
         &self,
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<At>, E> {
-        match self.glance(key) {
-            Sight::Unsure => self.find_among_all(key, is_key),
-            Sight::Nothing => Ok(None),
-            Sight::Entry(at) => {
+        match self.lookup(key) {
+            LockedLookup::Unsure => self.find_among_all(key, is_key),
+            LockedLookup::Nothing => Ok(None),
+            LockedLookup::Entry(at) => {
                 let found = key.is_in(&at.slot, &mut is_key)?.then_some(at);
                 self.found(found)
             }
         }
     }
 
-    /// What a search found; an absence counts if nothing was lost.
+    /// Returns the result of a search. An absence counts only if the medium has lost no data.
     #[inline(always)]
     fn found<E: From<HeapError>>(&self, found: Option<At>) -> Result<Option<At>, E> {
         if found.is_none() {
@@ -234,7 +237,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Ok(found)
     }
 
-    /// As [`Buckets::find`], slot by slot.
+    /// Like [`Buckets::find`], slot by slot.
     #[inline(never)]
     fn find_among_all<E: From<HeapError>>(
         &self,
@@ -261,7 +264,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         self.found(found)
     }
 
-    /// Empties slot `i`, whose item is elsewhere, too; ordered.
+    /// Empties slot `i`, whose item is also in another slot, and orders that.
     #[cold]
     fn drop_twin(&self, bucket: Bucket, i: usize) {
         let medium = self.cx.medium;
@@ -269,20 +272,20 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             return;
         }
         self.segment.raise(bucket.number);
-        // Where the medium has failed both stay, and a reader takes the first.
-        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
+        // If the medium has failed, both stay, and a reader uses the first.
+        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).word())], bucket.at.0);
         medium.order();
     }
 
-    /// As [`BlockHash::damaged_bucket`].
+    /// Like [`BlockHash::damaged_bucket`].
     pub fn damaged_bucket(&self) -> Option<Offset> {
         self.buckets().find(|bucket| self.stored(*bucket).has_damaged_slot()).map(|bucket| bucket.at)
     }
 
-    /// Puts a slot where the key was not found.
+    /// Inserts a slot for a key that was not found.
     ///
     /// # Errors
-    /// [`Full`], and nothing has changed.
+    /// [`Full`]; then nothing has changed.
     #[inline(always)]
     pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
         match self.emptiest() {
@@ -291,21 +294,21 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
     }
 
-    /// The bucket with the fewest items, and how many those are; of equal ones the first.
+    /// Returns the bucket with the fewest items, the first of equal ones, and that number of items.
     #[inline(always)]
     fn emptiest(&self) -> (u32, Bucket) {
         let both = |segment| {
             let buckets = self.numbers.map(|number| Bucket { number, at: bucket(segment, number) });
             buckets.map(|bucket| (self.stored(bucket).meta().filled(), bucket))
         };
-        // No branch: which one it is nobody foresees.
+        // Without a branch, because it would be unpredictable.
         let emptier =
             |one: (u32, Bucket), other: (u32, Bucket)| hint::select_unpredictable(other.0 < one.0, other, one);
         let [one, other] = both(self.segment.offset());
         self.segment.offsets().skip(1).flat_map(both).fold(emptier(one, other), emptier)
     }
 
-    /// Puts a slot in the place of another of the key, in the same bucket.
+    /// Replaces a slot of the key by another, in the same bucket.
     #[inline(always)]
     pub fn replace(self, old: &At, slot: &Slot) -> Published<'a> {
         if self.cx.medium.breaks(canary::UPDATE_ACROSS_BUCKETS) {
@@ -329,7 +332,8 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word. The segment has `more` items then.
+    /// Carries out steps 3 to 5: writes the slot to a free one of the bucket, and empties slot `old` with the same
+    /// word. The segment then has `more` items more.
     #[inline(always)]
     pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>, more: i64) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
@@ -345,7 +349,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let with = meta.with(i, slot.shape());
         let meta = old.map_or(with, |old| with.without(old));
         if medium.breaks(canary::BIT_BEFORE_SLOT) {
-            let _ = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+            let _ = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
             medium.order();
             stored.write_slot(i, slot, true);
         }
@@ -357,15 +361,16 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         published
     }
 
-    /// Steps 4 and 5. Items are counted behind the commit: the count is a locked instruction, which waits for what was flushed. A log that has
-    /// failed does not take the word in: the bucket stays as it was, and [`Published::settle`] returns the error.
+    /// Carries out steps 4 and 5. Items are counted after the commit, because the counter needs a locked
+    /// instruction, which waits for flushes. A failed log does not accept the word: the bucket stays as it was, and
+    /// [`Published::settle`] returns the error.
     #[inline(always)]
     fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
-        let taken = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+        let taken = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
         if ticket.is_done() {
-            medium.store(bucket.at, meta.unlocked().0, Ordering::Release);
+            medium.store(bucket.at, meta.unlocked().word(), Ordering::Release);
         }
         if more != 0 && taken == Taken::Yes {
             self.segment.count(more);
@@ -373,7 +378,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
     }
 
-    /// The broken twin that needs two words.
+    /// The broken variant that needs two words.
     #[cold]
     fn replace_across(self, old: &At, slot: &Slot) -> Published<'a> {
         let other = self.buckets().find(|bucket| bucket.number != old.bucket.number).expect("there are two");
@@ -382,7 +387,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
         self.stored(other).write_slot(i, slot, true);
         medium.order();
-        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
+        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).word())], other.at.0);
         medium.order();
         let emptied = self.stored(old.bucket).meta().without(old.i);
         self.publish(old.bucket, emptied, 0)

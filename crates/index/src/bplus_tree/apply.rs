@@ -1,7 +1,7 @@
-//! Many changes at once: the descents are interleaved, so that their cache misses overlap.
+//! Applies many changes at once. The descents are interleaved so that their cache misses overlap.
 //!
-//! A group goes down level by level, each change asking for its next node before the others take a step. Then the
-//! changes are applied in the order in which they came; one whose leaf has changed since goes on its own.
+//! A group descends level by level. Each change prefetches its next node before the other changes take a step. Then
+//! the changes are applied in their order. A change whose leaf has changed since is applied separately.
 
 use pmem::{Dram, LINE_BYTES, arch};
 
@@ -9,28 +9,29 @@ use super::descent::{At, Near, Root};
 use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
 use super::ops::edit_leaf;
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 
-/// Keys of a group: as many as a core has misses in flight.
+/// The number of keys in a group: as many as a core can have cache misses in flight.
 pub const GROUP_COUNT: usize = 16;
 
-/// The bytes of an inner node that a step reads whatever the key: all heads.
+/// The bytes of an inner node that a step reads for any key: all heads.
 const INNER_PREFETCHED_BYTES: usize = std::mem::offset_of!(Inner, heads) + SEPARATOR_COUNT_MAX * HEAD_BYTES;
 
-/// One key on its way down.
+/// One key during its descent.
 pub(super) struct Traveller<'t, 'k, K> {
     pub(super) seek: Seek<'k, K>,
     from: Option<At<'t, Inner>>,
     node: *mut u8,
-    /// Where it came to; `None` if it lost its way.
+    /// The leaf that it reached, or `None` if the descent failed.
     pub(super) leaf: Option<At<'t, Leaf>>,
     is_lost: bool,
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Applies `changes` in their order; `done` hears of each, by its number, when it is applied or has failed. One that
-    /// failed does not keep the others from being applied. Any number; from 16 on they are quickest.
+    /// Applies `changes` in their order, and calls `done` with the number of each when it was applied or has
+    /// failed. A failed change does not prevent the others. Any number of changes is allowed; groups of 16 or more
+    /// are fastest.
     pub fn apply<K: Keys>(
         &self,
         keys: &K,
@@ -79,7 +80,7 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
-    /// Goes down to the leaves of the keys that `target_of` has for the numbers from 0 on.
+    /// Descends to the leaves of the keys that `target_of` returns for the numbers from 0 on.
     #[inline(always)]
     pub(super) fn descend_together<'t, 'k, K: Keys>(
         &'t self,
@@ -93,7 +94,7 @@ impl<D: Dram> BPlusTree<D> {
         travellers
     }
 
-    /// The same, up to the leaves, which were asked for and are not looked at.
+    /// The same, up to the leaves, which are prefetched but not read.
     #[inline(always)]
     pub(super) fn travel_together<'t, 'k, K: Keys>(
         &'t self,
@@ -133,14 +134,14 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
         tree.arrive(root, self.from, leaf, leaf.version.try_read())
     }
 
-    /// The leaf that was asked for, unless the way to it was lost.
+    /// Returns the prefetched leaf, unless the descent failed.
     #[inline(always)]
     pub(super) fn near(&self, root: Root) -> Option<Near<'t>> {
         self.check().ok()?;
         Some(Near { root, parent: self.from, node: self.node })
     }
 
-    /// The node's address is one only if the node that it was read from has not changed.
+    /// Returns an error unless the node's address is valid: the node that contained it must be unchanged.
     #[inline(always)]
     fn check(&self) -> Result<(), Stop<K::Error>> {
         if self.is_lost {
@@ -149,9 +150,11 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
         self.from.map_or(Ok(()), |from| from.node.check(from.seen))
     }
 
-    /// Takes over the version of the last one before it that came to the same leaf; false if there is none.
+    /// Adopts the version of the last traveller before this one that reached the same leaf; returns false if there
+    /// is none.
     ///
-    /// That one's lock proved that the leaf was the same since both had come there, and its edit moved no fence.
+    /// That traveller's lock proved that the leaf was unchanged since both had reached it, and its edit moved no
+    /// fence.
     #[cold]
     fn catch_up(&mut self, before: &[Option<Traveller<'t, '_, K>>]) -> bool {
         let Some(mine) = &mut self.leaf else { return false };
@@ -161,7 +164,7 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
         true
     }
 
-    /// Applies the edit to the leaf that was found; true if that is sparse now.
+    /// Applies the edit to the leaf that was reached; returns true if the leaf is sparse now.
     #[inline(always)]
     fn edit_leaf(&mut self, edit: Edit) -> Result<bool, Stop<K::Error>> {
         let (Seek::At(target), Some(at)) = (&mut self.seek, &mut self.leaf) else { return Err(Stop::Again) };
@@ -171,7 +174,8 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
     }
 }
 
-/// The last traveller's edit. If an earlier one changed the same leaf, the version to expect is the one left by that.
+/// Applies the edit of the last traveller. If an earlier one changed the same leaf, the expected version is the one
+/// that it left.
 #[inline(always)]
 fn edit_in_turn<K: Keys>(travellers: &mut [Option<Traveller<'_, '_, K>>], edit: Edit) -> Result<bool, Stop<K::Error>> {
     let Some((Some(last), before)) = travellers.split_last_mut() else { return Err(Stop::Again) };
@@ -181,7 +185,7 @@ fn edit_in_turn<K: Keys>(travellers: &mut [Option<Traveller<'_, '_, K>>], edit: 
     }
 }
 
-/// Asks the cache for the first `len_bytes` of a node.
+/// Prefetches the first `len_bytes` of a node.
 #[inline(always)]
 pub(super) fn prefetch(node: *mut u8, len_bytes: usize) {
     for line in (0..len_bytes).step_by(LINE_BYTES as usize) {

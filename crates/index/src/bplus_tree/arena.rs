@@ -1,7 +1,7 @@
-//! Memory for nodes and separators: pieces of a power of two, cut from chunks that the host lends.
+//! Memory for nodes and separators: pieces of a power of two, cut from chunks that the host allocates.
 //!
-//! Chunks go back only with the arena. The first is small, so that a small tree is; from [`CHUNK_BYTES_MAX`] on, each is
-//! a huge page where the host grants those.
+//! Chunks are freed only with the arena. The first one is small, so that a small tree is small. From
+//! [`CHUNK_BYTES_MAX`] on, each chunk is a huge page if the host grants those.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -14,27 +14,28 @@ use pmem::Dram;
 use super::NoDram;
 
 const CHUNK_BYTES_MIN: usize = 64 * 1024;
-/// A huge page.
+/// The size of a huge page.
 const CHUNK_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Pieces shorter than this are cut from one of this length, several at a time, so that nodes stay aligned to theirs.
+/// Shorter pieces are cut from a slab of this length, several at a time, so that nodes stay aligned to their
+/// length.
 const SLAB_BYTES: usize = 512;
 const PIECE_BITS_MIN: u32 = 4;
-/// A separator of 65,535 bytes and its length.
+/// The largest piece: a separator of 65,535 bytes and its length.
 const PIECE_BITS_MAX: u32 = 17;
 const PIECE_CLASS_COUNT: usize = (PIECE_BITS_MAX - PIECE_BITS_MIN + 1) as usize;
 
-/// Memory of a length that is known from it.
+/// Memory with a length that follows from its class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     start: NonNull<u8>,
     class: u8,
 }
 
-// SAFETY: a piece is memory that belongs to whoever holds it.
+// SAFETY: a piece is memory that belongs to its holder.
 unsafe impl Send for Piece {}
 
 impl Piece {
-    /// The piece at `start`, which was lent for `len_bytes`.
+    /// Returns the piece at `start`, which was allocated for `len_bytes`.
     pub(super) fn at(start: NonNull<u8>, len_bytes: usize) -> Piece {
         Piece { start, class: class_of(len_bytes) as u8 }
     }
@@ -44,18 +45,18 @@ impl Piece {
     }
 }
 
-/// The lender of pieces.
+/// The allocator of pieces.
 pub(super) struct Arena<D: Dram> {
     dram: D,
     cut: Mutex<Cut>,
     lent_bytes: AtomicU64,
 }
 
-/// What was lent, and what of it is free.
+/// The allocated chunks, and their free pieces.
 #[derive(Default)]
 struct Cut {
     chunks: Vec<(NonNull<u8>, Layout)>,
-    /// Bytes of the last chunk that were never handed out.
+    /// The bytes of the last chunk that were never handed out.
     uncut_bytes: usize,
     free: [Vec<NonNull<u8>>; PIECE_CLASS_COUNT],
 }
@@ -74,12 +75,12 @@ impl<D: Dram> Arena<D> {
         Arena { dram, cut: Mutex::default(), lent_bytes: AtomicU64::new(0) }
     }
 
-    /// Bytes that the host lends.
+    /// Returns the number of bytes that the host has allocated.
     pub(super) fn lent_bytes(&self) -> u64 {
         self.lent_bytes.load(Ordering::Relaxed)
     }
 
-    /// At least `len_bytes`, aligned to a line if it is as long.
+    /// Allocates at least `len_bytes`, aligned to a cache line if it is that long.
     pub(super) fn lend(&self, len_bytes: usize) -> Result<Piece, NoDram> {
         let class = class_of(len_bytes);
         let mut cut = self.cut.lock();
@@ -90,7 +91,7 @@ impl<D: Dram> Arena<D> {
         Ok(Piece { start, class: class as u8 })
     }
 
-    /// Takes back a piece that nobody reads any more.
+    /// Frees a piece that no thread reads any more.
     pub(super) fn take_back(&self, piece: Piece) {
         self.cut.lock().free[usize::from(piece.class)].push(piece.start);
     }
@@ -101,7 +102,7 @@ impl<D: Dram> Arena<D> {
         if cut.uncut_bytes < slab_bytes {
             self.borrow_chunk(cut, slab_bytes)?;
         }
-        let &(chunk, layout) = cut.chunks.last().expect("a chunk was just borrowed, if there was none");
+        let &(chunk, layout) = cut.chunks.last().expect("a chunk was just allocated, if there was none");
         // SAFETY: within the chunk: so many bytes of it are left.
         let slab = unsafe { chunk.add(layout.size() - cut.uncut_bytes) };
         cut.uncut_bytes -= slab_bytes;
@@ -112,12 +113,13 @@ impl<D: Dram> Arena<D> {
         Ok(slab)
     }
 
-    /// Borrows a chunk as long as all before it, between the bounds. What was left of the last one becomes nodes.
+    /// Allocates a chunk as long as all before it, between the bounds. The unused part of the last chunk becomes
+    /// free pieces.
     fn borrow_chunk(&self, cut: &mut Cut, slab_bytes: usize) -> Result<(), NoDram> {
         let lent_bytes = (self.lent_bytes() as usize).next_power_of_two();
         let wanted_bytes = lent_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX).max(slab_bytes);
         let layout = Layout::from_size_align(wanted_bytes, wanted_bytes).expect("powers of two are layouts");
-        let chunk = self.dram.lend(layout).ok_or(NoDram { wanted_bytes })?;
+        let chunk = self.dram.allocate(layout).ok_or(NoDram { wanted_bytes })?;
         self.lent_bytes.fetch_add(wanted_bytes as u64, Ordering::Relaxed);
         cut.keep_rest();
         cut.chunks.push((chunk, layout));
@@ -140,8 +142,8 @@ impl Cut {
 impl<D: Dram> Drop for Arena<D> {
     fn drop(&mut self) {
         for (chunk, layout) in self.cut.get_mut().chunks.drain(..) {
-            // SAFETY: lent with this layout; pieces are used by the arena's owner alone, who is being dropped.
-            unsafe { self.dram.give_back(chunk, layout) };
+            // SAFETY: allocated with this layout; only the arena's owner uses pieces, and it is being dropped.
+            unsafe { self.dram.deallocate(chunk, layout) };
         }
     }
 }

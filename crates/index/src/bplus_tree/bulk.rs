@@ -1,6 +1,6 @@
-//! Loading a tree from sorted items: leaves from left to right, then the levels above them.
+//! Loads a tree from sorted items: leaves from left to right, then the levels above them.
 //!
-//! Nobody sees the tree before it is whole, so nothing here is locked.
+//! No other thread sees the tree before it is complete, so nothing is locked.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,23 +11,23 @@ use super::descent::Root;
 use super::layout::{LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Memory;
-use super::search::{common_bytes, head_of, shortest_between};
 use super::separator::Separator;
+use super::target::{common_bytes, head_of, shortest_between};
 use super::{BPlusTree, LoadError, NoDram};
 use crate::Position;
 
-/// Loaded nodes are left some room, or the first inserts would split them all.
+/// Loaded nodes keep some free space, because otherwise the first inserts would split all of them.
 const FILL_PERCENT: usize = 94;
 const LEAF_COUNT_LOADED: usize = (LEAF_COUNT_MAX * FILL_PERCENT).div_ceil(100);
 const CHILD_COUNT_LOADED: usize = ((SEPARATOR_COUNT_MAX + 1) * FILL_PERCENT).div_ceil(100);
 
-/// Loads a tree from sorted items, in parts that several threads may build at once.
+/// Loads a tree from sorted items, in parts that several threads may build at the same time.
 #[derive(Debug)]
 pub struct Loader<D: Dram> {
     memory: Memory<D>,
 }
 
-/// The items of one range of keys, loaded.
+/// The loaded items of one range of keys.
 #[derive(Debug)]
 pub struct Part {
     low: Vec<u8>,
@@ -44,20 +44,20 @@ struct Child {
     node: *mut u8,
 }
 
-// SAFETY: a node that nobody else knows.
+// SAFETY: no other thread can see the node.
 unsafe impl Send for Child {}
 
 impl<D: Dram> Loader<D> {
-    /// A loader that has loaded nothing.
+    /// Creates an empty loader.
     pub fn new(dram: D) -> Loader<D> {
         Loader { memory: Memory::new(dram) }
     }
 
-    /// Loads the items of `low..high` (to the end for `None`), which come in ascending order of their keys. Parts may
-    /// be loaded at the same time.
+    /// Loads the items of `low..high` (to the end for `None`), in ascending order of their keys. Parts may be
+    /// loaded at the same time.
     ///
     /// # Errors
-    /// Those of [`LoadError`]; the iterator's own are [`LoadError::Keys`].
+    /// See [`LoadError`]; an error of the iterator is returned as [`LoadError::Keys`].
     pub fn part<'k, E>(
         &self,
         low: &[u8],
@@ -78,14 +78,14 @@ impl<D: Dram> Loader<D> {
         Ok(writer.part)
     }
 
-    /// Joins parts, which come in the order of their ranges and leave no gap: the first from the empty key on, the last
-    /// without an end.
+    /// Joins parts, in the order of their ranges and without gaps. The first one starts at the empty key, and the
+    /// last one has no end.
     ///
     /// # Errors
-    /// If the host lends no memory.
+    /// Returns an error if the host has no memory.
     ///
     /// # Panics
-    /// If the ranges leave gaps.
+    /// Panics if the ranges leave gaps.
     pub fn finish(self, parts: Vec<Part>) -> Result<BPlusTree<D>, NoDram> {
         let (mut end, mut children, mut item_count) = (Some(Vec::new()), Vec::<Child>::new(), 0);
         for part in parts {
@@ -105,7 +105,7 @@ impl<D: Dram> Loader<D> {
         Ok(BPlusTree { root, memory: self.memory, item_count: item_count.into() })
     }
 
-    /// The level above, whose nodes get as equal shares as can be.
+    /// Creates the level above, whose nodes get shares as equal as possible.
     fn level_above(&self, children: &[Child]) -> Result<Vec<Child>, NoDram> {
         let node_count = children.len().div_ceil(CHILD_COUNT_LOADED);
         let start = |number: usize| children.len() * number / node_count;
@@ -121,7 +121,7 @@ impl<D: Dram> Loader<D> {
     }
 }
 
-/// Whether a key is below another one, which their first bytes tell of most.
+/// Returns true if one key is below another. Usually the first bytes decide.
 #[inline(always)]
 fn is_below(one: &[u8], other: &[u8]) -> bool {
     let (head, other_head) = (head_of(one, 0), head_of(other, 0));
@@ -129,12 +129,12 @@ fn is_below(one: &[u8], other: &[u8]) -> bool {
 }
 
 fn link_leaves(left: &Child, right: &Child) {
-    // SAFETY: a leaf of the loader's memory, which nobody else knows.
+    // SAFETY: a leaf of the loader's memory, which no other thread can see.
     let left = unsafe { &*left.node.cast::<Leaf>() };
     left.next.store(right.node.cast(), Relaxed);
 }
 
-/// Gathers items until they fill a leaf and the next key tells the upper fence.
+/// Collects items until they fill a leaf and the next key determines the upper fence.
 struct LeafWriter<'a, 'k, D: Dram> {
     memory: &'a Memory<D>,
     part: Part,

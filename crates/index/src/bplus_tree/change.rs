@@ -1,33 +1,34 @@
-//! What the tree is told, and what it answers.
+//! The inputs of the tree, and its errors.
 
 use crate::Position;
 
-/// Where whole keys are read: the items of the tree's owner.
+/// The source of whole keys: the items of the tree's owner.
 ///
-/// It is asked only for positions that are in the tree, or in a change that is being applied, and only by callers that
-/// are pinned since before they found the position: so an item that is retired after the tree has let go of it is
-/// whole.
+/// The tree reads only positions that it holds, or that are in a change being applied. Its callers have been pinned
+/// since before they found the position. So an item that is retired after the tree has dropped it is still intact.
 pub trait Keys {
-    /// Why an item's key cannot be read: damage.
+    /// The reason why an item's key cannot be read: damage.
     type Error;
 
-    /// The whole key of the item at `position`.
+    /// Returns the whole key of the item at `position`.
     ///
     /// # Errors
-    /// If no item can lie there.
+    /// Returns an error if no item can be there.
     fn key(&self, position: Position) -> Result<&[u8], Self::Error>;
 
-    /// True if the whole key of the item at `position` is this one. False says nothing: [`Keys::key`] tells.
+    /// Returns true if the whole key of the item at `position` equals `key`. False means nothing: call
+    /// [`Keys::key`] then.
     #[inline(always)]
     fn has_key(&self, _position: Position, _key: &[u8]) -> bool {
         false
     }
 
-    /// Asks the cache for the item's first line.
+    /// Prefetches the first line of the item.
     fn prefetch(&self, position: Position);
 }
 
-/// A key of which perhaps only the first bytes are at hand. The rest is read from the item when it matters.
+/// A key, of which possibly only the first bytes are in memory. The remaining bytes are read from the item if they
+/// matter.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyStart<'k> {
     pub(super) bytes: &'k [u8],
@@ -35,10 +36,10 @@ pub struct KeyStart<'k> {
 }
 
 impl<'k> KeyStart<'k> {
-    /// The first bytes of a key of `key_bytes`, which are at most 65,535.
+    /// Creates the start of a key of `key_bytes` bytes, at most 65,535.
     ///
     /// # Panics
-    /// If there are more bytes than that.
+    /// Panics if `bytes` is longer than the key.
     #[inline]
     #[must_use]
     pub fn new(bytes: &'k [u8], key_bytes: usize) -> KeyStart<'k> {
@@ -46,7 +47,7 @@ impl<'k> KeyStart<'k> {
         KeyStart { bytes, key_bytes }
     }
 
-    /// A whole key.
+    /// Creates the start of a key that is completely in memory.
     #[inline]
     #[must_use]
     pub fn whole(key: &'k [u8]) -> KeyStart<'k> {
@@ -54,33 +55,33 @@ impl<'k> KeyStart<'k> {
     }
 }
 
-/// What happened to one key. Changes of one key are applied in the order in which they happened.
+/// A change of one key. Changes of the same key are applied in the order in which they happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'k> {
     /// The key.
     pub key: KeyStart<'k>,
-    /// What happened to it.
+    /// The kind of change.
     pub edit: Edit,
 }
 
-/// What happened to a key. Positions are those of items: no marks ([`Position::item`]).
+/// A kind of change. Positions are those of items, without marks ([`Position::item`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Edit {
-    /// It appeared, with this item.
+    /// The key was inserted, with this item.
     Insert(Position),
-    /// Its item was replaced.
+    /// The key's item was replaced.
     Replace {
-        /// The item that the tree refers to.
+        /// The item to which the tree refers.
         old: Position,
-        /// The one that it shall refer to.
+        /// The item to which it must refer.
         new: Position,
     },
-    /// It was removed; this was its item.
+    /// The key was removed; this was its item.
     Remove(Position),
 }
 
 impl Edit {
-    /// The item that the key can be read from while the change is applied.
+    /// Returns the item from which the key can be read while the change is applied.
     pub(super) fn item(self) -> Position {
         match self {
             Edit::Insert(new) | Edit::Replace { new, .. } => new,
@@ -88,7 +89,7 @@ impl Edit {
         }
     }
 
-    /// How many items it adds.
+    /// Returns the number of items that the change adds.
     pub(super) fn growth(self) -> i64 {
         match self {
             Edit::Insert(_) => 1,
@@ -98,39 +99,39 @@ impl Edit {
     }
 }
 
-/// Why a change was not applied; the tree is as it was before it.
+/// The reason why a change was not applied. The tree is as it was before the change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeError<E> {
     /// An item's key could not be read.
     Keys(E),
-    /// The host lends no more memory.
+    /// The host has no more memory.
     NoDram {
-        /// What was asked for.
+        /// The number of bytes requested.
         wanted_bytes: usize,
     },
-    /// The key to insert is there, with this item.
+    /// The key to insert exists, with this item.
     Exists(Position),
-    /// The item to replace or to remove is not there under that key.
+    /// The item to replace or to remove is not stored under that key.
     Missing(Position),
 }
 
-/// Why a tree was not loaded.
+/// The reason why a tree was not loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadError<E> {
     /// An item's key could not be read.
     Keys(E),
-    /// The host lends no more memory.
+    /// The host has no more memory.
     NoDram {
-        /// What was asked for.
+        /// The number of bytes requested.
         wanted_bytes: usize,
     },
-    /// The item's key does not come after the one before it, or is not within its part.
+    /// The item's key does not follow the one before it, or is outside its part.
     Unsorted(Position),
 }
 
-/// The host lends no more memory.
+/// The host has no more memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoDram {
-    /// What was asked for.
+    /// The number of bytes requested.
     pub wanted_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Verifying the tree: structure, order, fences, heads, sibling links.
+//! Verifies the tree: structure, order, fences, heads and sibling links.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use pmem::Dram;
 
 use super::layout::{Inner, Leaf, UNUSED_HEAD};
-use super::search::{common_bytes, head_of};
+use super::target::{common_bytes, head_of};
 use super::{BPlusTree, Keys};
 use crate::Position;
 
-/// Something that [`BPlusTree::check`] found wrong.
+/// Damage that [`BPlusTree::check`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeDamage {
-    /// What is wrong.
+    /// A description of the damage.
     pub what: &'static str,
-    /// The item that it was noticed at, if there is one.
+    /// The item at which it was found, if there is one.
     pub position: Option<Position>,
 }
 
@@ -46,8 +46,8 @@ struct Checker<'c, K, D: Dram> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Shows everything that is wrong: order, structure, fences, heads that are not their keys', items whose keys cannot
-    /// be read. Nobody applies changes meanwhile.
+    /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
+    /// items whose keys cannot be read. No thread may apply changes during the call.
     pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
         let _pin = epoch::pin();
         let mut checker = Checker { tree: self, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
@@ -86,10 +86,10 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
                 None,
             );
             let is_right = head.load(Relaxed) == head_of(separator, inner.prefix_bytes());
-            self.expect(is_right, "a separator's head is not its own", None);
+            self.expect(is_right, "a separator's head does not match it", None);
         }
         let unused = inner.heads[separators.len()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
-        self.expect(unused, "an unused head is in use", None);
+        self.expect(unused, "an unused head is set", None);
         for index in 0..=separators.len() {
             let low = index.checked_sub(1).map_or(fences.low, |left| Some(&separators[left]));
             let high = separators.get(index).map_or(fences.high, |right| Some(right));
@@ -109,7 +109,7 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
         self.expect(is_linked, "a leaf is not linked from the one to its left", None);
         self.last_leaf = leaf;
         let unused = leaf.heads[leaf.count()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
-        self.expect(unused, "an unused head is in use", None);
+        self.expect(unused, "an unused head is set", None);
         self.item_count += leaf.count() as u64;
         self.check_entries(leaf, fences);
     }
@@ -124,7 +124,7 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
             };
             self.expect(last.is_none_or(|last| last < key), "keys do not ascend", position);
             self.expect(fences.hold(key), "a key is outside of its leaf's fences", position);
-            self.expect(entry.head == head_of(key, leaf.prefix_bytes()), "a head is not its key's", position);
+            self.expect(entry.head == head_of(key, leaf.prefix_bytes()), "a head does not match its key", position);
             last = Some(key);
         }
     }

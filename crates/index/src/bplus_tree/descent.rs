@@ -1,9 +1,9 @@
-//! From the root to a leaf, without a lock.
+//! The descent from the root to a leaf, without a lock.
 //!
-//! Each step notes the child's version and then checks the parent's: so the child, as of the noted version, was the child
-//! that the parent's separators say, with its range of keys between the two. A node's range changes only under its own
-//! lock (a split or a merge locks both the node and the parent), so for as long as the leaf has the noted version, the
-//! range is the one that was found: the fences below are the leaf's.
+//! Each step notes the version of the child and then checks that of the parent. So the child, at the noted version,
+//! was the child that the parent's separators indicate, and its keys are between those two. The range of a node
+//! changes only under its own lock (a split or a merge locks both the node and the parent). So while the leaf has
+//! the noted version, its range is the one that was found, and the fences below are those of the leaf.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -13,14 +13,14 @@ use pmem::Dram;
 use super::apply::prefetch;
 use super::inner::Seek;
 use super::layout::{Inner, Leaf};
-use super::search::Stop;
-use super::version::Seen;
+use super::target::Stop;
+use super::version::ObservedVersion;
 use super::{BPlusTree, Keys};
 
-/// A node as it was when its version was noted.
+/// A node, with the version that was noted.
 pub(super) struct At<'t, N> {
     pub(super) node: &'t N,
-    pub(super) seen: Seen,
+    pub(super) seen: ObservedVersion,
 }
 
 impl<N> Clone for At<'_, N> {
@@ -38,7 +38,7 @@ impl At<'_, Leaf> {
     }
 }
 
-/// An inner node, and the number of one of its children or separators.
+/// An inner node, and the index of one of its children or separators.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'t> {
     pub(super) inner: At<'t, Inner>,
@@ -46,24 +46,25 @@ pub(super) struct Step<'t> {
 }
 
 impl Step<'_> {
-    /// The separator of that number, if the node is still what it was.
+    /// Returns the separator of that index, if the node is unchanged.
     pub(super) fn separator_bytes<E>(&self) -> Result<Vec<u8>, Stop<E>> {
         Ok(self.inner.node.separator(self.inner.seen, self.index)?.to_vec())
     }
 }
 
-/// How a node was reached.
+/// The path by which a node was reached.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Path<'t> {
-    /// The parent, and which child of it the node is; none for the root.
+    /// The parent, and the index of the node among its children; `None` for the root.
     pub(super) parent: Option<Step<'t>>,
-    /// The separator that the node's keys are not below; none if it is the leftmost of its level.
+    /// The separator that is not above the node's keys; `None` if the node is the leftmost of its level.
     pub(super) low: Option<Step<'t>>,
-    /// The separator that they are all below; none if it is the rightmost.
+    /// The separator above all of the node's keys; `None` if the node is the rightmost of its level.
     pub(super) high: Option<Step<'t>>,
 }
 
-/// A leaf that was asked for and not looked at yet. Its address was read from its parent, or from the root word, and was one then.
+/// A prefetched leaf that was not read yet. Its address was read from its parent, or from the root word, and was
+/// valid at that time.
 #[derive(Clone, Copy)]
 pub(super) struct Near<'t> {
     pub(super) root: Root,
@@ -71,7 +72,7 @@ pub(super) struct Near<'t> {
     pub(super) node: *mut u8,
 }
 
-/// The root: a pointer whose low bits, free by alignment, hold the height: how many levels of inner nodes there are.
+/// The root: a pointer whose low bits, free by alignment, hold the height, the number of levels of inner nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Root(*mut u8);
 
@@ -109,36 +110,37 @@ impl<D: Dram> BPlusTree<D> {
         Root(self.root.load(Ordering::Acquire))
     }
 
-    /// The leaf at an address that was read from a node, or from the root word, by a caller who is pinned since before.
+    /// Returns the leaf at an address that was read from a node, or from the root word. The caller has been pinned
+    /// since before it read the address.
     #[inline(always)]
     pub(super) fn leaf(&self, node: *mut u8) -> &Leaf {
-        // SAFETY: such addresses are those of the arena's pieces, which last as long as the tree and are not used for
-        // anything else while somebody is pinned who may have found them.
+        // SAFETY: such addresses are those of the arena's pieces, which last as long as the tree and are not used
+        // for anything else while a thread is pinned that may have found them.
         unsafe { NonNull::new_unchecked(node).cast().as_ref() }
     }
 
-    /// As [`BPlusTree::leaf`].
+    /// Like [`BPlusTree::leaf`].
     #[inline(always)]
     pub(super) fn inner(&self, node: *mut u8) -> &Inner {
         // SAFETY: as above.
         unsafe { NonNull::new_unchecked(node).cast().as_ref() }
     }
 
-    /// The node at the version that was just noted, if the node that its address was read from is still what it was.
+    /// Returns the node with the version that was just noted, if the node that contained its address is unchanged.
     #[inline(always)]
     pub(super) fn arrive<'t, N, E>(
         &self,
         root: Root,
         from: Option<At<'t, Inner>>,
         node: &'t N,
-        seen: Option<Seen>,
+        seen: Option<ObservedVersion>,
     ) -> Result<At<'t, N>, Stop<E>> {
         let seen = seen.ok_or(Stop::Again)?;
         let is_linked = from.map_or_else(|| self.root() == root, |from| from.node.version.is(from.seen));
         if is_linked { Ok(At { node, seen }) } else { Err(Stop::Again) }
     }
 
-    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached.
+    /// Descends to a leaf. `pass` is called with each inner node on the way, and the path to it.
     #[inline(always)]
     pub(super) fn descend<'t, K: Keys>(
         &'t self,
@@ -149,8 +151,8 @@ impl<D: Dram> BPlusTree<D> {
         Ok((self.land(near)?, path))
     }
 
-    /// As [`BPlusTree::descend`], up to the leaf, which is not looked at. All of it is asked for at once: a search reads some of its lines
-    /// only when it knows what stands in others.
+    /// Like [`BPlusTree::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
+    /// because a search reads some lines only after others.
     #[inline(always)]
     pub(super) fn approach<'t, K: Keys>(
         &'t self,
@@ -173,7 +175,7 @@ impl<D: Dram> BPlusTree<D> {
                 path.high = Some(step);
             }
             node = inner.child(index);
-            // It is a node's address only if the parent has not changed; for the cache any will do.
+            // The address is valid only if the parent has not changed. A prefetch accepts any address.
             if level == 1 {
                 prefetch(node, size_of::<Leaf>());
             }
@@ -182,7 +184,7 @@ impl<D: Dram> BPlusTree<D> {
         Ok((Near { root, parent: path.parent.map(|step| step.inner), node }, path))
     }
 
-    /// The leaf that was asked for, if it is still the one.
+    /// Returns the prefetched leaf, if it is still the leaf of the key.
     #[inline(always)]
     pub(super) fn land<'t, E>(&'t self, near: Near<'t>) -> Result<At<'t, Leaf>, Stop<E>> {
         let leaf = self.leaf(near.node);

@@ -1,5 +1,5 @@
-//! Finding many keys at once: the group goes down together (`apply`), so that cache misses overlap, and all items are asked for before
-//! the first key is compared.
+//! Finds many keys at once. The keys of a group descend together (`apply`), so that their cache misses overlap, and
+//! all items are prefetched before the first key is compared.
 
 use pmem::Dram;
 
@@ -8,9 +8,9 @@ use super::{BPlusTree, Keys};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
-    /// Finds the items of `wanted`, in order: `found` is told of each, by its number. Before that `near` is shown the items that are likely
-    /// theirs, which may be none that are there, to ask the cache for what will be read of them. Any number of keys; from 16 on they are
-    /// quickest.
+    /// Finds the items of `wanted`, in order, and calls `found` for each with its number. Before that, calls `near`
+    /// with the probable items, which may be invalid positions, so that the caller can prefetch. Any number of keys
+    /// is allowed; groups of 16 or more are fastest.
     pub fn find_many<K: Keys>(
         &self,
         keys: &K,
@@ -20,12 +20,13 @@ impl<D: Dram> BPlusTree<D> {
     ) {
         let pin = epoch::pin();
         for (group, wanted) in wanted.chunks(GROUP_COUNT).enumerate() {
-            let aims = self.aim_many(pin.pinned(), keys, wanted);
-            let aims = &aims[..wanted.len()];
-            aims.iter().filter_map(|aim| self.likely(keys, aim)).for_each(&near);
-            for (number, aim) in aims.iter().enumerate() {
-                // One that lost its way goes on its own.
-                let result = self.find_aimed(keys, aim).map_or_else(|| self.find(keys, aim.key()), Ok);
+            let leaves = self.prefetch_many(pin.pinned(), keys, wanted);
+            let leaves = &leaves[..wanted.len()];
+            leaves.iter().filter_map(|prefetched| self.likely(keys, prefetched)).for_each(&near);
+            for (number, prefetched) in leaves.iter().enumerate() {
+                // A key whose descent failed is searched separately.
+                let result =
+                    self.lookup_prefetched(keys, prefetched).map_or_else(|| self.find(keys, prefetched.key()), Ok);
                 found(group * GROUP_COUNT + number, result);
             }
         }

@@ -1,5 +1,5 @@
-//! What a search found, kept for the change that follows: the change goes to the leaf at once, if nothing else has changed that
-//! meanwhile. And the way to a leaf that was asked for, for a caller who has other things to do until it is there.
+//! Results of searches that are kept for a following change, which then needs no second search if the leaf is
+//! unchanged; and prefetched leaves, for callers that do other work until the lines arrive.
 
 use epoch::Pinned;
 use pmem::Dram;
@@ -10,30 +10,30 @@ use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::leaf::{Entry, Spot};
 use super::ops::Outcome;
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, KeyStart, Keys};
 use crate::Position;
 
-/// A key whose leaf was asked for, for as long as the thread stays pinned.
-pub struct Aim<'t, 'k> {
+/// A key with its prefetched leaf. It is valid while the thread stays pinned.
+pub struct PrefetchedLeaf<'t, 'k> {
     key: &'k [u8],
-    /// Nothing if the search has lost its way.
+    /// The leaf, or `None` if a concurrent change interrupted the descent.
     near: Option<Near<'t>>,
 }
 
-/// A key that was searched for, for as long as the thread stays pinned.
+/// The result of a search for a key. It is valid while the thread stays pinned.
 pub struct Found<'t, 'k> {
     key: &'k [u8],
     item: Option<Position>,
-    /// Where in the leaf it is, or would be.
+    /// The index in the leaf at which the key is, or would be.
     index: usize,
-    /// The key's leaf, and the version it had. While the thread is pinned no other node comes to this place: the version tells whether the leaf
-    /// is the same.
+    /// The key's leaf, and the version that was noted. While the thread is pinned, no other node is placed at this
+    /// address. So the version shows whether the leaf is unchanged.
     at: At<'t, Leaf>,
 }
 
-impl<'k> Aim<'_, 'k> {
-    /// The key.
+impl<'k> PrefetchedLeaf<'_, 'k> {
+    /// Returns the key.
     #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &'k [u8] {
@@ -42,7 +42,7 @@ impl<'k> Aim<'_, 'k> {
 }
 
 impl Found<'_, '_> {
-    /// The key's item, if it has one.
+    /// Returns the key's item, if there is one.
     #[inline(always)]
     #[must_use]
     pub fn item(&self) -> Option<Position> {
@@ -51,74 +51,85 @@ impl Found<'_, '_> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Goes down to the key's leaf, and asks the cache for it.
+    /// Descends to the key's leaf, and prefetches it.
     #[inline]
-    pub fn aim<'t, 'k, K: Keys>(&'t self, _pinned: Pinned<'t>, keys: &K, key: &'k [u8]) -> Aim<'t, 'k> {
+    pub fn prefetch<'t, 'k, K: Keys>(&'t self, _pinned: Pinned<'t>, keys: &K, key: &'k [u8]) -> PrefetchedLeaf<'t, 'k> {
         let mut seek = Seek::At(Target::whole(keys, key));
-        Aim { key, near: self.approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near) }
+        PrefetchedLeaf { key, near: self.approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near) }
     }
 
-    /// As [`BPlusTree::aim`], at [`GROUP_COUNT`] keys at the most, which go down together. A key beyond those of `wanted` is empty.
+    /// Like [`BPlusTree::prefetch`], for up to [`GROUP_COUNT`] keys, which descend together. Entries beyond the
+    /// length of `wanted` have an empty key.
     #[inline]
-    pub fn aim_many<'t, 'k, K: Keys>(
+    pub fn prefetch_many<'t, 'k, K: Keys>(
         &'t self,
         _pinned: Pinned<'t>,
         keys: &K,
         wanted: &[&'k [u8]],
-    ) -> [Aim<'t, 'k>; GROUP_COUNT] {
+    ) -> [PrefetchedLeaf<'t, 'k>; GROUP_COUNT] {
         let root = self.root();
         let travellers = self.travel_together(root, |number| Some(Target::whole(keys, wanted.get(number)?)));
         let mut number = 0;
         travellers.map(|traveller| {
             let key = wanted.get(number).copied().unwrap_or_default();
             number += 1;
-            Aim { key, near: traveller.and_then(|traveller| traveller.near(root)) }
+            PrefetchedLeaf { key, near: traveller.and_then(|traveller| traveller.near(root)) }
         })
     }
 
-    /// The item that is likely the key's, which may be none that is there: to ask the cache for what will be read of it.
+    /// Returns the item that probably belongs to the key, so that the caller can prefetch it. The position may be
+    /// invalid.
     #[inline]
-    pub fn likely<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Position> {
-        let at = self.land::<K::Error>(aim.near?).ok()?;
-        at.node.likely(&mut Target::whole(keys, aim.key)).ok()?
+    pub fn likely<K: Keys>(&self, keys: &K, prefetched: &PrefetchedLeaf<'_, '_>) -> Option<Position> {
+        let at = self.land::<K::Error>(prefetched.near?).ok()?;
+        at.node.likely(&mut Target::whole(keys, prefetched.key)).ok()?
     }
 
-    /// As [`BPlusTree::look`], at the leaf that was asked for, if that is still the key's.
+    /// Like [`BPlusTree::find_to_change`], in the prefetched leaf if that is still the key's.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     #[inline]
-    pub fn look_at<'t, 'k, K: Keys>(
+    pub fn find_prefetched_to_change<'t, 'k, K: Keys>(
         &'t self,
         pinned: Pinned<'t>,
         keys: &K,
-        aim: &Aim<'t, 'k>,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
     ) -> Result<Found<'t, 'k>, K::Error> {
-        match self.try_look_at(keys, aim) {
+        match self.try_find_prefetched(keys, prefetched) {
             Ok(found) => Ok(found),
             Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
-            Err(_) => self.look(pinned, keys, aim.key),
+            Err(_) => self.find_to_change(pinned, keys, prefetched.key),
         }
     }
 
-    /// The item of the key whose leaf was asked for. `None` if that leaf does not tell: a search does.
+    /// Returns the item of the key whose leaf was prefetched. `None` means that the leaf has changed and a search
+    /// is needed.
     #[inline(always)]
-    pub fn find_aimed<K: Keys>(&self, keys: &K, aim: &Aim<'_, '_>) -> Option<Option<Position>> {
-        Some(self.try_look_at(keys, aim).ok()?.item())
+    pub fn lookup_prefetched<K: Keys>(
+        &self,
+        keys: &K,
+        prefetched: &PrefetchedLeaf<'_, '_>,
+    ) -> Option<Option<Position>> {
+        Some(self.try_find_prefetched(keys, prefetched).ok()?.item())
     }
 
     #[inline(always)]
-    fn try_look_at<'t, 'k, K: Keys>(&'t self, keys: &K, aim: &Aim<'t, 'k>) -> Result<Found<'t, 'k>, Stop<K::Error>> {
-        let at = self.land(aim.near.ok_or(Stop::Again)?)?;
-        find_at(at, &mut Target::whole(keys, aim.key), aim.key)
+    fn try_find_prefetched<'t, 'k, K: Keys>(
+        &'t self,
+        keys: &K,
+        prefetched: &PrefetchedLeaf<'t, 'k>,
+    ) -> Result<Found<'t, 'k>, Stop<K::Error>> {
+        let at = self.land(prefetched.near.ok_or(Stop::Again)?)?;
+        find_at(at, &mut Target::whole(keys, prefetched.key), prefetched.key)
     }
 
-    /// As [`BPlusTree::find`], for a caller who is going to change the key.
+    /// Like [`BPlusTree::find`], for a caller that is going to change the key.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     #[inline(never)]
-    pub fn look<'t, 'k, K: Keys>(
+    pub fn find_to_change<'t, 'k, K: Keys>(
         &'t self,
         _pinned: Pinned<'t>,
         keys: &K,
@@ -135,7 +146,7 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
-    /// Applies what happened to the key that was found.
+    /// Applies a change of the key that was found.
     ///
     /// # Errors
     /// See [`ChangeError`]; the tree is as it was before.
@@ -164,7 +175,8 @@ pub(super) fn find_at<'t, 'k, K: Keys>(
     Ok(Found { key, item, index, at })
 }
 
-/// Changes the leaf where the key was found; `None` if that has changed since, or another item is meant, or the leaf is full.
+/// Changes the leaf in which the key was found. Returns `None` if the leaf has changed since or is full, or if the
+/// change names another item.
 #[inline(always)]
 fn edit_found<K: Keys>(keys: &K, found: &Found<'_, '_>, edit: Edit) -> Option<Outcome> {
     let (leaf, index) = (found.at.node, found.index);

@@ -1,28 +1,29 @@
-//! Inner nodes: finding the child, changing one under its lock.
+//! Inner nodes: finding a child, and changing a node under its lock.
 //!
-//! Child `i` holds the keys from separator `i - 1` on, up to but not including separator `i`.
+//! Child `i` holds the keys from separator `i - 1` (inclusive) to separator `i` (exclusive).
 
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
 use super::layout::{HEAD_BYTES, Inner, SEPARATOR_COUNT_MAX, UNUSED_HEAD};
-use super::search::{Stop, Target, common_bytes, equal_heads, first_not_before, head_of};
 use super::separator::Separator;
-use super::version::Seen;
+use super::target::{Stop, Target, common_bytes, equal_heads, first_not_before, head_of};
+use super::version::ObservedVersion;
 
-/// What a search goes down to.
+/// The leaf to which a search descends.
 pub(super) enum Seek<'a, K> {
-    /// The leaf whose range holds the key.
+    /// The leaf whose range contains the key.
     At(Target<'a, K>),
-    /// The leaf whose range holds what is just below the key.
+    /// The leaf whose range contains the keys just below the key.
     Below(Target<'a, K>),
     /// The last leaf.
     Last,
 }
 
 impl Inner {
-    /// How many separators there are. While the node is changed by others this may be wrong, but never too large.
+    /// Returns the number of separators. It may be wrong while another thread changes the node, but it is never too
+    /// large for the arrays.
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
         usize::from(self.count.load(Relaxed)).min(SEPARATOR_COUNT_MAX)
@@ -38,29 +39,35 @@ impl Inner {
         self.children[index].load(Relaxed)
     }
 
-    /// The separator at `index`, at the version `seen`; the caller is pinned since before it was seen.
+    /// Returns the separator at `index`, at the version `seen`. The caller has been pinned since before it noted
+    /// the version.
     #[inline(always)]
-    pub(super) fn separator<E>(&self, seen: Seen, index: usize) -> Result<Separator, Stop<E>> {
+    pub(super) fn separator<E>(&self, seen: ObservedVersion, index: usize) -> Result<Separator, Stop<E>> {
         let word = self.separators[index].load(Relaxed);
         self.check(seen)?;
         // SAFETY: the version was just checked.
         Ok(unsafe { Separator::from_word(word) })
     }
 
-    /// The separator at `index` of a node that is locked, or not linked yet.
+    /// Returns the separator at `index` of a node that is locked, or not linked yet.
     pub(super) fn own_separator(&self, index: usize) -> Separator {
-        // SAFETY: nobody changes the node meanwhile.
+        // SAFETY: no other thread changes the node.
         unsafe { Separator::from_word(self.separators[index].load(Relaxed)) }
     }
 
     #[inline(always)]
-    pub(super) fn check<E>(&self, seen: Seen) -> Result<(), Stop<E>> {
+    pub(super) fn check<E>(&self, seen: ObservedVersion) -> Result<(), Stop<E>> {
         if self.version.is(seen) { Ok(()) } else { Err(Stop::Again) }
     }
 
-    /// The index of the child to go down to. The node's version was `seen`; the answer is good if it still is.
+    /// Returns the index of the child to which a search descends. The node's version was `seen`; the result is
+    /// valid if it still is.
     #[inline(always)]
-    pub(super) fn child_index<K: Keys>(&self, seen: Seen, seek: &mut Seek<'_, K>) -> Result<usize, Stop<K::Error>> {
+    pub(super) fn child_index<K: Keys>(
+        &self,
+        seen: ObservedVersion,
+        seek: &mut Seek<'_, K>,
+    ) -> Result<usize, Stop<K::Error>> {
         match seek {
             Seek::At(target) => self.rank(seen, target, Ordering::is_ge),
             Seek::Below(target) => self.rank(seen, target, Ordering::is_gt),
@@ -68,11 +75,11 @@ impl Inner {
         }
     }
 
-    /// How many separators the target is past, where a comparison with one decides by `is_past`.
+    /// Returns the number of separators that the target is past. `is_past` decides this from a comparison.
     #[inline(always)]
     pub(super) fn rank<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         is_past: impl Fn(Ordering) -> bool,
     ) -> Result<usize, Stop<K::Error>> {
@@ -91,11 +98,11 @@ impl Inner {
         first_not_before(equal, |index| self.separator(seen, index)?.with(|bytes| Ok(is_past(target.compare(bytes)?))))
     }
 
-    /// The target's start compared with the prefix.
+    /// Compares the start of the target with the prefix.
     #[inline(always)]
     fn compare_prefix<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         prefix_bytes: usize,
     ) -> Result<Ordering, Stop<K::Error>> {
@@ -107,15 +114,16 @@ impl Inner {
         if prefix_bytes > HEAD_BYTES {
             return self.compare_long_prefix(seen, target, prefix_bytes);
         }
-        // A shorter key may have met the prefix by its padding. Nothing is left of it, so it comes before all separators.
+        // The zero padding of a shorter key may have matched the prefix. Such a key has nothing left, so it comes
+        // before all separators.
         Ok(Ordering::Equal)
     }
 
-    /// As above, for a prefix that is longer than a head: the first separator knows it.
+    /// Like `compare_prefix`, for a prefix that is longer than a head: the first separator contains it.
     #[inline]
     fn compare_long_prefix<K: Keys>(
         &self,
-        seen: Seen,
+        seen: ObservedVersion,
         target: &mut Target<'_, K>,
         prefix_bytes: usize,
     ) -> Result<Ordering, Stop<K::Error>> {
@@ -147,7 +155,7 @@ impl Inner {
         if other < self.count() { self.own_separator(other).with(|other| common_bytes(bytes, other)) } else { 0 }
     }
 
-    /// Takes the separator at `index` away, and the child to its right. The node is locked.
+    /// Removes the separator at `index` and the child to its right. The node is locked.
     pub(super) fn remove(&self, index: usize) -> Separator {
         let (separator, last) = (self.own_separator(index), self.count() - 1);
         for to in index..last {
@@ -163,7 +171,7 @@ impl Inner {
         separator
     }
 
-    /// Replaces all separators and children, of which there is one more. The node is locked, or not linked yet.
+    /// Replaces all separators and children; there is one child more. The node is locked, or not linked yet.
     pub(super) fn fill(&self, separators: &[Separator], children: &[*mut u8]) {
         debug_assert_eq!(separators.len() + 1, children.len());
         for (slot, separator) in self.separators.iter().zip(separators) {
@@ -179,7 +187,8 @@ impl Inner {
         self.set_prefix(self.prefix_of_all());
     }
 
-    /// What all separators share: what the first and the last do. One alone would have nothing left to tell.
+    /// Returns the length of the prefix that all separators share: that of the first and the last one. A single
+    /// separator gets no prefix, because nothing would be left of it to compare.
     fn prefix_of_all(&self) -> usize {
         match self.count() {
             0 | 1 => 0,
@@ -201,7 +210,7 @@ impl Inner {
         self.heads[index].store(head, Relaxed);
     }
 
-    /// All separators and children of a locked node.
+    /// Returns all separators and children of a locked node.
     pub(super) fn contents(&self) -> (Vec<Separator>, Vec<*mut u8>) {
         let count = self.count();
         (

@@ -1,4 +1,5 @@
-//! What nodes look like. All of it is atomic: readers look while writers write, and check versions afterwards.
+//! The layout of nodes. All fields are atomic, because readers read while writers write, and check versions
+//! afterwards.
 //!
 //! ```text
 //! leaf, 512 bytes
@@ -13,21 +14,21 @@
 //! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
 //! ```
 //!
-//! A *head* is eight bytes of a key (or separator) after the node's prefix, big-endian, padded with zeros: heads sort as
-//! keys do, but for ties, which the whole keys decide. Unused heads are all ones, so that none is below any other.
+//! A *head* is eight bytes of a key (or separator) behind the node's prefix, big-endian, padded with zeros. Heads
+//! sort like keys; whole keys decide ties. Unused heads are all ones, so that none is below any other head.
 
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64};
 
 use super::version::Version;
 
-/// Items of a leaf at most.
+/// The maximum number of items in a leaf.
 pub(super) const LEAF_COUNT_MAX: usize = 34;
-/// Separators of an inner node at most; it has one more child.
+/// The maximum number of separators in an inner node, which has one child more.
 pub(super) const SEPARATOR_COUNT_MAX: usize = 41;
 
-/// Bytes of a head.
+/// The number of bytes in a head.
 pub(super) const HEAD_BYTES: usize = 8;
-/// Fills unused heads.
+/// The value of unused heads.
 pub(super) const UNUSED_HEAD: u64 = u64::MAX;
 
 /// Heads in ascending order, the first `count` of which are used.
@@ -40,13 +41,13 @@ pub(super) struct Leaf {
     /// The leaf to the right.
     pub(super) next: AtomicPtr<Leaf>,
     pub(super) count: AtomicU16,
-    /// Every key of the leaf's range starts with the same so many bytes, which heads leave out.
+    /// The number of leading bytes that every key in the leaf's range shares, and that heads omit.
     pub(super) prefix_bytes: AtomicU16,
     pub(super) unused: [u8; 12],
     pub(super) heads: Heads<LEAF_COUNT_MAX>,
     /// The low 32 of the 48 bits of positions.
     pub(super) low_words: [AtomicU32; LEAF_COUNT_MAX],
-    /// The high 16.
+    /// The high 16 bits.
     pub(super) high_words: [AtomicU16; LEAF_COUNT_MAX],
 }
 
@@ -54,15 +55,16 @@ pub(super) struct Leaf {
 #[repr(C, align(64))]
 pub(super) struct Inner {
     pub(super) version: Version,
-    /// The head of the first separator, of which the prefix is the start; of no meaning without a prefix.
+    /// The head of the first separator, which starts with the prefix. It has no meaning without a prefix.
     pub(super) prefix_head: AtomicU64,
-    /// Separators.
+    /// The number of separators.
     pub(super) count: AtomicU16,
-    /// Every separator starts with the same so many bytes, which heads leave out. Keys need not: a search compares them.
+    /// The number of leading bytes that every separator shares, and that heads omit. Keys need not share them: a
+    /// search compares them.
     pub(super) prefix_bytes: AtomicU16,
     pub(super) unused: [u8; 12],
     pub(super) heads: Heads<SEPARATOR_COUNT_MAX>,
-    /// Leaves, or inner nodes; the level tells.
+    /// Leaves or inner nodes, depending on the level.
     pub(super) children: [AtomicPtr<u8>; SEPARATOR_COUNT_MAX + 1],
     pub(super) separators: [AtomicPtr<u8>; SEPARATOR_COUNT_MAX],
 }

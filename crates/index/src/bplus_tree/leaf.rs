@@ -1,31 +1,32 @@
-//! Leaves: searching one, changing one under its lock.
+//! Leaves: searching a leaf, and changing one under its lock.
 
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
 use super::layout::{LEAF_COUNT_MAX, Leaf, UNUSED_HEAD};
-use super::search::{Stop, Target, equal_heads, first_not_before, key_of};
+use super::target::{Stop, Target, equal_heads, first_not_before, key_of};
 use crate::Position;
 
-/// A key's head, and its item.
+/// The head of a key, and its item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) head: u64,
     pub(super) position: Position,
 }
 
-/// Where a key's place is among those of a leaf.
+/// The place of a key among those of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spot {
-    /// How many keys are below it.
+    /// The number of keys below it.
     pub(super) index: usize,
-    /// The key itself stands there.
+    /// True if the key itself is at this index.
     pub(super) is_there: bool,
 }
 
 impl Leaf {
-    /// How many items there are. While the leaf is changed by others this may be wrong, but never too large.
+    /// Returns the number of items. It may be wrong while another thread changes the leaf, but it is never too
+    /// large for the arrays.
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
         usize::from(self.count.load(Relaxed)).min(LEAF_COUNT_MAX)
@@ -42,7 +43,7 @@ impl Leaf {
         Position::from_48_bits(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// The items `from` to `past`, which are at most those of a full leaf.
+    /// Returns the items `from..past`, which are at most those of a full leaf.
     #[inline(always)]
     pub(super) fn positions(
         &self,
@@ -70,22 +71,23 @@ impl Leaf {
         (0..self.count()).map(|index| self.entry(index))
     }
 
-    /// The index of `old` among the keys of this head.
+    /// Returns the index of `old` among the keys of this head.
     #[inline(always)]
     pub(super) fn find_item(&self, head: u64, old: Position) -> Option<usize> {
         let (from, past) = equal_heads(&self.heads, self.count(), head);
         (from..past).find(|&index| self.position(index) == old)
     }
 
-    /// The item whose key is compared first where [`Leaf::find`] compares keys. While the leaf is changed by others it may be none.
+    /// Returns the item whose key [`Leaf::find`] would compare first. The position may be invalid while another
+    /// thread changes the leaf.
     #[inline(always)]
     pub(super) fn likely<K: Keys>(&self, target: &mut Target<'_, K>) -> Result<Option<Position>, Stop<K::Error>> {
         let (from, past) = equal_heads(&self.heads, self.count(), target.head(self.prefix_bytes())?);
         Ok((from < past).then(|| self.position(from.midpoint(past))))
     }
 
-    /// Finds the target's place. Keys of items are read for ties alone, each after `check` has said that the leaf is
-    /// still the same.
+    /// Finds the place of the target. It reads keys of items only for ties, each after `check` has confirmed that
+    /// the leaf is unchanged.
     #[inline(always)]
     pub(super) fn find<K: Keys>(
         &self,
@@ -123,7 +125,7 @@ impl Leaf {
             is_there |= order.is_eq();
             Ok(order.is_gt())
         };
-        // Ascending inserts end up here, in the last leaf, whose range has no end and so no prefix.
+        // Ascending inserts arrive here, in the last leaf, whose range has no end and so no prefix.
         if self.next.load(Relaxed).is_null() && is_before(past - 1)? {
             return Ok(Spot { index: past, is_there });
         }
@@ -131,7 +133,7 @@ impl Leaf {
         Ok(Spot { index, is_there })
     }
 
-    /// Makes room at `index` and fills it. The leaf is locked and not full.
+    /// Inserts `entry` at `index`. The leaf is locked and not full.
     #[inline(always)]
     pub(super) fn insert(&self, index: usize, entry: Entry) {
         let count = self.count();
@@ -142,7 +144,7 @@ impl Leaf {
         self.count.store(count as u16 + 1, Relaxed);
     }
 
-    /// Closes the gap at `index`. The leaf is locked.
+    /// Removes the entry at `index`. The leaf is locked.
     #[inline(always)]
     pub(super) fn remove(&self, index: usize) {
         let last = self.count() - 1;

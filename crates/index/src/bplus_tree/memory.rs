@@ -1,4 +1,4 @@
-//! Where nodes and separators come from, and where they wait once unlinked.
+//! The allocation of nodes and separators, and the limbo for unlinked ones.
 
 use std::mem;
 use std::ptr::NonNull;
@@ -11,13 +11,13 @@ use super::arena::{Arena, Piece};
 use super::layout::{Inner, Leaf};
 use super::separator::Separator;
 
-/// A leaf or an inner node: any bytes are one.
+/// A leaf or an inner node: any bytes are a valid node.
 pub(super) trait Node {}
 
 impl Node for Leaf {}
 impl Node for Inner {}
 
-/// A node that nobody knows yet; dropped, its memory is free again.
+/// A node that no other thread can see yet. Dropping it frees its memory.
 pub(super) struct Unlinked<'a, N: Node, D: Dram> {
     node: NonNull<N>,
     arena: &'a Arena<D>,
@@ -25,11 +25,12 @@ pub(super) struct Unlinked<'a, N: Node, D: Dram> {
 
 impl<N: Node, D: Dram> Unlinked<'_, N, D> {
     pub(super) fn node(&self) -> &N {
-        // SAFETY: the piece is as long as a node and aligned to its length; nodes are atomics, so any bytes are one.
+        // SAFETY: the piece is as long as a node and aligned to its length; nodes are atomics, so any bytes are a
+        // valid node.
         unsafe { self.node.as_ref() }
     }
 
-    /// The address to link the node by; from now on it belongs to the tree.
+    /// Returns the address for linking the node, which belongs to the tree from now on.
     pub(super) fn link(self) -> *mut N {
         let node = self.node.as_ptr();
         mem::forget(self);
@@ -43,7 +44,7 @@ impl<N: Node, D: Dram> Drop for Unlinked<'_, N, D> {
     }
 }
 
-/// The arena, and the pieces of it that pinned readers may still look at.
+/// The arena, and its pieces that pinned readers may still read.
 #[derive(Debug)]
 pub(super) struct Memory<D: Dram> {
     pub(super) arena: Arena<D>,
@@ -55,14 +56,14 @@ impl<D: Dram> Memory<D> {
         Memory { arena: Arena::new(dram), limbo: Limbo::default() }
     }
 
-    /// An empty leaf that nobody knows yet.
+    /// Creates an empty leaf that no other thread can see yet.
     pub(super) fn new_leaf(&self) -> Result<Unlinked<'_, Leaf, D>, NoDram> {
         let leaf = self.unlinked::<Leaf>()?;
         leaf.node().reset();
         Ok(leaf)
     }
 
-    /// An inner node that nobody knows yet, to be filled.
+    /// Creates an inner node that no other thread can see yet; the caller fills it.
     pub(super) fn new_inner(&self) -> Result<Unlinked<'_, Inner, D>, NoDram> {
         let inner = self.unlinked::<Inner>()?;
         inner.node().version.reset();
@@ -73,24 +74,24 @@ impl<D: Dram> Memory<D> {
         Ok(Unlinked { node: self.arena.lend(size_of::<N>())?.start().cast(), arena: &self.arena })
     }
 
-    /// Takes a node that was unlinked and is obsolete.
+    /// Retires a node that was unlinked and is obsolete.
     pub(super) fn retire<N>(&self, node: &N) {
         self.retire_piece(Piece::at(NonNull::from(node).cast(), size_of::<N>()));
     }
 
-    /// Takes a separator that was unlinked.
+    /// Retires a separator that was unlinked.
     pub(super) fn retire_separator(&self, separator: Separator) {
         if let Some(piece) = separator.piece() {
             self.retire_piece(piece);
         }
     }
 
-    /// Frees what no reader can reach any more; true if there was any.
+    /// Frees everything that no reader can reach any more, and returns true if there was anything.
     pub(super) fn collect(&self) -> bool {
         self.limbo.collect(|piece| self.arena.take_back(piece))
     }
 
-    /// How many pieces are not free yet.
+    /// Returns the number of pieces that are not free yet.
     #[cfg(test)]
     pub(super) fn waiting_count(&self) -> u64 {
         self.limbo.len()

@@ -1,10 +1,10 @@
-//! Giving room back: sparse nodes are merged with a neighbour, one pair at a time, from the root down.
+//! Frees nodes: sparse nodes are merged with a neighbour, one pair at a time, from the root down.
 //!
-//! Merging may be left undone: where another thread's locks are in the way now, a later removal does it.
+//! A merge may be skipped. If another thread's locks are in the way, a later removal merges the nodes.
 //!
 //! # Lock order
-//! Parent, left node, right node; each only if unchanged since it was looked at, or nothing is done. The right node
-//! ends up obsolete.
+//! Parent, left node, right node. Each is locked only if unchanged since the search read that node; otherwise
+//! nothing is done. The right node becomes obsolete.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -16,12 +16,12 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::ops::LEAF_COUNT_SPARSE;
-use super::search::{Stop, head_of};
 use super::split::lock_parent;
+use super::target::{Stop, head_of};
 use super::version::{Lock, Version};
 use super::{BPlusTree, Keys};
 
-/// A merged leaf has room for some inserts before it is split again.
+/// A merged leaf has space for some inserts before it is split again.
 const LEAF_COUNT_MERGED_MAX: usize = LEAF_COUNT_MAX * 3 / 4;
 const SEPARATOR_COUNT_SPARSE: usize = SEPARATOR_COUNT_MAX / 4;
 const SEPARATOR_COUNT_MERGED_MAX: usize = SEPARATOR_COUNT_MAX * 3 / 4;
@@ -35,7 +35,8 @@ pub(super) struct Pair<'t, N> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Merges the sparse nodes on the way to the target with neighbours, as far as nobody is in the way.
+    /// Merges the sparse nodes on the way to the target with neighbours, as far as no other thread holds their
+    /// locks.
     pub(super) fn merge_around<K: Keys>(&self, seek: &mut Seek<'_, K>) {
         loop {
             let mut merged = false;
@@ -89,8 +90,8 @@ impl<D: Dram> BPlusTree<D> {
         true
     }
 
-    /// A node of a descent and its neighbour to the right, or to the left if there is none. None if its parent has changed: what it has
-    /// there now may be nothing that a pinned thread may look at.
+    /// Returns a node of a descent with its right neighbour, or with the left one if there is no right one. Returns
+    /// `None` if the parent has changed, because the child pointers may then be unsafe to follow.
     pub(super) fn pair<'t, N>(
         &'t self,
         node: &'t N,
@@ -108,8 +109,8 @@ impl<D: Dram> BPlusTree<D> {
         Some(Pair { between: Step { index, ..step }, left, right })
     }
 
-    /// Takes the right node, which is of `level` and whose contents are in the left one, out of the tree. A root that has
-    /// one child left makes way for it.
+    /// Removes the right node, which is of `level`, from the tree; its contents are in the left one. If the root
+    /// has one child left, that child becomes the root.
     fn unlink<N>(&self, pair: &Pair<'_, N>, locks: PairLocks<'_>, level: usize) {
         let parent = pair.between.inner.node;
         parent.remove(pair.between.index);
@@ -127,7 +128,7 @@ impl<D: Dram> BPlusTree<D> {
 }
 
 impl<'t, N> Pair<'t, N> {
-    /// Locks the parent as seen, and the two as of now, if they fit together.
+    /// Locks the parent in the noted version, and the two neighbours in their present one, if they fit together.
     fn lock(
         self,
         version: impl Fn(&'t N) -> &'t Version,
@@ -137,7 +138,7 @@ impl<'t, N> Pair<'t, N> {
             return None;
         }
         let parent = lock_parent::<()>(Some(self.between)).ok()??;
-        // The parent's lock keeps both from being unlinked, and so their ranges from changing.
+        // The parent's lock prevents that either is unlinked, and so that their ranges change.
         let lock = |node| {
             let version = version(node);
             version.try_lock(version.try_read()?)
@@ -175,7 +176,8 @@ fn inners_fit(left: &Inner, right: &Inner) -> bool {
     left.count() + 1 + right.count() <= SEPARATOR_COUNT_MERGED_MAX
 }
 
-/// A locked leaf's entries with a shorter prefix. Its keys start as `separator` does, which is one of its fences.
+/// Returns a locked leaf's entries for a shorter prefix. Its keys start like `separator`, which is one of its
+/// fences.
 fn shorter_prefix(leaf: &Leaf, separator: &[u8], prefix_bytes: usize) -> Vec<Entry> {
     let longer = leaf.prefix_bytes();
     let head = |head: u64| {

@@ -1,29 +1,36 @@
-//! HiKV's ordered index (paper, section 3.2): a B+tree in DRAM that refers to items in persistent memory by position.
+//! HiKV's ordered index (paper, section 3.2): a B+tree in DRAM that refers to items in persistent memory by
+//! position.
 //!
-//! It owns no keys but separators and the first eight bytes of each, after what a leaf's keys share: 16 bytes of key
-//! and position for each item. Whole keys are read from the items ([`Keys`]), and only where those bytes tie.
+//! The tree stores no whole keys except separators. For each item, a leaf stores 14 bytes: a position of six bytes,
+//! and the first eight bytes of the key behind the prefix that the leaf's keys share. A whole key is read from the
+//! item ([`Keys`]), and only if these bytes tie.
 //!
 //! # Invariants
-//! - A node's separators ascend; child `i` holds the keys from separator `i - 1` on, below separator `i`.
-//! - A leaf's keys ascend. All keys of the leaf's range share its prefix, whose length never exceeds what the fences (the
-//!   separators on either side) share: a search need not compare it. An inner node's prefix is what the separators share,
-//!   and a search does compare it.
-//! - Separators own their bytes and never change. They need not be keys that are there.
-//! - A node's range changes only under the node's lock and its parent's.
+//! - The separators of a node ascend. Child `i` holds the keys from separator `i - 1` (inclusive) to separator `i`
+//!   (exclusive).
+//! - The keys of a leaf ascend. All keys of the leaf's range share its prefix. The prefix is never longer than the
+//!   common prefix of the fences (the separators on either side), so a search need not compare the prefix. The
+//!   prefix of an inner node is the common prefix of the separators, and a search does compare that one.
+//! - Separators own their bytes and never change. A separator need not be an existing key.
+//! - The range of a node changes only under the locks of the node and of its parent.
 //!
 //! # Concurrency
-//! Optimistic lock coupling. Readers lock nothing: they note a node's version, read, and check the version (`version`). Going down,
-//! they note the child's version and then check the parent's (`descent`). A writer locks a leaf from the version noted by the
-//! descent, which proves that the leaf is still the one for its key; then only the leaf is locked. Splits and merges lock the
-//! parent too. Locks are only tried: a writer that fails lets go of all and starts again. Unlinked nodes and separators are
-//! obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is pinned: so what was read from a node, once
-//! checked, may be followed.
+//! The tree uses optimistic lock coupling.
+//!
+//! - Readers take no locks. They note a node's version, read, and check the version (`version`). On the way down,
+//!   they note the version of the child and then check that of the parent (`descent`).
+//! - A writer locks a leaf from the version that its descent noted. This proves that the leaf is still the one for
+//!   its key, so no other lock is needed. Splits and merges lock the parent also. Locks are only tried: a writer
+//!   that fails releases all its locks and starts again.
+//! - Unlinked nodes and separators are obsolete and wait in a limbo (`epoch`) for pinned readers. Every operation
+//!   is pinned. So a pointer that was read from a node may be followed once the node's version was checked.
 //!
 //! # Lock order
-//! Parent -> left node -> right node -> the arena. Nodes' locks are never waited for; the limbo's is taken without them.
+//! Parent -> left node -> right node -> the arena. No thread waits for the lock of a node. The limbo's lock is
+//! taken without them.
 //!
-//! Items are alive for as long as the tree refers to them, and then until every thread is unpinned that was pinned at that time:
-//! the caller of [`BPlusTree::apply`] retires a replaced item after the change was applied.
+//! Items stay alive while the tree refers to them, and after that until every thread that was pinned at that time
+//! is unpinned: the caller of [`BPlusTree::apply`] retires a replaced item after the change was applied.
 
 mod apply;
 mod arena;
@@ -41,9 +48,9 @@ mod merge;
 mod ops;
 mod page;
 mod scan;
-mod search;
 mod separator;
 mod split;
+mod target;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -56,7 +63,7 @@ pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;
-pub use found::{Aim, Found};
+pub use found::{Found, PrefetchedLeaf};
 pub use page::{Direction, Page};
 
 use descent::Root;
@@ -72,10 +79,10 @@ pub struct BPlusTree<D: Dram> {
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// A tree of nothing.
+    /// Creates an empty tree.
     ///
     /// # Errors
-    /// If the host lends no memory.
+    /// Returns an error if the host has no memory.
     pub fn new(dram: D) -> Result<BPlusTree<D>, NoDram> {
         let memory = Memory::new(dram);
         let leaf = memory.new_leaf()?.link();
@@ -83,18 +90,20 @@ impl<D: Dram> BPlusTree<D> {
         Ok(BPlusTree { root, memory, item_count: AtomicU64::new(0) })
     }
 
-    /// Forgets every item. Nobody applies changes meanwhile; readers may read on. What was searched for before is searched for anew by the change that follows.
+    /// Removes every item. No thread may apply changes during the call; readers may continue. Results of earlier
+    /// searches are searched again by the changes that use them.
     ///
     /// # Errors
-    /// If the host lends no memory.
+    /// Returns an error if the host has no memory.
     pub fn clear(&self) -> Result<(), NoDram> {
         self.clearing().map(|clear| clear())
     }
 
-    /// What forgets every item when it is called: that cannot fail. For a caller with an irrevocable step before it.
+    /// Returns a function that removes every item and cannot fail, for a caller that takes an irrevocable step
+    /// first.
     ///
     /// # Errors
-    /// If the host lends no memory.
+    /// Returns an error if the host has no memory.
     pub fn clearing(&self) -> Result<impl FnOnce() + '_, NoDram> {
         let leaf = self.memory.new_leaf()?;
         Ok(move || {
@@ -105,7 +114,7 @@ impl<D: Dram> BPlusTree<D> {
         })
     }
 
-    /// Retires a node, and all below it, that nobody can find any more and nobody changes.
+    /// Retires a node and everything below it. No thread can find or change these nodes any more.
     fn retire_all(&self, node: *mut u8, level: usize) {
         if level == 0 {
             self.leaf(node).version.end();
@@ -119,23 +128,23 @@ impl<D: Dram> BPlusTree<D> {
         self.memory.retire(inner);
     }
 
-    /// How many items the tree refers to.
+    /// Returns the number of items to which the tree refers.
     pub fn len(&self) -> u64 {
         self.item_count.load(Ordering::Relaxed)
     }
 
-    /// True if it refers to none.
+    /// Returns true if the tree refers to no item.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Volatile memory lent to the tree.
+    /// Returns the DRAM that was allocated for the tree.
     pub fn dram_bytes(&self) -> u64 {
         self.memory.arena.lent_bytes()
     }
 
-    /// Makes nodes that no reader can reach any more free for use; true if there were any. For idle times: changes do it
-    /// as they go.
+    /// Frees nodes that no reader can reach any more, and returns true if there were any. It is meant for idle
+    /// times: changes do the same as they proceed.
     pub fn collect(&self) -> bool {
         self.memory.collect()
     }

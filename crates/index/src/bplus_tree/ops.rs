@@ -1,7 +1,8 @@
-//! One change to one leaf.
+//! Applies one change to one leaf.
 //!
-//! A change locks the leaf from the version that its descent noted, and nothing else. What finds the leaf full, or leaves
-//! it sparse, asks for a split or a merge, which locks more (`split`, `merge`), and tries again.
+//! A change locks the leaf from the version that its descent noted, and nothing else. If the leaf is full, or is
+//! sparse afterwards, a split or a merge follows, which locks more (`split`, `merge`). After a split, the change
+//! tries again.
 
 use pmem::Dram;
 
@@ -9,34 +10,34 @@ use super::descent::At;
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::leaf::Entry;
-use super::search::{Stop, Target};
-use super::version::Seen;
+use super::target::{Stop, Target};
+use super::version::ObservedVersion;
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 use crate::Position;
 
-/// A leaf with no more items than this is merged with a neighbour if they fit together.
+/// A leaf with at most this number of items is merged with a neighbour if both fit into one leaf.
 pub(super) const LEAF_COUNT_SPARSE: usize = LEAF_COUNT_MAX / 4;
 
-/// How a change left its leaf.
+/// The state in which a change left its leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
-    /// The leaf's version now.
-    pub(super) seen: Seen,
-    /// It should be merged with a neighbour.
+    /// The version of the leaf now.
+    pub(super) seen: ObservedVersion,
+    /// True if the leaf should be merged with a neighbour.
     pub(super) is_sparse: bool,
 }
 
 impl Outcome {
-    /// Of an edit of a leaf that had this version before.
+    /// Returns the outcome of an edit of a leaf that had the version `seen` before.
     #[inline(always)]
-    pub(super) fn of(leaf: &Leaf, seen: Seen, edit: Edit) -> Outcome {
+    pub(super) fn of(leaf: &Leaf, seen: ObservedVersion, edit: Edit) -> Outcome {
         let is_sparse = matches!(edit, Edit::Remove(_)) && leaf.count() <= LEAF_COUNT_SPARSE;
         Outcome { seen: seen.next(), is_sparse }
     }
 }
 
 impl<D: Dram> BPlusTree<D> {
-    /// Applies one change, however often it takes.
+    /// Applies one change, with as many attempts as necessary.
     pub(super) fn apply_one<K: Keys>(&self, keys: &K, change: &Change<'_>) -> Result<(), ChangeError<K::Error>> {
         loop {
             let mut seek = Seek::At(Target::of_item(keys, change.key, change.edit.item()));
@@ -53,7 +54,8 @@ impl<D: Dram> BPlusTree<D> {
         self.edit_at(at, seek, edit)
     }
 
-    /// Applies an edit to the leaf that a descent came to, and sees that the leaf is neither full nor sparse.
+    /// Applies an edit to the leaf that a descent reached. Splits a full leaf, and merges one that is sparse
+    /// afterwards.
     #[inline(always)]
     pub(super) fn edit_at<K: Keys>(
         &self,
@@ -61,7 +63,7 @@ impl<D: Dram> BPlusTree<D> {
         seek: &mut Seek<'_, K>,
         edit: Edit,
     ) -> Result<(), Stop<K::Error>> {
-        let Seek::At(target) = &mut *seek else { unreachable!("changes seek their key") };
+        let Seek::At(target) = &mut *seek else { unreachable!("a change always descends to a key") };
         match edit_leaf(at, target, edit) {
             Ok(outcome) => {
                 if outcome.is_sparse {
@@ -70,7 +72,7 @@ impl<D: Dram> BPlusTree<D> {
                 Ok(())
             }
             Err(Stop::Full) => {
-                self.make_room(seek)?;
+                self.make_space(seek)?;
                 Err(Stop::Again)
             }
             Err(stop) => Err(stop),
@@ -78,7 +80,7 @@ impl<D: Dram> BPlusTree<D> {
     }
 }
 
-/// Applies an edit to the leaf that its key belongs to.
+/// Applies an edit to the leaf of its key.
 #[inline(always)]
 pub(super) fn edit_leaf<K: Keys>(
     at: At<'_, Leaf>,

@@ -1,10 +1,10 @@
-//! What a scan reads at a time: one leaf's worth.
+//! A page, the unit that a scan reads: the items of one leaf.
 
 use std::ops::Bound;
 
 use crate::Position;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Ascending keys.
@@ -13,9 +13,10 @@ pub enum Direction {
     Backward,
 }
 
-/// One leaf's items in the order of the scan, and where the leaf ends: reused from one to the next.
+/// The items of one leaf in the order of the scan, and the end of the leaf. A scan reuses one page for all its
+/// reads.
 ///
-/// The positions are good for as long as the reader stays pinned; the end outlives the pin.
+/// The positions are valid while the reader stays pinned. The end outlives the pin.
 #[derive(Debug, Default)]
 pub struct Page {
     pub(super) positions: Vec<Position>,
@@ -25,19 +26,19 @@ pub struct Page {
 }
 
 impl Page {
-    /// The items, in the order of the scan. May be empty although others follow.
+    /// Returns the items, in the order of the scan. The result may be empty although other items follow.
     #[must_use]
     pub fn positions(&self) -> &[Position] {
         &self.positions
     }
 
-    /// Where to read the next page from, or `None` where this was the last one.
+    /// Returns the bound from which to read the next page, or `None` if this was the last one.
     #[must_use]
     pub fn next(&self) -> Option<Bound<&[u8]>> {
         self.end().map(|end| if self.is_backward { Bound::Excluded(end) } else { Bound::Included(end) })
     }
 
-    /// Where the leaf ends on the side that the scan goes to, or `None` where this was the last page.
+    /// Returns the end of the leaf in the direction of the scan, or `None` if this was the last page.
     #[must_use]
     pub fn end(&self) -> Option<&[u8]> {
         self.has_more.then_some(&self.fence)

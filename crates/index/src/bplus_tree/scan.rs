@@ -1,8 +1,8 @@
-//! Scans: a leaf at a time, holding nothing in between.
+//! Scans read one leaf at a time, and hold nothing in between.
 //!
-//! A page is one leaf's items as they were at one version, with the fence that the leaf had at that version; the next
-//! page starts at that fence. So pages of a scan cover the keys without gap or overlap, whatever is split or merged
-//! between them.
+//! A page has the items of one leaf as they were at one version, and the fence that the leaf had at that version.
+//! The next page starts at that fence. So the pages of a scan cover the keys without gap or overlap, whatever is
+//! split or merged between them.
 
 use std::convert::Infallible;
 use std::ops::Bound;
@@ -14,15 +14,15 @@ use super::descent::{At, Path};
 use super::found::find_at;
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
-use super::search::{Stop, Target};
+use super::target::{Stop, Target};
 use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
-    /// The item of this key, if there is one.
+    /// Returns the item of this key, if there is one.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     pub fn find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, K::Error> {
         let _pin = epoch::pin();
         loop {
@@ -34,20 +34,21 @@ impl<D: Dram> BPlusTree<D> {
         }
     }
 
-    /// One search from the root.
+    /// Searches once from the root.
     #[inline(always)]
     fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {
         let (at, _) = self.descend(&mut Seek::At(Target::whole(keys, key)), |_, _, _| Ok(()))?;
         Ok(find_at(at, &mut Target::whole(keys, key), key)?.item())
     }
 
-    /// Reads one leaf's items from `from` on, in `direction`: [`Page::next`] says where to go on.
+    /// Reads one leaf's items, beginning at `from`, in `direction`. [`Page::next`] returns the start of the next
+    /// page.
     ///
-    /// A scan that reads page after page shows ascending (or descending) keys, none twice, and every key that is there
-    /// from its beginning to its end.
+    /// A scan that reads page after page returns ascending (or descending) keys, none twice, and every key that
+    /// exists from its beginning to its end.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     pub fn read_page<K: Keys>(
         &self,
         keys: &K,
@@ -73,8 +74,9 @@ impl<D: Dram> BPlusTree<D> {
         page.fill(at, edge, &path)
     }
 
-    /// Reads all items of the leaf whose range has `key`, those below it too; [`Page::end`] is where the next leaf begins. No item's key is
-    /// read: for a caller who comes past items that are damaged. Of leaves that are merged between two readings items are read twice.
+    /// Reads all items of the leaf whose range contains `key`, including those below it. [`Page::end`] is the start
+    /// of the next leaf. It reads no item's key, so a caller can skip damaged items. If leaves are merged between
+    /// two calls, items are returned twice.
     pub fn read_leaf(&self, key: &[u8], page: &mut Page) {
         let _pin = epoch::pin();
         page.is_backward = false;
@@ -86,18 +88,18 @@ impl<D: Dram> BPlusTree<D> {
         page.fill(at, 0, &path)
     }
 
-    /// The item of the least key.
+    /// Returns the item of the lowest key.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     pub fn first<K: Keys>(&self, keys: &K) -> Result<Option<Position>, K::Error> {
         self.first_from(keys, Direction::Forward)
     }
 
-    /// The item of the greatest key.
+    /// Returns the item of the highest key.
     ///
     /// # Errors
-    /// If an item's key cannot be read.
+    /// Returns an error if an item's key cannot be read.
     pub fn last<K: Keys>(&self, keys: &K) -> Result<Option<Position>, K::Error> {
         self.first_from(keys, Direction::Backward)
     }
@@ -114,7 +116,7 @@ impl<D: Dram> BPlusTree<D> {
 }
 
 impl<'a, K: Keys> Seek<'a, K> {
-    /// To the leaf of a scan's next items.
+    /// Returns the target of the descent for a scan's next items.
     fn page(keys: &'a K, from: Bound<&'a [u8]>, is_backward: bool) -> Seek<'a, K> {
         match from {
             Bound::Unbounded if is_backward => Seek::Last,
@@ -125,7 +127,8 @@ impl<'a, K: Keys> Seek<'a, K> {
     }
 }
 
-/// The index of the leaf's first item of a forward scan from `from`, or one past that of a backward scan.
+/// Returns the index of the leaf's first item in a forward scan from `from`, or the index behind the last one in a
+/// backward scan.
 fn edge_of<K: Keys>(
     at: At<'_, Leaf>,
     from: Bound<&[u8]>,
@@ -139,7 +142,7 @@ fn edge_of<K: Keys>(
     Ok(spot.index + usize::from(is_beyond))
 }
 
-/// Asks the cache for the leaf to the right: reading this one's items takes longer than that.
+/// Prefetches the leaf to the right, which arrives before all items of this one are read.
 fn prefetch_next(leaf: &Leaf) {
     let next = leaf.next.load(Relaxed).cast::<u8>();
     if !next.is_null() {
@@ -147,7 +150,7 @@ fn prefetch_next(leaf: &Leaf) {
     }
 }
 
-/// For a search whose key is at hand and ends at a leaf: it compares with separators alone.
+/// For a search whose key is in memory and that ends at a leaf: it compares only with separators.
 struct NoItems;
 
 impl Keys for NoItems {
@@ -161,7 +164,7 @@ impl Keys for NoItems {
 }
 
 impl Page {
-    /// Takes over the items on the scan's side of `edge`, and the fence, of a leaf as it was seen.
+    /// Copies the items on the scan's side of `edge`, and the fence, from a leaf at its noted version.
     #[inline(always)]
     fn fill<E>(&mut self, at: At<'_, Leaf>, edge: usize, path: &Path<'_>) -> Result<(), Stop<E>> {
         self.positions.clear();
@@ -170,14 +173,14 @@ impl Page {
             self.positions.extend(at.node.positions(0, edge).rev());
         } else {
             prefetch_next(at.node);
-            // While the leaf is changed, the count may have become less than the edge; the check tells.
+            // During a change of the leaf, the count may be less than the edge; the check below detects that.
             self.positions.extend(at.node.positions(edge, at.node.count().max(edge)));
         }
         at.check()?;
         self.set_fence(path)
     }
 
-    /// Takes over the fence that a leaf has on the side that the scan goes to.
+    /// Copies the fence of the leaf in the direction of the scan.
     fn set_fence<E>(&mut self, path: &Path<'_>) -> Result<(), Stop<E>> {
         self.fence.clear();
         let fence = if self.is_backward { path.low } else { path.high };

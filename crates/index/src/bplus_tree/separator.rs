@@ -1,6 +1,7 @@
-//! Separators: what inner nodes tell their children's keys apart by. Separators own their bytes, which never change.
+//! Separators, which divide the keys of an inner node's children. A separator owns its bytes, which never change.
 //!
-//! A separator is a word. Up to seven bytes stand in it; longer ones lie outside, after their length.
+//! A separator is one word. Up to seven bytes are stored in the word itself; longer separators are stored outside,
+//! behind their length.
 //!
 //! ```text
 //!  63                       8 7      1 0
@@ -23,19 +24,19 @@ use super::arena::{Arena, Piece};
 const INLINE_BYTES_MAX: usize = 7;
 const LENGTH_BYTES: usize = 2;
 
-/// A handle: the thread that unlinks the last one retires what it names.
+/// A handle. The thread that unlinks the last one retires its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Separator(*mut u8);
 
-// SAFETY: the bytes it names do not change.
+// SAFETY: the bytes that it names do not change.
 unsafe impl Send for Separator {}
 
 impl Separator {
-    /// A separator of these bytes.
+    /// Creates a separator of these bytes.
     ///
     /// # Panics
-    /// If they are longer than a key can be.
+    /// Panics if they are longer than a key can be.
     pub(super) fn new<D: Dram>(arena: &Arena<D>, bytes: &[u8]) -> Result<Separator, NoDram> {
         if bytes.len() <= INLINE_BYTES_MAX {
             let mut word = [0; 8];
@@ -45,7 +46,7 @@ impl Separator {
         }
         let length = u16::try_from(bytes.len()).expect("separators are no longer than keys");
         let start = arena.lend(LENGTH_BYTES + bytes.len())?.start();
-        // SAFETY: the piece is as long as that, and nobody else knows it.
+        // SAFETY: the piece has that length, and no other thread can see it.
         unsafe {
             start.cast::<[u8; LENGTH_BYTES]>().write(length.to_ne_bytes());
             start.add(LENGTH_BYTES).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
@@ -53,19 +54,19 @@ impl Separator {
         Ok(Separator(start.as_ptr()))
     }
 
-    /// The word, as it stands in a node.
+    /// Returns the word for a node.
     pub(super) fn word(self) -> *mut u8 {
         self.0
     }
 
     /// # Safety
-    /// The word stood in a node, at a version that the caller checked after reading it, and the caller is pinned since
+    /// The caller read the word from a node, checked the node's version after that, and has been pinned since
     /// before it noted the version; or the caller holds the node's lock, or has not linked it yet.
     pub(super) unsafe fn from_word(word: *mut u8) -> Separator {
         Separator(word)
     }
 
-    /// Shows the bytes.
+    /// Calls `show` with the bytes.
     #[inline]
     pub(super) fn with<R>(self, show: impl FnOnce(&[u8]) -> R) -> R {
         if self.is_inline() {
@@ -79,7 +80,7 @@ impl Separator {
         self.with(<[u8]>::to_vec)
     }
 
-    /// The memory that it takes outside of its word.
+    /// Returns the memory outside of the word, if there is any.
     pub(super) fn piece(self) -> Option<Piece> {
         if self.is_inline() {
             return None;
@@ -92,7 +93,7 @@ impl Separator {
     }
 
     fn outside(&self) -> &[u8] {
-        // SAFETY: the word is an address that `new` made, and the memory is the separator's for as long as its handles
+        // SAFETY: the word is an address that `new` made, and the memory belongs to the separator while its handles
         // are used: see `from_word`.
         unsafe {
             let length = u16::from_ne_bytes(self.0.cast::<[u8; LENGTH_BYTES]>().read());

@@ -1,8 +1,8 @@
-//! Making room: splits, one node at a time, from the root down.
+//! Splits full nodes to make space, one node at a time, from the root down.
 //!
 //! # Lock order
-//! Parent, then the node; each only if it has not changed since the descent, or everything starts again. The new node is
-//! nobody's before it is linked.
+//! The parent, then the node. Each is locked only if it has not changed since the descent; otherwise everything
+//! starts again. No other thread can see the new node before it is linked.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -14,19 +14,20 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Unlinked;
-use super::search::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::separator::Separator;
+use super::target::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::version::Lock;
 use super::{BPlusTree, Keys, NoDram};
 
-/// A leaf's prefix grows when so many more bytes are shared, or when heads tie: growing it reads every item's key.
+/// A leaf's prefix grows if this number of further bytes is shared, or if heads tie. Growing it reads the key of
+/// every item.
 const PREFIX_GROWTH_BYTES: usize = 4;
-/// How far from the middle a leaf may be split, for a shorter separator.
+/// The distance from the middle at which a leaf may be split, for a shorter separator.
 const OFF_MIDDLE_COUNT_MAX: usize = 3;
 
 impl<D: Dram> BPlusTree<D> {
-    /// Splits the first node on the way to the target that is full, if its parent was not.
-    pub(super) fn make_room<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
+    /// Splits the first full node on the way to the target; its parent is not full.
+    pub(super) fn make_space<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
         let (leaf, path) = self.descend(seek, |inner, path, level| {
             if inner.node.count() < SEPARATOR_COUNT_MAX {
                 return Ok(());
@@ -79,7 +80,8 @@ impl<D: Dram> BPlusTree<D> {
         })
     }
 
-    /// Links `right`, the upper part of `left`, which is a node of `level`. Parent and left node are locked.
+    /// Links `right`, the upper part of `left`, which is a node of `level`. The parent and the left node are
+    /// locked.
     fn link<N>(&self, link: Link<'_, D>, left: &N, level: usize, separator: Separator, right: *mut u8) {
         match link {
             Link::Parent(step) => step.inner.node.insert(step.index, separator, right),
@@ -91,13 +93,13 @@ impl<D: Dram> BPlusTree<D> {
     }
 }
 
-/// Where a new node is linked: in the parent that the descent came by, or in a new root.
+/// The place for linking a new node: the parent from which the descent came, or a new root.
 enum Link<'t, D: Dram> {
     Parent(Step<'t>),
     Root(Unlinked<'t, Inner, D>),
 }
 
-/// What becomes of a leaf.
+/// The two halves of a split leaf, and the separator between them.
 struct Halves {
     left: Half,
     right: Half,
@@ -110,7 +112,7 @@ struct Half {
 }
 
 impl Halves {
-    /// Splits a locked leaf that lies between `low` and `high`, to make room for the target.
+    /// Splits a locked leaf between the fences `low` and `high`, to make space for the target.
     fn of<K: Keys>(
         leaf: &Leaf,
         low: Option<&[u8]>,
@@ -133,7 +135,8 @@ impl Halves {
 }
 
 impl Half {
-    /// With the prefix that its fences allow, if that pays and the keys can be read.
+    /// Returns the half with the longest prefix that its fences allow, if that is worthwhile and the keys can be
+    /// read.
     fn with_longer_prefix<K: Keys>(self, keys: &K, low: Option<&[u8]>, high: Option<&[u8]>) -> Half {
         let allowed = low.zip(high).map_or(0, |(low, high)| common_bytes(low, high));
         let has_ties = || !self.entries.is_sorted_by(|one, next| one.head < next.head);
@@ -148,18 +151,19 @@ impl Half {
     }
 }
 
-/// Locks the parent as the descent saw it.
+/// Locks the parent in the version that the descent noted.
 pub(super) fn lock_parent<'t, E>(parent: Option<Step<'t>>) -> Result<Option<Lock<'t>>, Stop<E>> {
     let lock = |step: Step<'t>| step.inner.node.version.try_lock(step.inner.seen).ok_or(Stop::Again);
     parent.map(lock).transpose()
 }
 
-/// True if the target comes after everything in the locked leaf: ascending inserts leave full leaves behind.
+/// Returns true if the target follows all keys of the locked leaf. The split then leaves a full leaf behind, for
+/// ascending inserts.
 fn is_append<K: Keys>(leaf: &Leaf, target: &mut Target<'_, K>) -> Result<bool, Stop<K::Error>> {
     Ok(leaf.find(target, || Ok(()))?.index == leaf.count())
 }
 
-/// Where to split so that the separator is short: near the middle, where heads differ soonest.
+/// Returns the index for the split that gives a short separator: near the middle, where heads differ soonest.
 fn cheapest_middle(entries: &[Entry]) -> usize {
     let middle = entries.len() / 2;
     let shared_bits = |index: usize| (entries[index - 1].head ^ entries[index].head).leading_zeros();
@@ -168,7 +172,8 @@ fn cheapest_middle(entries: &[Entry]) -> usize {
         .unwrap_or(middle)
 }
 
-/// The shortest separator of the entries before `index` and those from there on. Keys are read only if heads tie.
+/// Returns the shortest separator between the entries before `index` and the others. Keys are read only if heads
+/// tie.
 fn separator_before<K: Keys>(
     entries: &[Entry],
     index: usize,

@@ -1,4 +1,4 @@
-//! What the tree does, beside a map.
+//! Compares the tree with a map.
 
 mod churn;
 mod errors;

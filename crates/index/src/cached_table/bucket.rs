@@ -1,9 +1,9 @@
-//! A bucket: its state, how many writes began and are pending, and the entries.
+//! A bucket: its state, the numbers of begun and pending writes, and the entries.
 //!
 //! ```text
-//! +0   state    bits 0-5 the entry was read lately, 6 incomplete, 8 locked, 9- how often it was unlocked
+//! +0   state    bits 0-5 entry was read lately, 6 incomplete, 8 locked, 9- number of unlocks
 //! +8   writes   bits 0-15 pending, 16- begun
-//! +16  entry 0  bit 0 there, 1 hidden, 2-35 place of the copy, in words; 36-63 the lowest bits of its signature
+//! +16  entry 0  bit 0 present, 1 hidden, 2-35 place of the copy, in words; 36-63 lowest bits of its signature
 //! ...  entry 5
 //! ```
 
@@ -26,10 +26,10 @@ const PLACE_SHIFT: u32 = 2;
 const PLACE_BITS: u32 = 34;
 const TAG_SHIFT: u32 = PLACE_SHIFT + PLACE_BITS;
 
-/// The most words that copies can have: an entry has room for no greater place.
+/// The maximum number of words of copies, because an entry cannot hold a higher place.
 pub(super) const COPY_WORDS_MAX: usize = 1 << PLACE_BITS;
 
-/// An entry's word.
+/// The word of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry(u64);
 
@@ -58,7 +58,7 @@ impl Entry {
         Entry(self.0 & !HIDDEN)
     }
 
-    /// Whether it may be of a key of this signature, hidden or not.
+    /// Returns true if the entry may belong to a key of this signature, hidden or not.
     #[inline(always)]
     pub(super) fn may_be(self, signature: u64) -> bool {
         self.is_there() && (self.0 ^ signature << TAG_SHIFT) >> TAG_SHIFT == 0
@@ -70,19 +70,19 @@ impl Entry {
     }
 }
 
-/// What a reader compares: the state as it was.
+/// The state that a reader noted, to be compared later.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen(u64);
+pub(super) struct ObservedState(u64);
 
-impl Seen {
-    /// A miss is an absence, as far as the bucket tells.
+impl ObservedState {
+    /// Returns true if the bucket is complete, so that a miss is an absence.
     #[inline(always)]
     pub(super) fn is_complete(self) -> bool {
         self.0 & INCOMPLETE == 0
     }
 }
 
-/// Writes of the bucket: how many are pending, and have begun.
+/// The numbers of pending and begun writes of the bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Writes(u64);
 
@@ -98,7 +98,7 @@ impl Writes {
     }
 }
 
-/// A bucket's line.
+/// The line of a bucket.
 pub(super) struct Bucket<'a, W> {
     state: &'a W,
     writes: &'a W,
@@ -120,16 +120,16 @@ impl<'a, W: Word> Bucket<'a, W> {
         Bucket { state, writes, entries }
     }
 
-    /// What a look begins with; `None` while the bucket is being changed.
+    /// Returns the state with which a read begins, or `None` while the bucket is being changed.
     #[inline(always)]
-    pub(super) fn see(self) -> Option<Seen> {
+    pub(super) fn see(self) -> Option<ObservedState> {
         let state = self.state.load(Acquire);
-        (state & LOCKED == 0).then_some(Seen(state))
+        (state & LOCKED == 0).then_some(ObservedState(state))
     }
 
-    /// Whether all that was read since is of one moment.
+    /// Returns true if everything read since is from the same moment.
     #[inline(always)]
-    pub(super) fn is_still(self, Seen(state): Seen) -> bool {
+    pub(super) fn is_still(self, ObservedState(state): ObservedState) -> bool {
         W::fence(Acquire);
         (self.state.load(Relaxed) ^ state) / LOCKED == 0
     }
@@ -144,8 +144,9 @@ impl<'a, W: Word> Bucket<'a, W> {
         Entry(self.entries[i].load(Relaxed))
     }
 
-    /// Which entries are shown and may be of a key of this signature: bit i for entry i. No branch depends on what they are, so that a
-    /// processor is at the next search while this one's line is still on its way.
+    /// Returns the entries that are shown and may belong to a key of this signature: bit i for entry i. No branch
+    /// depends on the entries, so a processor can proceed to the next search while the line of this one is still
+    /// loading.
     #[inline(always)]
     pub(super) fn hits(self, signature: u64) -> u32 {
         let wanted = signature << TAG_SHIFT | THERE;
@@ -153,9 +154,9 @@ impl<'a, W: Word> Bucket<'a, W> {
         self.entries.iter().enumerate().fold(0, |hits, (i, entry)| hits | u32::from(is_hit(entry)) << i)
     }
 
-    /// Says that entry `i` was read; a store only where that is news.
+    /// Records that entry `i` was read. It stores only if that was not recorded yet.
     #[inline(always)]
-    pub(super) fn note_read(self, Seen(state): Seen, i: usize) {
+    pub(super) fn note_read(self, ObservedState(state): ObservedState, i: usize) {
         if state & 1 << i == 0 {
             self.state.fetch_or(1 << i, Relaxed);
         }
@@ -167,7 +168,7 @@ impl<'a, W: Word> Bucket<'a, W> {
         loop {
             let state = self.state.load(Relaxed);
             if state & LOCKED == 0 && self.state.compare_exchange(state, state | LOCKED, Acquire, Relaxed).is_ok() {
-                // A reader that sees any store from here on sees the lock, too.
+                // A reader that sees any store from here on sees the lock also.
                 W::fence(Release);
                 return LockedBucket(self);
             }
@@ -176,7 +177,7 @@ impl<'a, W: Word> Bucket<'a, W> {
     }
 }
 
-/// A bucket that nobody else changes.
+/// A bucket that no other thread changes.
 pub(super) struct LockedBucket<'a, W: Word>(Bucket<'a, W>);
 
 impl<W: Word> LockedBucket<'_, W> {
@@ -185,7 +186,7 @@ impl<W: Word> LockedBucket<'_, W> {
         (0..ENTRY_COUNT).map(|i| (i, self.0.entry(i))).filter(|(_, entry)| entry.is_there())
     }
 
-    /// The entry of the copy at `place`.
+    /// Returns the entry of the copy at `place`.
     pub(super) fn entry_at(&self, place: usize) -> Option<(usize, Entry)> {
         self.entries().find(|(_, entry)| entry.place() == place)
     }
@@ -199,7 +200,7 @@ impl<W: Word> LockedBucket<'_, W> {
         self.0.writes()
     }
 
-    /// A write begins; how many have, with it.
+    /// Begins a write, and returns the number of begun writes, including this one.
     #[inline(always)]
     pub(super) fn begin(&self) -> u64 {
         let before = self.0.writes.load(Relaxed);
@@ -207,13 +208,13 @@ impl<W: Word> LockedBucket<'_, W> {
         Writes(before).begun() + 1
     }
 
-    /// A write that began is pending no more.
+    /// Ends a write that began: it is no longer pending.
     #[inline(always)]
     pub(super) fn end(&self) {
         self.0.writes.store(self.0.writes.load(Relaxed) - 1, Relaxed);
     }
 
-    /// As if a write had begun and ended: none that is under way counts.
+    /// Counts a write that began and ended, so that no write in progress may show its copy.
     pub(super) fn overtake(&self) {
         self.0.writes.store(self.0.writes.load(Relaxed) + BEGUN_ONE, Relaxed);
     }
@@ -233,7 +234,7 @@ impl<W: Word> LockedBucket<'_, W> {
         }
     }
 
-    /// Whether entry `i` was read since this was last asked.
+    /// Returns true if entry `i` was read since the last call, and clears the record.
     pub(super) fn take_read_lately(&self, i: usize) -> bool {
         let was_read = self.0.state.load(Relaxed) & 1 << i != 0;
         if was_read {
@@ -242,12 +243,14 @@ impl<W: Word> LockedBucket<'_, W> {
         was_read
     }
 
-    /// An entry for another copy: an empty one, else one that is not hidden and was not read since it was last passed over.
-    pub(super) fn room(&self) -> Option<usize> {
+    /// Returns an entry for another copy: an empty one, or else one that is not hidden and was not read since it
+    /// was last considered.
+    pub(super) fn free_entry(&self) -> Option<usize> {
         let may_go = |i: usize| !self.0.entry(i).is_hidden();
         let empty = (0..ENTRY_COUNT).find(|&i| !self.0.entry(i).is_there());
         empty.or_else(|| {
-            // Each is passed over once; the second round finds the bits off, but for those of readers since.
+            // Each entry is considered once. The second round finds the bits cleared, except those that readers set
+            // since.
             let first = self.0.writes().begun() as usize;
             let mut passed = (0..2 * ENTRY_COUNT).map(|i| (first + i) % ENTRY_COUNT).filter(|&i| may_go(i));
             passed.find(|&i| !self.take_read_lately(i)).or_else(|| (0..ENTRY_COUNT).find(|&i| may_go(i)))
@@ -258,7 +261,8 @@ impl<W: Word> LockedBucket<'_, W> {
 impl<W: Word> Drop for LockedBucket<'_, W> {
     #[inline(always)]
     fn drop(&mut self) {
-        // The lock's bit goes, and its carry is counted; bits that readers set meanwhile stay.
+        // The addition clears the lock bit, and its carry raises the count. Bits that readers set at the same time
+        // stay.
         self.0.state.fetch_add(LOCKED, Release);
     }
 }

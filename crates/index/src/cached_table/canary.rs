@@ -1,4 +1,5 @@
-//! Broken twins of what engines promise their cached table (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+//! Broken variants of the rules that engines follow with their cached table
+//! (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 use pmem::Canary;
 
@@ -6,7 +7,7 @@ use pmem::Canary;
 pub const COPY_HIDDEN_LATE: Canary = Canary("CopyHiddenLate");
 /// A write shows the key's new copy before its item is durable.
 pub const COPY_SHOWN_EARLY: Canary = Canary("CopyShownEarly");
-/// What was written, or found, without waiting for the log is shown to others.
+/// An item that was written or found without waiting for the log is shown to other threads.
 pub const COPY_SHOWN_DEFERRED: Canary = Canary("CopyShownDeferred");
 /// The misses of an opened store's table are taken for absences.
 pub const UNFILLED_TRUSTED: Canary = Canary("UnfilledTrusted");

@@ -1,10 +1,10 @@
-//! A copy of an item, in words.
+//! The copy of an item, in words.
 //!
 //! ```text
 //! +0   signature
-//! +8   length of the key 16, of the value 16; words that it may take 16; whether it expires 1
+//! +8   length of the key 16, of the value 16; capacity in words 16; whether it expires 1
 //! +16  version 16
-//! +32  when it expires 8, if it does
+//! +32  expiry 8, if it expires
 //! ...  key, zero to a word; value, zero to a word
 //! ```
 
@@ -13,11 +13,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use word::Word;
 
-use super::Sought;
+use super::LookupKey;
 use super::lines::{LINE_WORDS, Lines, Wide};
 use super::signals::HANDED_WORDS_MAX;
 
-/// The longest value that is copied, in bytes. Of longer ones the store's memory is read as fast as it can be.
+/// The longest value that is copied, in bytes. Reading a longer one from the store's memory is as fast.
 pub const VALUE_BYTES_MAX: usize = 4096;
 /// The longest key.
 const KEY_BYTES_MAX: usize = 512;
@@ -25,28 +25,28 @@ pub(super) const VALUE_WORDS_MAX: usize = VALUE_BYTES_MAX / 8;
 pub(super) const HEAD_WORDS: usize = 4;
 /// The longest copy, in words.
 pub(super) const WORDS_MAX: usize = round(HEAD_WORDS + 1 + KEY_BYTES_MAX / 8 + VALUE_WORDS_MAX);
-/// A moment that never comes.
+/// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// An item that is to be copied.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCopy<'a> {
-    /// Its value.
+    /// The value.
     pub value: &'a [u8],
-    /// What its readers are told of its version.
+    /// The version, for readers.
     pub version: [u64; 2],
-    /// When it expires, `u64::MAX` for never.
+    /// The time at which it expires, `u64::MAX` for never.
     pub expiry_ms: u64,
 }
 
 /// A copy that was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Copied<'a> {
-    /// Its value.
+    /// The value.
     pub value: &'a [u8],
-    /// Its version.
+    /// The version.
     pub version: [u64; 2],
-    /// When it expires, `u64::MAX` for never.
+    /// The time at which it expires, `u64::MAX` for never.
     pub expiry_ms: u64,
 }
 
@@ -60,7 +60,7 @@ impl Head {
         Head(key.len() as u64 | (copy.value.len() as u64) << 16 | (capacity_words as u64) << 32 | expires << 48)
     }
 
-    /// Whether it is one of a key of so many bytes, and does not expire.
+    /// Returns true for a copy with a key of so many bytes and without an expiry.
     #[inline(always)]
     fn is_plain(self, key_bytes: usize) -> bool {
         self.0 & !(0xFFFF_FFFF << 16) == key_bytes as u64
@@ -76,7 +76,7 @@ impl Head {
         (self.0 >> 16) as u16 as usize
     }
 
-    /// The words that the copy may take; 0 where there is none.
+    /// Returns the number of words that the copy may occupy, 0 if there is no copy.
     pub(super) fn capacity_words(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }
@@ -86,7 +86,7 @@ impl Head {
         self.0 >> 48 != 0
     }
 
-    /// Where its value begins, in words.
+    /// Returns the index of the word at which the value begins.
     #[inline(always)]
     fn value_start(self) -> usize {
         self.body_start() + self.key_bytes().div_ceil(8)
@@ -103,20 +103,21 @@ impl Head {
     }
 }
 
-/// Copies have an even number of words, so that what is left of a line has room for a head that says so.
+/// Copies have an even number of words, so that the remaining part of a line has space for a head that marks it
+/// empty.
 const fn round(words: usize) -> usize {
     words.next_multiple_of(2)
 }
 
 impl NewCopy<'_> {
-    /// How many words it takes; `None` if it is too long.
+    /// Returns the number of words that the copy needs, or `None` if it is too long.
     pub(super) fn words(&self, key: &[u8]) -> Option<usize> {
         let fits = key.len() <= KEY_BYTES_MAX && self.value.len() <= VALUE_BYTES_MAX;
         fits.then(|| Head::new(key, self, 0).words())
     }
 
-    /// Writes it. Nobody else writes there, and no reader believes what it finds there meanwhile.
-    pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: Sought<'_>, capacity_words: usize) {
+    /// Writes the copy. No other thread writes there, and readers reject the words until the write is complete.
+    pub(super) fn write<W: Word>(&self, copies: &Lines<W>, place: usize, key: LookupKey<'_>, capacity_words: usize) {
         let head = Head::new(key.bytes, self, capacity_words);
         let Some(words) = copies.behind(place).and_then(|words| words.get(..head.words())) else { return };
         let store = |i: usize, word: u64| words[i].store(word, Relaxed);
@@ -133,7 +134,7 @@ impl NewCopy<'_> {
     }
 }
 
-/// Stores bytes, zero to the last word's end.
+/// Stores bytes, with zeros up to the end of the last word.
 #[inline(always)]
 fn store_bytes<W: Word>(words: &[W], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
@@ -145,17 +146,17 @@ fn store_bytes<W: Word>(words: &[W], bytes: &[u8]) {
     }
 }
 
-/// The word of the bytes behind the last whole word, zero to its end.
+/// Returns the word for the bytes behind the last whole word, with zeros up to its end.
 #[inline(always)]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     match bytes.last_chunk::<8>() {
-        // The last eight bytes have them at their end.
+        // The last eight bytes end with them.
         Some(last) => u64::from_le_bytes(*last) >> ((8 * (8 - rest.len())) & 63),
         None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
-/// Bytes as words, zero to the last one's end.
+/// Returns bytes as words, with zeros up to the end of the last word.
 #[inline(always)]
 fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -163,32 +164,33 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     words.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
 }
 
-/// The head of what lies at `place`.
+/// Returns the head of the copy at `place`.
 #[inline(always)]
 pub(super) fn head<W: Word>(copies: &Lines<W>, place: usize) -> Head {
     Head(copies.word(place + 1).load(Relaxed))
 }
 
-/// The signature of the copy at `place`.
+/// Returns the signature of the copy at `place`.
 pub(super) fn signature<W: Word>(copies: &Lines<W>, place: usize) -> u64 {
     copies.word(place).load(Relaxed)
 }
 
-/// A copy that may be of two moments: a reader that relies on it looks whether the bucket is still the same.
+/// A copy that was read without a lock and may be inconsistent. A reader that uses it must check that the bucket is
+/// unchanged.
 pub(super) struct Met<'a, W> {
     head: Head,
-    /// Its words from the first on.
+    /// The words from the first on.
     words: &'a [W],
-    /// The value's.
+    /// The words of the value.
     value: &'a [W],
 }
 
-/// What lies at `place`, if that is a copy of the key.
+/// Returns the copy at `place`, if it is a copy of the key.
 #[inline(always)]
-pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: Sought<'_>) -> Option<Met<'a, W>> {
+pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: LookupKey<'_>) -> Option<Met<'a, W>> {
     let words = copies.behind(place)?;
     let Some(wanted) = two_words(key.bytes) else { return met_any(words, key) };
-    // Where the value begins does not depend on the head: all lines are asked for at once.
+    // The start of the value does not depend on the head, so all lines are loaded at the same time.
     let (start, rest) = words.split_first_chunk::<{ HEAD_WORDS + 2 }>()?;
     let [_, head, _, _, low, high] = start;
     let head = Head(head.load(Relaxed));
@@ -200,9 +202,9 @@ pub(super) fn met<'a, W: Word>(copies: &'a Lines<W>, place: usize, key: Sought<'
     (differs == 0).then_some(Met { head, words, value })
 }
 
-/// As [`met`], of a key of any length, and of copies that expire.
+/// Like [`met`], for a key of any length, and for copies that expire.
 #[inline(never)]
-fn met_any<'a, W: Word>(words: &'a [W], key: Sought<'_>) -> Option<Met<'a, W>> {
+fn met_any<'a, W: Word>(words: &'a [W], key: LookupKey<'_>) -> Option<Met<'a, W>> {
     let head = Head(words.get(1)?.load(Relaxed));
     let (key_start, value_start) = (head.body_start(), head.value_start());
     let mut pairs = words.get(key_start..value_start)?.iter().zip(words_of(key.bytes));
@@ -211,7 +213,7 @@ fn met_any<'a, W: Word>(words: &'a [W], key: Sought<'_>) -> Option<Met<'a, W>> {
     is_it.then_some(Met { head, words, value })
 }
 
-/// The words of a key that has two: most keys are as long as that.
+/// Returns the words of a key that has two words, as most keys do.
 #[inline(always)]
 fn two_words(key: &[u8]) -> Option<[u64; 2]> {
     if !(9..=16).contains(&key.len()) {
@@ -222,19 +224,19 @@ fn two_words(key: &[u8]) -> Option<[u64; 2]> {
 }
 
 impl<W: Wide> Met<'_, W> {
-    /// When it expires, `u64::MAX` for never.
+    /// Returns the time at which it expires, `u64::MAX` for never.
     #[inline(always)]
     pub(super) fn expiry_ms(&self) -> u64 {
         if self.head.expires() { self.words.get(HEAD_WORDS).map_or(NEVER, |word| word.load(Relaxed)) } else { NEVER }
     }
 
-    /// What readers are told of its version.
+    /// Returns the version, for readers.
     #[inline(always)]
     pub(super) fn version(&self) -> [u64; 2] {
         [2, 3].map(|i| self.words.get(i).map_or(0, |word| word.load(Relaxed)))
     }
 
-    /// The length of its value, which is taken out into `room`; `None` if that is too short.
+    /// Copies the value into `room`, and returns its length, or `None` if `room` is too short.
     #[inline(always)]
     pub(super) fn take(&self, room: &mut [MaybeUninit<u64>]) -> Option<usize> {
         let (pairs, last) = self.value.as_chunks::<2>();
@@ -245,17 +247,18 @@ impl<W: Wide> Met<'_, W> {
     }
 }
 
-/// The first bytes of words that hold a value.
+/// Returns the first bytes of words that hold a value.
 ///
 /// # Safety
-/// So many bytes of them were written to.
+/// The words of so many bytes were written.
 #[inline(always)]
 pub(super) unsafe fn value_of(words: &[MaybeUninit<u64>], len_bytes: usize) -> &[u8] {
-    // SAFETY: the caller's promise; words lie in memory as their bytes do, in the order of processors that this crate is for.
+    // SAFETY: the caller's promise; this crate supports only processors that store the bytes of words in this
+    // order.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), len_bytes) }
 }
 
-/// A whole copy, taken out of words that nobody writes to.
+/// A copy read completely from words that no thread writes.
 pub(super) struct Own {
     bytes: [u8; HANDED_WORDS_MAX * 8],
     head: Head,
@@ -273,12 +276,12 @@ impl Own {
         u64::from_le_bytes(self.bytes.as_chunks::<8>().0[i])
     }
 
-    /// Its key.
-    pub(super) fn key(&self) -> Sought<'_> {
-        Sought { bytes: &self.bytes[self.head.body_start() * 8..][..self.head.key_bytes()], signature: self.word(0) }
+    /// Returns the key.
+    pub(super) fn key(&self) -> LookupKey<'_> {
+        LookupKey { bytes: &self.bytes[self.head.body_start() * 8..][..self.head.key_bytes()], signature: self.word(0) }
     }
 
-    /// All else of it.
+    /// Returns all other fields.
     pub(super) fn copy(&self) -> NewCopy<'_> {
         NewCopy {
             value: &self.bytes[self.head.value_start() * 8..][..self.head.value_bytes()],

@@ -1,5 +1,5 @@
-//! What searches are counted by: threads have lines of their own, where nobody else counts, and those of which there are too many share
-//! the last. A search by a thread of the first kind has no locked instruction.
+//! The counters of searches. Each of the first threads has its own line, and counts without a locked instruction.
+//! All further threads share the last line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use super::CacheStats;
 
 const LINE_COUNT: usize = 32;
 
-/// What is counted.
+/// The counted events.
 #[derive(Clone, Copy)]
 pub(super) enum Counted {
     Hit,

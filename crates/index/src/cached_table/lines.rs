@@ -1,7 +1,7 @@
-//! Lines of words, all zero at first.
+//! Lines of words, initially zero.
 //!
-//! The table's are lent by the host in one piece, aligned so that it may come in huge pages: a search goes to two lines that have nothing
-//! to do with those of the search before.
+//! The host allocates the table's lines in one piece, aligned so that it may consist of huge pages: a search reads
+//! two lines that have no relation to those of the search before.
 
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
@@ -14,19 +14,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use pmem::Dram;
 use word::Word;
 
-/// Words of a line.
+/// The number of words in a line.
 pub(super) const LINE_WORDS: usize = 8;
 const LINE_BYTES: usize = LINE_WORDS * size_of::<u64>();
-/// A host may lend memory of this length and alignment in huge pages.
+/// A host may allocate memory of this length and alignment in huge pages.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// A line of the host's cache.
+/// A cache line.
 #[repr(C)]
 pub(super) struct Line<W>(pub(super) [W; LINE_WORDS]);
 
-/// Words of which a search takes many at once.
+/// Words of which a search copies many at once.
 pub trait Wide: Word {
-    /// Loads each, in no given order, as many pairs as both have.
+    /// Loads each word, in any order, for as many pairs as both slices have.
     #[inline(always)]
     fn take_pairs(from: &[[Self; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
         for (from, into) in from.as_flattened().iter().zip(into.as_flattened_mut()) {
@@ -42,21 +42,21 @@ impl Wide for AtomicU64 {
     }
 }
 
-/// Many of them.
+/// A sequence of lines.
 pub(super) struct Lines<W> {
     first: NonNull<W>,
     count: usize,
     _memory: Memory<W>,
 }
 
-/// Whose memory it is.
+/// The owner of the memory.
 #[expect(dead_code, reason = "held for their ends alone")]
 enum Memory<W> {
-    Lent(Lent),
+    DramWords(DramWords),
     Own(Own<W>),
 }
 
-/// A box of words. Others point into it, which a box forbids.
+/// A box of words. It is not a `Box`, because other pointers refer to the words.
 struct Own<W>(NonNull<[W]>);
 
 impl<W> Drop for Own<W> {
@@ -66,68 +66,70 @@ impl<W> Drop for Own<W> {
     }
 }
 
-/// Memory that goes back to its lender.
-struct Lent {
+/// Memory that is freed to its allocator.
+struct DramWords {
     memory: NonNull<u8>,
     layout: Layout,
     dram: Arc<dyn Dram>,
 }
 
-// SAFETY: the words are reached by shared references alone, as those of a slice that is shared; the memory is this value's.
+// SAFETY: the words are reached only by shared references, as those of a shared slice; the memory belongs to this
+// value.
 unsafe impl<W: Send + Sync> Send for Lines<W> {}
 
 // SAFETY: as above.
 unsafe impl<W: Send + Sync> Sync for Lines<W> {}
 
-impl Drop for Lent {
+impl Drop for DramWords {
     fn drop(&mut self) {
-        // SAFETY: it was lent with this layout, and its only user is dropped.
-        unsafe { self.dram.give_back(self.memory, self.layout) }
+        // SAFETY: it was allocated with this layout, and its only user is dropped.
+        unsafe { self.dram.deallocate(self.memory, self.layout) }
     }
 }
 
 impl Lines<AtomicU64> {
-    /// Memory of the host's; `None` if it has not so much. There is one line at least.
+    /// Allocates lines from the host, at least one. Returns `None` if the host does not have that much memory.
     pub(super) fn lent(count: usize, dram: &Arc<dyn Dram>) -> Option<Lines<AtomicU64>> {
         let count = count.max(1);
         let bytes = count.checked_mul(LINE_BYTES)?;
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
         let layout = Layout::from_size_align(bytes, align).ok()?;
-        let lent = Lent { memory: dram.lend(layout)?, layout, dram: Arc::clone(dram) };
-        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::Lent(lent) })
+        let lent = DramWords { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
+        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::DramWords(lent) })
     }
 }
 
 impl<W: Word> Lines<W> {
-    /// Some of the program's memory, for few lines, and for words that are no memory's.
+    /// Allocates lines from the program's heap: for few lines, and for words of a model checker.
     pub(super) fn own(count: usize) -> Lines<W> {
         let words: Box<[W]> = (0..(count + 1) * LINE_WORDS).map(|_| W::new(0)).collect();
         let words = NonNull::from(Box::leak(words));
         let first = words.cast::<W>();
         let start = first.as_ptr().align_offset(LINE_BYTES).min(LINE_WORDS);
-        // SAFETY: there is a line's words more than are used.
+        // SAFETY: there is one line of words more than are used.
         Lines { first: unsafe { first.add(start) }, count, _memory: Memory::Own(Own(words)) }
     }
 
     #[inline(always)]
     fn words(&self) -> &[W] {
-        // SAFETY: there are so many words from the first on, lent or own, zero or more since, and they stay while this lives.
+        // SAFETY: there are so many words from the first on, from the host or the heap, initialised to zero, and
+        // they stay while this lives.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count * LINE_WORDS) }
     }
 
-    /// Word `i` of them all.
+    /// Returns word `i` of all lines.
     #[inline(always)]
     pub(super) fn word(&self, i: usize) -> &W {
         &self.words()[i]
     }
 
-    /// Asks the cache for the line of word `i`, which may be none.
+    /// Prefetches the line of word `i`, which need not exist.
     #[inline(always)]
     pub(super) fn prefetch(&self, i: usize) {
         pmem::arch::prefetch(self.first.as_ptr().wrapping_add(i).cast());
     }
 
-    /// The words from `i` on; `None` if there are none.
+    /// Returns the words from `i` on, or `None` if there are none.
     #[inline(always)]
     pub(super) fn behind(&self, i: usize) -> Option<&[W]> {
         self.words().get(i..)
@@ -139,7 +141,7 @@ impl<W> Deref for Lines<W> {
 
     #[inline(always)]
     fn deref(&self) -> &[Line<W>] {
-        // SAFETY: a line is so many words, one after the other, and there are so many of them.
+        // SAFETY: a line is so many words, one after the other, and there are `count` lines.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr().cast(), self.count) }
     }
 }

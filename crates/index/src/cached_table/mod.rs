@@ -1,41 +1,49 @@
-//! A copy of hot items in volatile memory (Rewo-Hash paper, section III: the cached table), for any engine whose reads are slower
-//! than its host's memory.
+//! Copies of hot items in DRAM (Rewo-Hash paper, section III: the cached table), for any engine whose reads are
+//! slower than DRAM.
 //!
-//! A key has one bucket of one line, by its signature alone: so nothing that happens to segments concerns it. The bucket says
-//! where the item's copy lies in a ring (`ring`). The copy has the key, the value, the version and when the item expires. A
-//! search reads the bucket's line, and for a hit the copy: two lines for an item of up to 32 bytes. Bucket and ring are all the
-//! memory there is, and it is bounded.
+//! A key has one bucket, which is one cache line. Only the key's signature determines it, so splits of segments do
+//! not concern the table. The bucket holds the place of the item's copy in a ring (`ring`). The copy holds the key,
+//! the value, the version and the expiry. A search reads the line of the bucket, and for a hit the copy: two lines
+//! for an item of up to 32 bytes. Buckets and rings have a fixed size, and are all the memory that the table uses,
+//! except 8 KiB of signals if threads serve it.
 //!
 //! # Writing
-//! | step | taken | readers of the key meanwhile |
+//! | step | runs | readers of the key |
 //! |---|---|---|
-//! | 1 [`CachedTable::begin`]: the copy is hidden, the write counted as *pending* | under the key's lock in the store, before 2 | go to the store |
-//! | 2 the store publishes the new item | the store | the same |
-//! | 3 it is known to be durable | the store, without a lock | the same |
-//! | 4 [`Write::put`], [`Write::removed`] or [`Write::unchanged`]: the copy is written anew, taken away or shown again | without a lock | find it |
+//! | 1 the copy is hidden, the write counted as *pending* | under the key's lock in the store | read the store |
+//! | 2 the store publishes the new item | in the store | read the store |
+//! | 3 the item is known to be durable | in the store, without a lock | read the store |
+//! | 4 the copy is rewritten, removed or shown again | without a lock | find the copy |
 //!
-//! Step 4 does so only if no other write of the bucket *began* since 1, and none is pending: the store may have published the other
-//! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back. In between another thread may write
-//! the copy, if there are such (`signals`): then step 4 shows it.
+//! Step 1 is [`CachedTable::begin`]; step 4 is [`Write::put`], [`Write::removed`] or [`Write::unchanged`]. Step 4
+//! writes or shows the copy only if no other write of the bucket *began* since step 1 and none is pending.
+//! Otherwise the other write may have been published last, or the store may have been cleared; so the copy is
+//! removed, and a later read brings it back. Between steps 1 and 4 a serving thread may write the copy (`signals`);
+//! step 4 then shows it.
 //!
 //! # Reading
-//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Permit`]). With the permit, the reader
-//! brings in what it found in the store and knows to be durable, unless a write began meanwhile. So what is brought in is what the
-//! store has.
+//! A reader that misses, in a bucket without a pending write, notes how many writes have begun (a [`Permit`]). With
+//! the permit, the reader may bring in an item that was found in the store and is known to be durable. The table
+//! refuses the item if a write began in between. So every copy equals the item in the store.
 //!
 //! # Complete buckets
-//! A bucket is complete while every key of the bucket that the store has is in it, but for pending writes: then a miss is an
-//! absence. It stops to be when a copy is evicted, or not taken in. A new store's buckets are all complete, and so are those of
-//! one that was cleared; those of an opened one once all of its items were offered ([`CachedTable::is_filled`]).
+//! A bucket is complete while it has every key of the bucket that the store has, except those of pending writes. A
+//! miss in a complete bucket proves that the key is absent. A bucket becomes incomplete when a copy is evicted or
+//! refused. All buckets of a new or cleared store are complete. Those of an opened store count as complete after
+//! all of its items were offered ([`CachedTable::is_filled`]).
 //!
 //! # Words
-//! A bucket's words are changed under the bit in the state that locks it; each unlocking raises the state's count, so a reader takes
-//! no lock: it compares the state before and after, as with a copy's words, which are used anew only after the copy left the bucket.
-//! What evicts is a second chance: a bit of each copy that was read since it was last looked at. (The exact LRU of the paper would
-//! write on every read.) Readers set the bit where that is news, and only once a ring was nearly full.
+//! The words of a bucket change only while its lock bit in the state is set, and each unlock raises a count in the
+//! state. So readers take no lock: they compare the state before and after reading the bucket and the copy. The
+//! words of a copy are reused only after the copy has left its bucket.
+//!
+//! Eviction uses second chance: each copy has a bit that records a read since the copy was last considered. (The
+//! exact LRU of the paper would write on every read.) Readers set the bit only if it is not set, and only once a
+//! ring has been nearly full.
 //!
 //! # Lock order
-//! a store's locks -> a ring -> a bucket. A ring is only tried for. No lock is held but for some hundred instructions.
+//! a store's locks -> a ring -> a bucket. The lock of a ring is only tried. Locks are held for some hundred
+//! instructions at most.
 
 mod bucket;
 pub mod canary;
@@ -66,51 +74,52 @@ use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
 pub use pool::CopyThreads;
-pub use read::{Look, Permit, Taken};
+pub use read::{Lookup, Permit, Taken};
 pub use write::{Clear, Write};
 
-/// The least that a cached table can have.
+/// The minimum size of a cached table.
 pub const LIMIT_BYTES_MIN: u64 = 64 << 10;
-/// Of its memory buckets have this part: a bucket and three lines, for three of the smallest items.
+/// Buckets get one part in this number of the memory: a bucket and three lines, for three of the smallest items.
 const BUCKET_SHARE: usize = 4;
-/// Rings are filled by one thread at a time; none is smaller than this, many times the longest copy.
+/// One thread at a time fills a ring. No ring is smaller than this, which is many times the longest copy.
 const RING_LINES_MIN: usize = (256 << 10) / 64;
 const RING_COUNT_MAX: usize = 64;
-/// A writer asks for so many words of a copy at the most: a store waits for a line, and a core asks for some ten at once.
+/// A writer prefetches at most this number of words of a copy: a store waits for a line, and a core can load some
+/// ten at once.
 const ASKED_WORDS_MAX: usize = 8 * LINE_WORDS;
 
 /// A key, and its signature.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
-    /// Its bytes.
+pub struct LookupKey<'a> {
+    /// The bytes of the key.
     pub bytes: &'a [u8],
-    /// Their signature.
+    /// The signature of the key.
     pub signature: u64,
 }
 
-/// What became of searches, and what is there.
+/// The results of searches, and the memory use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheStats {
     /// Searches that found the key.
     pub hit_count: u64,
-    /// Searches that knew it to be absent.
+    /// Searches that proved the key to be absent.
     pub absent_count: u64,
-    /// Searches that had to look into the store.
+    /// Searches that had to read the store.
     pub miss_count: u64,
     /// Copies that were evicted.
     pub evicted_count: u64,
-    /// Copies that were handed over, and written by another thread than their writer.
+    /// Copies that were handed over, and written by a serving thread.
     pub served_count: u64,
-    /// Copies that were handed over, and that their writers took back, since no thread had looked at them.
+    /// Copies that were handed over, and that their writers took back because no thread had taken them.
     pub taken_back_count: u64,
-    /// Volatile memory, in bytes.
+    /// The DRAM used, in bytes.
     pub dram_bytes: u64,
-    /// Bytes of copies that are found.
+    /// The bytes of copies that searches can find.
     pub live_bytes: u64,
 }
 
 impl CacheStats {
-    /// The part of all searches that needed nothing of the store, 0 to 1.
+    /// Returns the fraction of searches that did not need the store, 0 to 1.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
         let answered = self.hit_count + self.absent_count;
@@ -118,15 +127,15 @@ impl CacheStats {
     }
 }
 
-/// Where a copy lies that was asked for, perhaps.
+/// The place of a prefetched copy, if there was one.
 #[derive(Clone, Copy, Debug)]
-pub struct Aimed(Option<usize>);
+pub struct PrefetchedCopy(Option<usize>);
 
-impl Aimed {
+impl PrefetchedCopy {
     /// No copy.
-    pub const NONE: Aimed = Aimed(None);
+    pub const NONE: PrefetchedCopy = PrefetchedCopy(None);
 
-    /// True if there was a copy.
+    /// Returns true if there was a copy.
     #[inline(always)]
     #[must_use]
     pub fn is_some(self) -> bool {
@@ -139,20 +148,22 @@ pub struct CachedTable<W: Word = AtomicU64> {
     buckets: Lines<W>,
     copies: Lines<W>,
     rings: Box<[Ring<W>]>,
-    /// How a thread waits for a bucket's lock.
+    /// The function with which a thread waits for a bucket's lock.
     relax: fn(&mut Backoff),
-    /// Misses of complete buckets are absences.
+    /// True if misses in complete buckets are absences.
     is_filled: AtomicBool,
-    /// Readers note what they read: some ring is going to pass over copies soon. Until then nobody asks, and a reader locks no line.
+    /// True if readers record their reads, because some ring will soon evict copies. Until then no thread needs the
+    /// records, and readers write to no line.
     notes_reads: AtomicBool,
     counts: Counts,
-    /// What copies are handed over by, if threads serve the table.
+    /// The signals for handing copies over, if threads serve the table.
     signals: OnceLock<Signals<W>>,
     wakes: Wakes,
 }
 
 impl CachedTable<AtomicU64> {
-    /// An empty table of a store that has no item, of `limit_bytes` of `dram` at most ([`LIMIT_BYTES_MIN`] at least).
+    /// Creates an empty table for a store without items, of at most `limit_bytes` of `dram` (at least
+    /// [`LIMIT_BYTES_MIN`]).
     ///
     /// # Errors
     /// [`HeapError::NoDram`].
@@ -184,22 +195,24 @@ impl<W: Word> CachedTable<W> {
         }
     }
 
-    /// The store may have items that were never offered: misses are no absences until [`Self::is_filled`] is said.
+    /// Declares that the store may have items that were never offered. Misses then prove no absence until
+    /// [`Self::is_filled`] is called.
     pub fn is_unfilled(&self) {
         self.is_filled.store(false, Ordering::Release);
     }
 
-    /// Every item that the store had when [`Self::is_unfilled`] was said has been read since, with a permit.
+    /// Declares that every item that the store had at the call of [`Self::is_unfilled`] has been read since, with a
+    /// permit.
     pub fn is_filled(&self) {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// The store may have an item of the key that is not taken in.
-    pub fn leave_out(&self, key: Sought<'_>) {
+    /// Declares that the store may have an item of the key that is not in the table.
+    pub fn exclude(&self, key: LookupKey<'_>) {
         self.lock(key.signature).set_complete(false);
     }
 
-    /// What became of searches since it was made.
+    /// Returns the counters since the table was created.
     pub fn stats(&self) -> CacheStats {
         let live_words: u64 = self.rings.iter().map(Ring::live_words).sum();
         let line_count = self.buckets.len() + self.copies.len() + self.signals.get().map_or(0, Signals::line_count);
@@ -210,57 +223,59 @@ impl<W: Word> CachedTable<W> {
         }
     }
 
-    /// From now on writers hand copies over; any thread may [`Self::serve`] them.
-    pub fn take_hand_overs(&self) {
+    /// Lets writers hand copies over from now on; any thread may then [`Self::serve`] them.
+    pub fn accept_handoffs(&self) {
         self.signals.get_or_init(Signals::new);
     }
 
-    /// Asks the cache for what a write of the signature begins with.
+    /// Prefetches the line with which a write of the signature begins.
     #[inline(always)]
-    pub fn aim(&self, signature: u64) {
+    pub fn prefetch(&self, signature: u64) {
         let line: *const Line<W> = &self.buckets[share(signature, self.buckets.len())];
         pmem::arch::prefetch(line.cast());
     }
 
-    /// Asks the cache for the beginning of the key's copy, if there is one: what comes after [`Self::aim`], of another key meanwhile.
+    /// Prefetches the beginning of the key's copy, if there is one. Call it some time after [`Self::prefetch`],
+    /// with work on other keys in between.
     #[inline(always)]
-    pub fn aim_at_copy(&self, signature: u64) -> Aimed {
+    pub fn prefetch_copy(&self, signature: u64) -> PrefetchedCopy {
         let bucket = self.bucket(signature);
         let hits = bucket.hits(signature);
         if hits == 0 {
-            return Aimed(None);
+            return PrefetchedCopy(None);
         }
         let place = bucket.entry(hits.trailing_zeros() as usize).place();
         self.copies.prefetch(place);
-        Aimed(Some(place))
+        PrefetchedCopy(Some(place))
     }
 
-    /// Asks for the rest of a copy whose beginning was asked for.
+    /// Prefetches the remaining lines of a copy whose beginning was prefetched.
     #[inline(always)]
-    pub fn aim_at_rest(&self, Aimed(place): Aimed) {
+    pub fn prefetch_rest(&self, PrefetchedCopy(place): PrefetchedCopy) {
         let Some(place) = place else { return };
         let words = copy::head(&self.copies, place).words();
         (LINE_WORDS..words).step_by(LINE_WORDS).for_each(|word| self.copies.prefetch(place + word));
     }
 
-    /// Asks for what a write of the signature is going to store to, once its bucket is there: the key's copy, or else where the ring goes on; as
-    /// many lines as an item of so many bytes takes, within bounds.
+    /// Prefetches the lines to which a write of the signature is going to store, after its bucket has arrived: the
+    /// key's copy, or else the next place in the ring. It prefetches as many lines as an item of `item_bytes`
+    /// needs, within bounds.
     #[inline(always)]
-    pub fn aim_at_room(&self, signature: u64, item_bytes: u64) {
-        let place = self.aim_at_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
+    pub fn prefetch_for_write(&self, signature: u64, item_bytes: u64) {
+        let place = self.prefetch_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
         let words = (item_bytes / 8) as usize + copy::HEAD_WORDS;
         let lines = (0..=words.min(ASKED_WORDS_MAX)).step_by(LINE_WORDS);
         lines.for_each(|word| self.copies.prefetch(place + word));
     }
 
-    /// True if writers may hand copies over.
+    /// Returns true if writers may hand copies over.
     #[inline(always)]
     pub fn is_served(&self) -> bool {
         self.signals.get().is_some()
     }
 
-    /// True if there is no room for a copy of the key without eviction.
-    pub fn is_full_for(&self, key: Sought<'_>) -> bool {
+    /// Returns true if there is no space for a copy of the key without eviction.
+    pub fn is_full_for(&self, key: LookupKey<'_>) -> bool {
         self.ring_of(key.signature).is_wrapped()
     }
 
@@ -279,15 +294,15 @@ impl<W: Word> CachedTable<W> {
     }
 }
 
-/// Whether everything is durable that this thread has written or met, though it may be going to wait itself: then a copy may say so
-/// to others, too. Nobody waits.
+/// Returns true if everything that this thread has written or read is durable, even if the thread is going to wait
+/// later. A copy may then be shown to other threads. It does not wait.
 #[inline(always)]
 pub fn is_durable<M: Medium>(medium: &M) -> bool {
     let is_durable = |ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable);
     medium.deferred().is_none_or(is_durable) || medium.breaks(canary::COPY_SHOWN_DEFERRED)
 }
 
-/// Which of `count` a signature leads to.
+/// Maps a signature to a number below `count`.
 #[inline(always)]
 fn share(signature: u64, count: usize) -> usize {
     ((u128::from(signature) * count as u128) >> 64) as usize

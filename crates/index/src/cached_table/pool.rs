@@ -1,8 +1,8 @@
 //! The threads that serve a table (`signals`), and their sleep.
 //!
-//! A thread that has found nothing for a while sleeps. No writer waits for one, so not each request wakes: every sixteenth that a writer
-//! takes back wakes all that sleep. A table to whose store nobody writes has none awake; of one that is written to now and then the
-//! writers write the copies.
+//! A thread that has found no request for a while sleeps. No writer waits for such a thread, so not every request
+//! wakes one: every sixteenth request that a writer takes back wakes all sleeping threads. If the store has no
+//! writers, all threads sleep. With few writers, the writers write the copies.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,14 +14,15 @@ use word::Word;
 use super::CachedTable;
 use super::counts::Counted;
 
-/// Rounds of looking at all signals without a request before a thread sleeps: some tens of microseconds.
+/// The number of rounds over all signals without a request after which a thread sleeps: some tens of microseconds.
 const LINGER_ROUNDS: u32 = 1000;
-/// After so many of them others may run: the writers themselves, where there are more threads than processors.
+/// The number of rounds after which a thread yields to others: to the writers, if there are more threads than
+/// processors.
 const ROUNDS_BETWEEN_YIELDS: u32 = 32;
-/// Of how many requests that nobody had looked at one wakes.
+/// One in this number of requests that no thread had taken wakes the threads.
 const WAKES_EVERY: u64 = 16;
 
-/// Whom to wake, and when.
+/// The threads to wake, and the counter that decides when.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     threads: OnceLock<Box<[Thread]>>,
@@ -33,7 +34,7 @@ pub(super) struct Wakes {
 pub struct CopyThreads {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// A forked child has none of the threads.
+    /// The process that has the threads; a forked child has none of them.
     process: u32,
 }
 
@@ -44,7 +45,7 @@ struct Shared {
     awake_count: AtomicUsize,
 }
 
-/// One that counts while this lives.
+/// Raises a counter while it lives.
 struct Counting<'a>(&'a AtomicUsize);
 
 impl<'a> Counting<'a> {
@@ -61,7 +62,7 @@ impl Drop for Counting<'_> {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// A writer writes a copy that no thread had taken.
+    /// Records that a writer writes a copy that no thread had taken.
     pub(super) fn note_taken_back(&self) {
         self.counts.count(Counted::TakenBack);
         let Some(threads) = self.wakes.threads.get() else { return };
@@ -72,10 +73,10 @@ impl<W: Word> CachedTable<W> {
 }
 
 impl CopyThreads {
-    /// Starts so many threads that serve `table`. Once for a table.
+    /// Starts `count` threads that serve `table`. Call it once per table.
     ///
     /// # Errors
-    /// The operating system's, if it cannot start a thread.
+    /// Returns the operating system's error if it cannot start a thread.
     pub fn start(table: &Arc<CachedTable>, count: usize) -> io::Result<CopyThreads> {
         let shared = Arc::new(Shared::default());
         let mut started = CopyThreads { shared, threads: Vec::new(), process: std::process::id() };
@@ -88,13 +89,13 @@ impl CopyThreads {
         Ok(started)
     }
 
-    /// How many there are. One that panicked is there no more.
+    /// Returns the number of living threads. A thread that panicked does not count.
     #[must_use]
     pub fn alive_count(&self) -> usize {
         self.shared.alive_count.load(Ordering::Relaxed)
     }
 
-    /// How many of them look out for requests, and do not sleep.
+    /// Returns the number of threads that look for requests and do not sleep.
     #[must_use]
     pub fn awake_count(&self) -> usize {
         self.shared.awake_count.load(Ordering::Relaxed)
@@ -135,7 +136,7 @@ impl Drop for CopyThreads {
         }
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // One that panicked has told so already; its request was refused.
+            // A panic was reported when it happened; the thread's request was refused.
             let _ = thread.join();
         }
     }
@@ -146,23 +147,23 @@ mod tests {
     use pmem::Backoff;
 
     use super::*;
-    use crate::cached_table::{LIMIT_BYTES_MIN, Look, NewCopy, Sought};
-    use pmem_sim::Lent;
+    use crate::cached_table::{LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
+    use pmem_sim::SimDram;
 
-    const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+    const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
     const COPY: NewCopy<'_> = NewCopy { value: b"value", version: [1, 2], expiry_ms: u64::MAX };
-    /// Looks at other threads, each of which lets them run: seconds.
+    /// The maximum number of checks on other threads, each of which lets them run: seconds.
     const LOOK_COUNT_MAX: u32 = 10_000_000;
 
     fn table() -> CachedTable {
-        let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-        table.take_hand_overs();
+        let table = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
+        table.accept_handoffs();
         table
     }
 
     fn put(table: &CachedTable) {
         let mut write = table.begin(KEY);
-        write.hand_over(&COPY);
+        write.hand_off(&COPY);
         write.put(&COPY);
     }
 
@@ -172,23 +173,23 @@ mod tests {
                 thread::yield_now();
                 false
             }),
-            "it never is"
+            "the condition never became true"
         );
     }
 
     fn is_hit(table: &CachedTable) -> bool {
-        matches!(table.look(KEY, || 0, |copied| copied.value.to_vec()), Look::Hit(value) if value == COPY.value)
+        matches!(table.lookup(KEY, || 0, |copied| copied.value.to_vec()), Lookup::Hit(value) if value == COPY.value)
     }
 
     #[test]
-    fn threads_sleep_while_nobody_writes_and_wake_for_those_who_do() {
+    fn threads_sleep_until_written_to() {
         let table = Arc::new(table());
         let threads = CopyThreads::start(&table, 2).unwrap();
         wait_until(|| threads.alive_count() == 2 && threads.awake_count() == 0);
         (0..1000).for_each(|_| _ = is_hit(&table));
-        assert_eq!((threads.awake_count(), table.stats().served_count), (0, 0), "nobody wrote");
+        assert_eq!((threads.awake_count(), table.stats().served_count), (0, 0), "no thread wrote");
         put(&table);
-        assert!(is_hit(&table) && table.stats().taken_back_count == 1, "a thread that sleeps is not waited for");
+        assert!(is_hit(&table) && table.stats().taken_back_count == 1, "writers do not wait for a sleeping thread");
         wait_until(|| {
             put(&table);
             assert!(is_hit(&table));
@@ -197,9 +198,9 @@ mod tests {
         wait_until(|| threads.awake_count() == 0);
     }
 
-    /// It holds the request, and stands before the bucket's lock, when it dies.
+    /// The thread holds the request, and waits for the bucket's lock, when it dies.
     #[test]
-    fn a_thread_that_dies_leaves_nobody_waiting() {
+    fn thread_that_dies_leaves_nobody_waiting() {
         fn dies(backoff: &mut Backoff) {
             assert!(thread::current().name() != Some("hikv-copies"), "meant to");
             backoff.relax();
@@ -207,14 +208,14 @@ mod tests {
         let table = Arc::new(CachedTable { relax: dies, ..table() });
         put(&table);
         let mut write = table.begin(KEY);
-        write.hand_over(&COPY);
+        write.hand_off(&COPY);
         let locked = table.lock(KEY.signature);
         let threads = CopyThreads::start(&table, 1).unwrap();
         wait_until(|| threads.threads[0].is_finished());
         drop(locked);
         write.put(&COPY);
-        assert!(!is_hit(&table) && threads.alive_count() == 0, "what became of the copy is not known");
+        assert!(!is_hit(&table) && threads.alive_count() == 0, "the state of the copy is unknown");
         put(&table);
-        assert!(is_hit(&table), "writers do it themselves");
+        assert!(is_hit(&table), "writers write the copy");
     }
 }

@@ -1,4 +1,4 @@
-//! Searching, and bringing in what a search did not find.
+//! Searches the table, and brings in items that a search did not find.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
@@ -9,129 +9,130 @@ use super::bucket::{Bucket, Entry, LockedBucket};
 use super::copy::{self, Met, NEVER, VALUE_WORDS_MAX};
 use super::counts::Counted;
 use super::lines::Wide;
-use super::{CachedTable, Copied, NewCopy, Sought};
+use super::{CachedTable, Copied, LookupKey, NewCopy};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
-pub enum Look<R> {
-    /// The key's copy, and what came of showing it.
+pub enum Lookup<R> {
+    /// The key's copy was found; the value is the result of `show`.
     Hit(R),
     /// The key is not in the store.
     Absent,
-    /// The store is to be asked; with the permit, what it has may be brought in.
+    /// The store must be read. With the permit, its item may be brought in.
     Miss(Option<Permit>),
 }
 
-/// What a search found for a caller that has the room for values.
+/// The result of a search for a caller that has a buffer for values.
 #[derive(Debug)]
 pub enum Taken<'r> {
-    /// The key's value, in that room.
+    /// The key's value, in the buffer.
     Value(&'r [u8]),
-    /// The value is longer than the room, or expires: [`CachedTable::look`] shows it. Nothing was counted.
+    /// The value is longer than the buffer, or it expires: use [`CachedTable::lookup`]. Nothing was counted.
     Unfit,
-    /// As [`Look::Absent`].
+    /// As [`Lookup::Absent`].
     Absent,
-    /// As [`Look::Miss`]; the room comes back.
+    /// As [`Lookup::Miss`]; the buffer is returned.
     Missed(Option<Permit>, &'r mut [MaybeUninit<u64>]),
 }
 
-/// The right to bring in what the store has, unless it changes.
+/// The right to bring in the store's item, unless it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Permit {
     begun: u64,
 }
 
 impl<W: Wide> CachedTable<W> {
-    /// Looks for a key's copy, and shows one that has not expired before `now_ms`, which is asked for only if the copy expires at
-    /// all.
+    /// Looks up a key's copy, and calls `show` with one that is not expired at `now_ms`, which is called only if
+    /// the copy has an expiry.
     #[inline(always)]
-    pub fn look<R>(
+    pub fn lookup<R>(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         now_ms: impl FnOnce() -> u64,
         show: impl FnOnce(Copied<'_>) -> R,
-    ) -> Look<R> {
+    ) -> Lookup<R> {
         let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
-        let look = self.search(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
-        let look = match look {
-            // The store has one that has expired still, and tells what became of it.
-            Look::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
-                // SAFETY: they were taken out of the copy.
+        let lookup = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
+        let lookup = match lookup {
+            // The store may still have the expired item, and decides about it.
+            Lookup::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
+                // SAFETY: `take` wrote this number of bytes.
                 let value = unsafe { copy::value_of(&room, len_bytes) };
-                Look::Hit(show(Copied { value, version, expiry_ms }))
+                Lookup::Hit(show(Copied { value, version, expiry_ms }))
             }
-            Look::Hit(_) => Look::Miss(None),
-            Look::Absent => Look::Absent,
-            Look::Miss(permit) => Look::Miss(permit),
+            Lookup::Hit(_) => Lookup::Miss(None),
+            Lookup::Absent => Lookup::Absent,
+            Lookup::Miss(permit) => Lookup::Miss(permit),
         };
-        self.count(&look);
-        look
+        self.count(&lookup);
+        lookup
     }
 
-    /// As [`Self::look`], but the value is taken out into `room`.
+    /// Like [`Self::lookup`], but copies the value into `room`.
     #[inline(always)]
-    pub fn take<'r>(&self, key: Sought<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
-        let look = self.search(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
-        if !matches!(look, Look::Hit(None)) {
-            self.count(&look);
+    pub fn take<'r>(&self, key: LookupKey<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
+        let lookup = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
+        if !matches!(lookup, Lookup::Hit(None)) {
+            self.count(&lookup);
         }
-        match look {
-            // SAFETY: they were taken out of the copy.
-            Look::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
-            Look::Hit(None) => Taken::Unfit,
-            Look::Absent => Taken::Absent,
-            Look::Miss(permit) => Taken::Missed(permit, room),
+        match lookup {
+            // SAFETY: `take` wrote this number of bytes.
+            Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
+            Lookup::Hit(None) => Taken::Unfit,
+            Lookup::Absent => Taken::Absent,
+            Lookup::Miss(permit) => Taken::Missed(permit, room),
         }
     }
 
     #[inline(always)]
-    fn count<R>(&self, look: &Look<R>) {
-        self.counts.count(match look {
-            Look::Hit(_) => Counted::Hit,
-            Look::Absent => Counted::Absent,
-            Look::Miss(_) => Counted::Miss,
+    fn count<R>(&self, lookup: &Lookup<R>) {
+        self.counts.count(match lookup {
+            Lookup::Hit(_) => Counted::Hit,
+            Lookup::Absent => Counted::Absent,
+            Lookup::Miss(_) => Counted::Miss,
         });
     }
 
-    /// Looks for a key's copy; what `take` takes of it is of one moment.
+    /// Looks up a key's copy. Everything that `take` reads of it is from the same moment.
     #[inline(always)]
-    fn search<T>(&self, key: Sought<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Look<T> {
+    fn find_copy<T>(&self, key: LookupKey<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
         let bucket = self.bucket(key.signature);
-        let Some(seen) = bucket.see() else { return Look::Miss(None) };
+        let Some(seen) = bucket.see() else { return Lookup::Miss(None) };
         let mut hits = bucket.hits(key.signature);
         while hits != 0 {
             let i = hits.trailing_zeros() as usize;
             if let Some(copy) = copy::met(&self.copies, bucket.entry(i).place(), key) {
                 let taken = take(&copy);
                 if !bucket.is_still(seen) {
-                    return Look::Miss(None);
+                    return Lookup::Miss(None);
                 }
                 if self.notes_reads.load(Ordering::Relaxed) {
                     bucket.note_read(seen, i);
                 }
-                return Look::Hit(taken);
+                return Lookup::Hit(taken);
             }
             hits &= hits - 1;
         }
         let writes = bucket.writes();
         match bucket.is_still(seen) && writes.pending() == 0 {
-            true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Look::Absent,
-            true => Look::Miss(Some(Permit { begun: writes.begun() })),
-            false => Look::Miss(None),
+            true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Lookup::Absent,
+            true => Lookup::Miss(Some(Permit { begun: writes.begun() })),
+            false => Lookup::Miss(None),
         }
     }
 }
 
 impl<W: Word> CachedTable<W> {
-    /// A permit without a search, for bringing in what is asked for now; `None` while a write is pending.
-    pub fn permit(&self, key: Sought<'_>) -> Option<Permit> {
+    /// Returns a permit without a search, for bringing in an item that is read from the store from now on. Returns
+    /// `None` while a write is pending.
+    pub fn permit(&self, key: LookupKey<'_>) -> Option<Permit> {
         let writes = self.lock(key.signature).writes();
         (writes.pending() == 0).then(|| Permit { begun: writes.begun() })
     }
 
-    /// Brings in what the store had of the key when it was asked, after the search that gave the permit; it was durable by the
-    /// end of that. Nothing comes in if a write of the bucket began meanwhile.
-    pub fn bring_in(&self, permit: Permit, key: Sought<'_>, copy: &NewCopy<'_>) {
+    /// Brings in the item that the store had after the search that returned the permit. The item was durable by the
+    /// end of the store's read. It is refused if a write of the bucket has begun since the permit.
+    pub fn admit(&self, permit: Permit, key: LookupKey<'_>, copy: &NewCopy<'_>) {
         let is_unchanged = |bucket: &LockedBucket<'_, W>| {
             let writes = bucket.writes();
             writes.begun() == permit.begun && writes.pending() == 0
@@ -139,8 +140,8 @@ impl<W: Word> CachedTable<W> {
         self.enter(key, copy, is_unchanged);
     }
 
-    /// Whether the bucket has a copy of the key, hidden or not; its entry. The caller holds the bucket's lock.
-    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>) -> Option<(usize, Entry)> {
+    /// Returns the entry of the key's copy in the bucket, hidden or not. The caller holds the bucket's lock.
+    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: LookupKey<'_>) -> Option<(usize, Entry)> {
         let is_of =
             |entry: &Entry| entry.may_be(key.signature) && copy::met(&self.copies, entry.place(), key).is_some();
         bucket.entries().find(|(_, entry)| is_of(entry))

@@ -1,14 +1,18 @@
-//! Where copies lie: a ring of words, written from start to end and again, by one thread at a time.
+//! The memory for copies: a ring of words, written from start to end and around again, by one thread at a time.
 //!
 //! ```text
 //! start        at              free_until                end
 //! | copies ... | free          | copies, the oldest first |
 //! ```
 //!
-//! Room for another copy is made behind `free_until`: what lies there is passed over. A copy that no bucket names is gone. One that
-//! was read since it was passed last, or any while much of the ring is gone, is copied to `at`, as far as a bound on the work of
-//! one thread allows; any other is evicted. Copies of a line or less do not cross lines; where one would have, a head of zero says that
-//! the line's rest is empty.
+//! To make space for another copy, the thread processes the copies behind `free_until`, one after the other:
+//! - A copy that no bucket names is dropped.
+//! - A copy that was read since it was last considered is moved to `at`, within a bound on the work of one call.
+//!   While less than 7/8 of the ring is live, any copy is moved.
+//! - Any other copy is evicted.
+//!
+//! A copy of at most one line does not cross lines. If it would, a head of zero marks the remaining part of the
+//! line as empty.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
@@ -20,29 +24,30 @@ use super::bucket::Entry;
 use super::copy::head;
 use super::counts::Counted;
 use super::lines::LINE_WORDS;
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
-/// Copies that are moved to make room for one: some microseconds.
+/// The maximum number of copies that are moved to make space for one: some microseconds of work.
 const MOVED_MAX: usize = 64;
-/// While less than this part of a ring is found by readers, its live copies are moved together.
+/// While less than this part of a ring is live, all its live copies are moved together.
 const SPARSE: (u64, u64) = (7, 8);
-/// So much of a ring is filled when readers begin to note what they read.
+/// When this part of a ring is filled, readers begin to record their reads.
 const NEARLY: (usize, usize) = (7, 8);
 
 pub(super) struct Ring<W> {
-    /// 1 while a thread fills it.
+    /// 1 while a thread fills the ring.
     lock: W,
     start: usize,
     end: usize,
     at: AtomicUsize,
     free_until: AtomicUsize,
-    /// Words of copies that a bucket was made to name; the thread that fills the ring counts.
+    /// The total number of words of copies that buckets were made to name. The thread that fills the ring counts
+    /// them.
     kept_words: AtomicU64,
-    /// Words of those that it does not name any more.
+    /// The total number of words of copies that buckets no longer name.
     lost_words: AtomicU64,
 }
 
-/// A ring that nobody else fills.
+/// A ring that no other thread fills.
 pub(super) struct Filling<'a, W: Word> {
     table: &'a CachedTable<W>,
     ring: &'a Ring<W>,
@@ -63,31 +68,31 @@ impl<W: Word> Ring<W> {
         }
     }
 
-    /// Words of copies that buckets name.
+    /// Returns the number of words of copies that buckets name.
     pub(super) fn live_words(&self) -> u64 {
-        // What is lost was kept before: in this order the difference is none below zero.
+        // A lost copy was kept before; loading in this order keeps the difference from becoming negative.
         let lost_words = self.lost_words.load(Acquire);
         self.kept_words.load(Relaxed).saturating_sub(lost_words)
     }
 
-    /// Where the next copy goes, about.
+    /// Returns the approximate place of the next copy.
     #[inline(always)]
     pub(super) fn next_place(&self) -> usize {
         self.at.load(Relaxed)
     }
 
-    /// True once room comes of what is passed over.
+    /// Returns true once space is made by evicting copies.
     pub(super) fn is_wrapped(&self) -> bool {
         self.free_until.load(Relaxed) != self.end
     }
 
-    /// A bucket names a copy of so many words no more.
+    /// Records that a bucket no longer names a copy of so many words.
     pub(super) fn lose(&self, words: usize) {
         self.lost_words.fetch_add(words as u64, Release);
     }
 
-    /// Whether copies up to `at` leave little room before others are passed over. Readers note what they read from then on: what is read while the rest
-    /// is filled is what is worth to be kept.
+    /// Returns true if copies up to `at` leave little space before eviction begins. From then on readers record
+    /// their reads: the copies that are read while the remaining part is filled are worth keeping.
     fn is_nearly_full(&self, at: usize) -> bool {
         at - self.start > (self.end - self.start) / NEARLY.1 * NEARLY.0
     }
@@ -97,21 +102,21 @@ impl<W: Word> Ring<W> {
     }
 }
 
-/// Where a copy of so many words begins, from `at` on.
+/// Returns the place at which a copy of so many words begins, at `at` or later.
 fn aligned(at: usize, words: usize) -> usize {
     let crosses = words <= LINE_WORDS && at % LINE_WORDS + words > LINE_WORDS;
     if crosses { at.next_multiple_of(LINE_WORDS) } else { at }
 }
 
 impl<W: Word> CachedTable<W> {
-    /// The ring of a signature, unless another thread fills it.
+    /// Locks the ring of a signature, unless another thread fills it.
     pub(super) fn fill(&self, signature: u64) -> Option<Filling<'_, W>> {
         let ring = self.ring_of(signature);
         let is_mine = ring.lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
         is_mine.then(|| Filling { table: self, ring })
     }
 
-    /// Takes an entry away, of a bucket that is locked.
+    /// Removes an entry from a locked bucket.
     pub(super) fn forget(&self, bucket: &super::bucket::LockedBucket<'_, W>, i: usize, entry: Entry, signature: u64) {
         bucket.set(i, Entry::NONE);
         self.ring_of(signature).lose(head(&self.copies, entry.place()).capacity_words());
@@ -119,25 +124,25 @@ impl<W: Word> CachedTable<W> {
 }
 
 impl<W: Word> Filling<'_, W> {
-    /// Writes a copy where there is room for it, which is made; nobody finds it yet. `None` if the ring is too small.
-    pub(super) fn write(&self, key: Sought<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
-        let place = self.room(words)?;
+    /// Writes a copy after making space for it. No bucket names it yet. Returns `None` if the ring is too small.
+    pub(super) fn write(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
+        let place = self.find_space(words)?;
         copy.write(&self.table.copies, place, key, words);
         Some(place)
     }
 
-    /// Buckets name what was written last.
+    /// Records that a bucket names the copy that was written last.
     pub(super) fn keep(self, words: usize) {
         let kept_words = &self.ring.kept_words;
         kept_words.store(kept_words.load(Relaxed) + words as u64, Relaxed);
     }
 
-    /// The copy that was written last is wanted by nobody.
+    /// Frees the space of the copy that was written last, which no bucket will name.
     pub(super) fn give_back(self, place: usize) {
         self.ring.at.store(place, Relaxed);
     }
 
-    fn room(&self, words: usize) -> Option<usize> {
+    fn find_space(&self, words: usize) -> Option<usize> {
         let ring = self.ring;
         let (mut moves_left, mut wraps_left) = (MOVED_MAX, 2);
         loop {
@@ -159,7 +164,7 @@ impl<W: Word> Filling<'_, W> {
         }
     }
 
-    /// The next copy takes these words.
+    /// Reserves these words for the next copy.
     fn go_on(&self, place: usize, words: usize) {
         let at = self.ring.at.load(Relaxed);
         if at != place {
@@ -171,12 +176,12 @@ impl<W: Word> Filling<'_, W> {
         }
     }
 
-    /// From `place` on nothing lies to the end of its line.
+    /// Marks the line as empty from `place` on.
     fn empty(&self, place: usize) {
         self.table.copies.word(place + 1).store(0, Relaxed);
     }
 
-    /// Begins anew at the ring's start.
+    /// Starts again at the beginning of the ring.
     fn wrap(&self) {
         let mut at = self.ring.at.load(Relaxed);
         while at < self.ring.end {
@@ -187,7 +192,7 @@ impl<W: Word> Filling<'_, W> {
         self.ring.free_until.store(self.ring.start, Relaxed);
     }
 
-    /// Passes over what lies at `free_until`.
+    /// Processes the copy at `free_until`.
     fn pass(&self, moves_left: &mut usize) {
         let (table, ring) = (self.table, self.ring);
         let place = ring.free_until.load(Relaxed);
@@ -197,7 +202,8 @@ impl<W: Word> Filling<'_, W> {
             return;
         }
         let signature = table.copies.word(place).load(Relaxed);
-        // Also where no entry names the copy any more: a reader that still looks at it is told that its bucket changed.
+        // The bucket is locked even if no entry names the copy any more, so that a reader that still reads the copy
+        // sees its bucket change.
         let bucket = table.lock(signature);
         ring.free_until.store(place + words, Relaxed);
         let Some((i, entry)) = bucket.entry_at(place) else { return };
@@ -226,14 +232,14 @@ impl<W: Word> Drop for Filling<'_, W> {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use crate::cached_table::{CachedTable, LIMIT_BYTES_MIN};
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     #[test]
-    fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
-        let table = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+    fn thread_leaves_taken_ring() {
+        let table = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
         let filling = table.fill(1).expect("nobody fills it");
         assert!(table.fill(1).is_none());
-        assert!(table.fill(1).is_none(), "the first refusal let the ring go");
+        assert!(table.fill(1).is_none(), "the first refusal unlocked the ring");
         drop(filling);
         assert!(table.fill(1).is_some());
     }

@@ -1,29 +1,33 @@
-//! Copies that another thread writes than their writer (Rewo-Hash paper, section III.E: the synchronisation thread and its signal).
+//! Lets a second thread write a copy on behalf of the writer (Rewo-Hash paper, section III.E: the synchronisation
+//! thread and its signal).
 //!
-//! A write that has begun, and so has hidden its key's copy, may hand the new one over before the store publishes: the writer puts the
-//! copy into a *signal*, some lines of words, and goes on in the store. A thread that serves the table takes the request and writes the copy,
-//! which stays hidden. When the item is durable, the writer looks at the signal and shows the copy (step 4 of the module above).
+//! A write that has begun, and so has hidden its key's copy, may hand the new copy over before the store publishes.
+//! The writer puts the copy into a *signal*, some lines of words, and continues in the store. A thread that serves
+//! the table takes the request and writes the copy, which stays hidden. When the item is durable, the writer checks
+//! the signal and shows the copy (step 4 of the parent module).
 //!
-//! | a signal is | changed by | the words are touched by |
+//! | state of a signal | changed by | words used by |
 //! |---|---|---|
-//! | free | a writer: claimed | nobody |
-//! | claimed | the same: incomplete | the same |
-//! | incomplete | a serving thread: taken; the writer: free, and writes the copy itself | nobody |
-//! | taken | the serving thread: complete, or refused | the serving thread |
-//! | complete, refused | the writer: free | nobody |
+//! | free | a writer: to claimed | no thread |
+//! | claimed | the same writer: to incomplete | the writer |
+//! | incomplete | a serving thread: to taken; or the writer: to free, and writes the copy itself | no thread |
+//! | taken | the serving thread: to complete or refused | the serving thread |
+//! | complete, refused | the writer: to free | no thread |
 //!
 //! # Coherence
-//! The copy is written under the bucket's lock, if the writer's write is alone there, and shown by the writer if that is still so: nothing
-//! was written to the bucket in between but for this write. Until then the copy is hidden, since the item may not be durable yet (the
-//! paper's copy is readable by then). A serving thread that has taken a request is waited for, whatever became of the write: so nothing is
-//! written for a write that has ended.
+//! The serving thread writes the copy under the bucket's lock, if the write is the only one in the bucket. The
+//! writer shows it if that is still so: no other write of the bucket began in between. Until then the copy is
+//! hidden, because the item may not be durable yet. (In the paper the copy is readable by then.) A writer waits for
+//! a serving thread that has taken its request, whatever happened to the write. So no copy is written for a write
+//! that has ended.
 //!
 //! # Waiting
-//! A writer waits for a copy that is being written, and for nothing else: a request that no thread has taken is taken back. So no thread
-//! has to be awake, or alive; the unwinding of one that dies while writing says *refused*. A serving thread waits for a bucket's lock alone,
-//! and has no lock of the store, nor the store's memory: a crash finds in the region what there would be without such threads.
+//! A writer waits only for a copy that is being written, and takes back a request that no thread has taken. So no
+//! serving thread needs to be awake, or alive; if a thread dies while writing, the unwinding sets *refused*. A
+//! serving thread waits only for a bucket's lock. Serving threads hold no lock of the store and do not use the
+//! store's memory, so a crash leaves the region in the same state as without such threads.
 //!
-//! Removals, the keys of batches and copies of more than 448 bytes are not handed over: their writers do what is to be done.
+//! Removals, the keys of batches and copies of more than 448 bytes are not handed over: their writers do the work.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -33,11 +37,11 @@ use word::Word;
 use super::copy::Own;
 use super::counts::Counted;
 use super::lines::{LINE_WORDS, Line, Lines};
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
-/// Writers that can have handed something over at once; others write their copies themselves.
+/// The number of writers that can hand over a copy at the same time. Further writers write their copies themselves.
 const SIGNAL_COUNT: usize = 16;
-/// A signal's lines: its state and how many writes had begun, then the copy.
+/// The lines of a signal: its state and the number of begun writes, then the copy.
 const SIGNAL_LINES: usize = 8;
 /// The longest copy that is handed over.
 pub(super) const HANDED_WORDS_MAX: usize = (SIGNAL_LINES - 1) * LINE_WORDS;
@@ -54,31 +58,31 @@ pub(super) struct Signals<W> {
     lines: Lines<W>,
 }
 
-/// One of them.
+/// One signal.
 pub(super) struct Signal<'a, W> {
     state: &'a W,
     begun: &'a W,
     lines: &'a Lines<W>,
-    /// Where the copy lies in the lines, in words.
+    /// The place of the copy in the lines, in words.
     place: usize,
 }
 
-/// A copy that was handed over. It has to be ended.
+/// A copy that was handed over. The writer must end it.
 #[must_use]
 pub(super) struct Handed<'a, W>(Signal<'a, W>);
 
-/// What became of it.
+/// The result of handing a copy over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ended {
-    /// The table has it, hidden.
+    /// The table has the copy, hidden.
     Written,
-    /// It is not there.
+    /// The table does not have the copy.
     Refused,
-    /// Nobody has looked at it.
+    /// No thread had taken it.
     TakenBack,
 }
 
-/// A request that a serving thread has taken; refused when it is dropped, unless it was completed.
+/// A request that a serving thread has taken. Dropping it refuses the request, unless it was completed.
 pub(super) struct Taken<'a, W: Word> {
     signal: Signal<'a, W>,
     answer: u64,
@@ -107,9 +111,9 @@ impl<W: Word> Signals<W> {
         Signal { state, begun, lines: &self.lines, place: (first + 1) * LINE_WORDS }
     }
 
-    /// Hands a copy over for the write of its bucket that was the `begun`th; `None` if it is too long, or the thread's signal is in
-    /// use.
-    pub(super) fn hand_over(&self, key: Sought<'_>, copy: &NewCopy<'_>, begun: u64) -> Option<Handed<'_, W>> {
+    /// Hands a copy over for the write of its bucket that was number `begun`. Returns `None` if the copy is too
+    /// long, or if the thread's signal is in use.
+    pub(super) fn hand_off(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> Option<Handed<'_, W>> {
         let words = copy.words(key.bytes).filter(|&words| words <= HANDED_WORDS_MAX)?;
         let signal = self.signal(epoch::thread_index() % self.count());
         signal.state.compare_exchange(FREE, CLAIMED, Acquire, Relaxed).ok()?;
@@ -119,7 +123,7 @@ impl<W: Word> Signals<W> {
         Some(Handed(signal))
     }
 
-    /// The request of a signal, if it has one that nobody has taken.
+    /// Takes the request of a signal, if it has one that no thread has taken.
     pub(super) fn take(&self, number: usize) -> Option<Taken<'_, W>> {
         let signal = self.signal(number);
         let is_incomplete = signal.state.load(Relaxed) == INCOMPLETE;
@@ -129,7 +133,7 @@ impl<W: Word> Signals<W> {
 }
 
 impl<W: Word> Handed<'_, W> {
-    /// Takes it back, or waits for the thread that has it.
+    /// Takes the copy back, or waits for the thread that has taken it.
     pub(super) fn end(self, relax: fn(&mut Backoff)) -> Ended {
         let Handed(Signal { state, .. }) = self;
         if state.compare_exchange(INCOMPLETE, FREE, Release, Relaxed).is_ok() {
@@ -152,17 +156,17 @@ impl<W: Word> Handed<'_, W> {
 }
 
 impl<W: Word> Taken<'_, W> {
-    /// How many writes of the bucket had begun with the writer's.
+    /// Returns the number of writes of the bucket that had begun, including the writer's.
     pub(super) fn begun(&self) -> u64 {
         self.signal.begun.load(Relaxed)
     }
 
-    /// What was handed over.
+    /// Returns the copy that was handed over.
     pub(super) fn copy(&self) -> Own {
         Own::take(self.signal.lines, self.signal.place)
     }
 
-    /// The copy is in the table, hidden.
+    /// Completes the request: the copy is in the table, hidden.
     pub(super) fn complete(mut self) {
         self.answer = COMPLETE;
     }
@@ -175,7 +179,7 @@ impl<W: Word> Drop for Taken<'_, W> {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// Writes the copies that were handed over and that no other thread has taken; how many there were.
+    /// Writes the copies that were handed over and that no other thread has taken, and returns their number.
     pub fn serve(&self) -> usize {
         let Some(signals) = self.signals.get() else { return 0 };
         (0..signals.count()).filter_map(|number| signals.take(number)).map(|request| self.serve_one(request)).count()

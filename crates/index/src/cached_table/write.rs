@@ -1,4 +1,4 @@
-//! Writes of the store, as the cached table is told of them: see the module above.
+//! The store's writes, as the cached table sees them: see the parent module.
 
 use word::Word;
 
@@ -6,13 +6,13 @@ use super::bucket::{Entry, LockedBucket};
 use super::copy::{self, head};
 use super::counts::Counted;
 use super::signals::{Ended, Handed};
-use super::{CachedTable, NewCopy, Sought};
+use super::{CachedTable, LookupKey, NewCopy};
 
-/// A write that began and is pending. Dropped, it leaves no copy of the key: nobody said what became of it.
+/// A write that began and is pending. If it is dropped without a result, the copy of the key is removed.
 #[must_use]
 pub struct Write<'a, 'k, W: Word = std::sync::atomic::AtomicU64> {
     table: &'a CachedTable<W>,
-    key: Sought<'k>,
+    key: LookupKey<'k>,
     begun: u64,
     is_pending: bool,
     had_copy: bool,
@@ -27,9 +27,10 @@ pub struct Clear<'a, W: Word = std::sync::atomic::AtomicU64> {
 }
 
 impl<W: Word> CachedTable<W> {
-    /// Step 1. The caller holds what keeps other writes of the key away, and publishes before it lets go of that.
+    /// Carries out step 1. The caller holds the lock that excludes other writes of the key, and publishes before it
+    /// releases the lock.
     #[inline]
-    pub fn begin<'a, 'k>(&'a self, key: Sought<'k>) -> Write<'a, 'k, W> {
+    pub fn begin<'a, 'k>(&'a self, key: LookupKey<'k>) -> Write<'a, 'k, W> {
         let bucket = self.lock(key.signature);
         let begun = bucket.begin();
         let old = self.entry_of(&bucket, key);
@@ -39,7 +40,7 @@ impl<W: Word> CachedTable<W> {
         Write { table: self, key, begun, is_pending: true, had_copy: old.is_some(), handed: None }
     }
 
-    /// As [`Self::begin`], of every key; to be called before the store's clear takes effect.
+    /// Like [`Self::begin`], for every key. It must be called before the store's clear takes effect.
     pub fn begin_clear(&self) -> Clear<'_, W> {
         for bucket in self.all_buckets() {
             let bucket = bucket.lock(self.relax);
@@ -48,17 +49,17 @@ impl<W: Word> CachedTable<W> {
                 let signature = copy::signature(&self.copies, entry.place());
                 self.forget(&bucket, i, entry, signature);
             }
-            // What is written from now on says so itself, at its end.
+            // Later writes set this themselves when they end.
             bucket.set_complete(true);
         }
         Clear { table: self, is_done: false }
     }
 
-    /// Takes a copy in, if `may` says so under the bucket's lock; true if it, or another of the key, is there. The copy of the key that
-    /// is hidden makes room for it.
+    /// Brings a copy in if `may` returns true under the bucket's lock. Returns true if this copy, or another of the
+    /// key, is in the table afterwards. A hidden copy of the key is replaced.
     pub(super) fn enter(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         copy: &NewCopy<'_>,
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
     ) -> bool {
@@ -69,10 +70,10 @@ impl<W: Word> CachedTable<W> {
         is_there
     }
 
-    /// As [`Self::enter`], but the bucket is not said to be incomplete; the entry is as `made` makes it.
+    /// Like [`Self::enter`], but does not mark the bucket incomplete. `made` transforms the entry.
     fn try_enter(
         &self,
-        key: Sought<'_>,
+        key: LookupKey<'_>,
         copy: &NewCopy<'_>,
         made: fn(Entry) -> Entry,
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
@@ -83,7 +84,7 @@ impl<W: Word> CachedTable<W> {
         let bucket = self.lock(key.signature);
         let old = self.entry_of(&bucket, key);
         let is_there = old.is_some_and(|(_, entry)| !entry.is_hidden());
-        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.room()) };
+        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
         let Some(i) = room.filter(|_| may(&bucket)) else {
             drop(bucket);
             filling.give_back(place);
@@ -95,8 +96,13 @@ impl<W: Word> CachedTable<W> {
         true
     }
 
-    /// Writes a copy in the place of the key's own, if that has room; its entry.
-    fn write_over(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>, copy: &NewCopy<'_>) -> Option<(usize, Entry)> {
+    /// Writes a copy over the key's old one, if it fits, and returns its entry.
+    fn write_over(
+        &self,
+        bucket: &LockedBucket<'_, W>,
+        key: LookupKey<'_>,
+        copy: &NewCopy<'_>,
+    ) -> Option<(usize, Entry)> {
         let (i, entry) = self.entry_of(bucket, key)?;
         let capacity_words = head(&self.copies, entry.place()).capacity_words();
         copy.words(key.bytes).filter(|&words| words <= capacity_words)?;
@@ -104,15 +110,16 @@ impl<W: Word> CachedTable<W> {
         Some((i, entry))
     }
 
-    /// Writes a copy that stays hidden, for the write that was the `begun`th, if that is alone; true if it is there.
-    pub(super) fn write_hidden(&self, key: Sought<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
+    /// Writes a copy that stays hidden, for write number `begun`, if that is the only one. Returns true if the copy
+    /// is in the table.
+    pub(super) fn write_hidden(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
         let bucket = self.lock(key.signature);
         let is_over = is_alone(&bucket, begun) && self.write_over(&bucket, key, copy).is_some();
         drop(bucket);
         is_over || self.try_enter(key, copy, Entry::hidden, |bucket| is_alone(bucket, begun))
     }
 
-    /// Entry `i` is going to be another copy's.
+    /// Prepares entry `i` for another copy.
     fn evict_for(&self, bucket: &LockedBucket<'_, W>, i: usize, is_same_key: bool) {
         let Some((_, entry)) = bucket.entries().find(|(number, _)| *number == i) else { return };
         self.forget(bucket, i, entry, copy::signature(&self.copies, entry.place()));
@@ -124,15 +131,15 @@ impl<W: Word> CachedTable<W> {
 }
 
 impl<W: Word> Write<'_, '_, W> {
-    /// Between steps 1 and 2: leaves the copy to a thread that serves the table, if there is one. It is what [`Self::put`] is going to
-    /// be told.
+    /// Hands the copy over to a thread that serves the table, if there is one. Call it between steps 1 and 2, with
+    /// the same copy as [`Self::put`] later.
     #[inline]
-    pub fn hand_over(&mut self, copy: &NewCopy<'_>) {
+    pub fn hand_off(&mut self, copy: &NewCopy<'_>) {
         let Some(signals) = self.table.signals.get() else { return };
-        self.handed = signals.hand_over(self.key, copy, self.begun);
+        self.handed = signals.hand_off(self.key, copy, self.begun);
     }
 
-    /// What became of the copy that was handed over, if one was.
+    /// Ends the handover, if there was one, and returns its result.
     #[inline]
     pub(super) fn end_handed(&mut self) -> Option<Ended> {
         let ended = self.handed.take()?.end(self.table.relax);
@@ -142,7 +149,7 @@ impl<W: Word> Write<'_, '_, W> {
         Some(ended)
     }
 
-    /// Step 4: the key has this item, and that is durable.
+    /// Carries out step 4: the key has this item, which is durable.
     #[inline]
     pub fn put(mut self, copy: &NewCopy<'_>) {
         match self.end_handed() {
@@ -155,7 +162,8 @@ impl<W: Word> Write<'_, '_, W> {
     #[inline]
     fn write(&mut self, copy: &NewCopy<'_>) {
         let (table, key, begun) = (self.table, self.key, self.begun);
-        // A copy that there was not is not looked for: while the write is alone nobody brings one in.
+        // If the key had no copy, there is none to search: while the write is the only one, no thread brings one
+        // in.
         if self.had_copy {
             let bucket = table.lock(key.signature);
             if !is_alone(&bucket, begun) {
@@ -177,7 +185,7 @@ impl<W: Word> Write<'_, '_, W> {
         });
     }
 
-    /// Shows the hidden copy, if it is still there.
+    /// Shows the hidden copy, if it is still in the table.
     pub(super) fn show(&mut self) {
         let bucket = self.table.lock(self.key.signature);
         if !is_alone(&bucket, self.begun) {
@@ -190,7 +198,7 @@ impl<W: Word> Write<'_, '_, W> {
         bucket.end();
     }
 
-    /// Step 4: the key is not there any more, and that is durable.
+    /// Carries out step 4: the key was removed, and that is durable.
     pub fn removed(mut self) {
         self.end_handed();
         self.is_pending = false;
@@ -198,7 +206,8 @@ impl<W: Word> Write<'_, '_, W> {
         bucket.end();
     }
 
-    /// Step 4: nothing was published. A copy that another thread wrote goes, with the old one if it lies over that.
+    /// Carries out step 4: nothing was published. A copy that another thread wrote is removed, together with the
+    /// old copy, which it may have overwritten.
     pub fn unchanged(mut self) {
         match self.end_handed() {
             None | Some(Ended::TakenBack) => self.show(),
@@ -207,7 +216,7 @@ impl<W: Word> Write<'_, '_, W> {
         }
     }
 
-    /// The bucket, without a copy of the key.
+    /// Returns the bucket, locked, without a copy of the key.
     fn forgotten(&self) -> LockedBucket<'_, W> {
         let bucket = self.table.lock(self.key.signature);
         if let Some((i, entry)) = self.table.entry_of(&bucket, self.key) {
@@ -219,20 +228,21 @@ impl<W: Word> Write<'_, '_, W> {
 
 #[cfg(test)]
 impl<W: Word> Write<'_, '_, W> {
-    /// The broken twin that does not see what other writes began, or are pending: as if they had ended before this one began.
+    /// The broken variant that ignores other writes that began or are pending, as if they had ended before this one
+    /// began.
     pub(super) fn pretend_alone(&mut self) {
         let bucket = self.table.lock(self.key.signature);
         self.begun = bucket.pretend_alone();
     }
 
-    /// The broken twin that does not wait for the signal.
+    /// The broken variant that does not wait for the signal.
     pub(super) fn pretend_written(mut self) {
         self.handed = None;
         self.show();
     }
 }
 
-/// Whether no write began since the one that was the `begun`th, and none but that is pending.
+/// Returns true if no write began since number `begun`, and only that one is pending.
 fn is_alone<W: Word>(bucket: &LockedBucket<'_, W>, begun: u64) -> bool {
     let writes = bucket.writes();
     writes.begun() == begun && writes.pending() == 1
@@ -251,7 +261,7 @@ impl<W: Word> Drop for Write<'_, '_, W> {
 }
 
 impl<W: Word> Clear<'_, W> {
-    /// The store has no item but for those of writes that are pending, and that is durable.
+    /// Records that the store has no items except those of pending writes, and that this is durable.
     pub fn cleared(mut self) {
         self.is_done = true;
     }
@@ -261,7 +271,7 @@ impl<W: Word> Drop for Clear<'_, W> {
     fn drop(&mut self) {
         for bucket in self.table.all_buckets() {
             let bucket = bucket.lock(self.table.relax);
-            // Writes that began meanwhile may have been published before the clear.
+            // Writes that began since may have been published before the clear.
             bucket.overtake();
             bucket.end();
             if !self.is_done {

@@ -1,4 +1,4 @@
-//! Verifying the index: every entry where a search finds it, no key twice.
+//! Verifies the index: a search reaches every entry, and no key has two.
 
 use std::collections::HashMap;
 use std::iter;
@@ -6,29 +6,32 @@ use std::iter;
 use pmem::{Medium, Offset};
 
 use super::PartitionedHash;
-use super::layout::{Home, Way};
+use super::layout::{Home, OverflowPath};
 use super::salvage::chain_from;
 use super::segment::{Entry, Segment, chained};
 use super::walk::Cursor;
 use crate::Position;
 use crate::segmented::record::header;
 
-/// Something wrong in a segment.
+/// Damage found in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentDamage {
-    /// The word that is wrong.
+    /// The place of the damaged word.
     pub at: Offset,
-    /// What is wrong with it.
+    /// A description of the damage.
     pub what: &'static str,
 }
 
-/// Is shown a live entry: signature, place, word, and the words of earlier entries of the same signature.
+/// Called with a live entry: its signature, place and word, and the words of earlier entries of the same signature.
 pub type EachEntry<'a> = dyn FnMut(u64, Offset, Position, &[Position]) + 'a;
 
 impl PartitionedHash {
-    /// Shows what is wrong with the segment at `cursor`, and every live entry to `each`, together with the others of the
-    /// segment that have the same signature and so might be of the same key. `is_place` tells where segments can lie. The
-    /// caller is pinned; nobody writes to the segment meanwhile, or damage may be reported that is none.
+    /// Reports the damage in the segment at `cursor` to `damaged`, and passes every live entry to `each`. Each
+    /// entry comes with the earlier entries of the segment that have the same signature and so might belong to the
+    /// same key. `is_place` returns whether a segment can be at an offset.
+    ///
+    /// The caller is pinned. No thread may write to the segment during the call; otherwise damage may be reported
+    /// that does not exist.
     pub fn check_segment<M: Medium>(
         &self,
         medium: &M,
@@ -48,11 +51,11 @@ impl PartitionedHash {
         for entry in segment.entries(medium).filter(orphan) {
             damaged(SegmentDamage {
                 at: entry.slot.position,
-                what: "an entry is marked as one of a batch that is none",
+                what: "an entry is marked as part of a batch that does not exist",
             });
         }
         let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
-        // An entry that the medium does not make durable is told of when it is read.
+        // If the medium cannot make an entry durable, a read of the entry reports that.
         let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
         let mut twins: HashMap<u64, Vec<Position>> = HashMap::new();
         for entry in &live {
@@ -64,7 +67,7 @@ impl PartitionedHash {
         if segment.entry_count() != live.len() as u64 {
             damaged(SegmentDamage {
                 at: segment.offset(),
-                what: "a segment has another number of entries than was counted",
+                what: "a segment's number of entries differs from its counter",
             });
         }
         self.next_cursor(cursor, segment)
@@ -81,22 +84,22 @@ impl PartitionedHash {
         if self.geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
             wrong("an entry's signature belongs to another segment");
         } else if !is_reachable(medium, segment.offset(), entry) {
-            wrong("an entry lies where no search comes");
+            wrong("an entry is at a place that no search reaches");
         }
     }
 }
 
-/// True if a search in the segment at `segment` for the entry's signature comes to its line.
+/// Returns true if a search for the entry's signature in the segment at `segment` reaches the entry's line.
 pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry) -> bool {
     let (home, line) = (Home::of(entry.signature), entry.slot.position.line());
     if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::search::has_way(medium, home, way, segment);
-    let in_segment = [Way::Bucket, Way::Partner, Way::Further]
+    let marked = |way| super::find::has_way(medium, home, way, segment);
+    let in_segment = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
         .into_iter()
         .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));
     let base = Offset(line.0 / heap::layout::SEGMENT_BYTES * heap::layout::SEGMENT_BYTES);
     let mut chain = iter::successors(chained(medium, segment), |&segment| chained(medium, segment));
-    in_segment || marked(Way::Further) && chain.any(|chained| chained == base)
+    in_segment || marked(OverflowPath::Further) && chain.any(|chained| chained == base)
 }

@@ -1,4 +1,4 @@
-//! Removing every entry (`segmented::clear`), and freeing what was.
+//! Removes every entry (`segmented::clear`), and frees the removed structures.
 
 use heap::HeapError;
 use pmem::{Dram, Medium};
@@ -14,19 +14,19 @@ impl PartitionedHash {
     /// Removes every entry, as one step for readers and for a crash.
     ///
     /// # Errors
-    /// If there is no room for the empty segments; then nothing has changed.
+    /// Returns an error if there is no space for the empty segments; then nothing has changed.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
         clear(cx, &self.partitions, &self.root, |generation| empty_root(cx, self.geometry, generation)).map(Cleared)
     }
 }
 
-/// What `clear` unlinked: to be freed with [`Cleared::free`] once no reader is left.
+/// The structures that `clear` unlinked, to be freed with [`Cleared::free`] when no reader uses them any more.
 #[derive(Debug)]
 #[must_use]
 pub struct Cleared(Retired<Root>);
 
 impl Cleared {
-    /// Step 6. The caller waited until no thread that was pinned during `clear` is still pinned.
+    /// Carries out step 6. The caller has waited until no thread that was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
             let places: Vec<_> = segment

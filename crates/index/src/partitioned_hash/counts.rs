@@ -1,6 +1,6 @@
-//! What the sweep counts, in words, for the clean image: so that the next opening need not count.
+//! Saves the counters that the sweep computes in the clean image, so that the next open does not have to count.
 //!
-//! Each segment, in the order of the directories: the offset, then the counts of its pairs, four to a word.
+//! For each segment, in the order of the directories: the offset, then the counters of the pairs, four to a word.
 
 use pmem::Offset;
 
@@ -10,11 +10,11 @@ use super::segment::Segment;
 
 const COUNT_BITS: u32 = 16;
 const COUNTS_PER_WORD: usize = (u64::BITS / COUNT_BITS) as usize;
-/// Words of one segment.
+/// The number of words that one segment needs.
 pub const SEGMENT_COUNT_WORDS: usize = 1 + (PAIR_COUNT as usize).div_ceil(COUNTS_PER_WORD);
 
 impl PartitionedHash {
-    /// Shows all words to `each`. Every segment was counted, and nobody writes meanwhile.
+    /// Passes all words to `each`. Every segment must have been counted, and no thread may write during the call.
     pub fn count_words(&self, each: &mut dyn FnMut(u64)) {
         let _pin = epoch::pin();
         for segment in self.root().segments() {
@@ -25,7 +25,7 @@ impl PartitionedHash {
         }
     }
 
-    /// True if the words can be those of this index: segment for segment.
+    /// Returns true if the words can belong to this index: they name the same segments in the same order.
     pub fn fits_count_words(&self, words: &[u64]) -> bool {
         let _pin = epoch::pin();
         let (segments, rest) = words.as_chunks::<SEGMENT_COUNT_WORDS>();
@@ -33,8 +33,8 @@ impl PartitionedHash {
         rest.is_empty() && self.root().segments().map(Segment::offset).eq(offsets)
     }
 
-    /// Takes the words, which fit, for what a sweep would count. They are those of a process that made everything durable
-    /// before writing any. Nobody uses the index meanwhile.
+    /// Adopts the words, which must fit, instead of the counters that a sweep would compute. The process that saved
+    /// the words had made everything durable before. No other thread may use the index during the call.
     pub fn adopt_count_words(&self, words: &[u64]) {
         let _pin = epoch::pin();
         for (segment, words) in self.root().segments().zip(words.as_chunks::<SEGMENT_COUNT_WORDS>().0) {

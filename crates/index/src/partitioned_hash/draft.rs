@@ -1,19 +1,21 @@
-//! A segment in the making: filled in DRAM, then streamed into the region as a whole.
+//! A segment under construction: filled in DRAM, then streamed into the region in one piece.
 
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
-use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
+use super::layout::{
+    Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot,
+};
 use super::slot::Slot;
 use crate::Position;
 
 const WORD_COUNT: usize = SEGMENT_BYTES as usize / 8;
 
-/// The words of a segment that nobody else sees yet.
+/// The words of a segment that no other thread can see yet.
 pub(super) struct SegmentDraft(Box<[u64; WORD_COUNT]>);
 
 impl SegmentDraft {
-    /// An empty segment.
+    /// Creates an empty segment.
     pub(super) fn new() -> SegmentDraft {
         SegmentDraft(vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length"))
     }
@@ -27,7 +29,7 @@ impl SegmentDraft {
         self.0[NEXT_BYTES as usize / 8] = seal(next.0);
     }
 
-    /// Enters an entry where an insert would have put it; false if pair and stash are full.
+    /// Places an entry where an insert would place it. Returns false if pair and stash are full.
     #[inline(always)]
     pub(super) fn place(&mut self, signature: u64, position: Position) -> bool {
         let (home, segment) = (Home::of(signature), Offset(0));
@@ -39,7 +41,7 @@ impl SegmentDraft {
         self.place_further(home, signature, position)
     }
 
-    /// As [`SegmentDraft::place`], of an entry whose home line is full.
+    /// Like [`SegmentDraft::place`], for an entry whose home line is full.
     #[inline(never)]
     fn place_further(&mut self, home: Home, signature: u64, position: Position) -> bool {
         let Some(room) = room(home, Offset(0), |slot| self.position(slot).is_empty()) else {
@@ -52,7 +54,8 @@ impl SegmentDraft {
         true
     }
 
-    /// Enters an entry into a chained segment, which is searched from end to end; false if it is full.
+    /// Places an entry in a chained segment, which is searched from end to end. Returns false if the segment is
+    /// full.
     pub(super) fn place_anywhere(&mut self, signature: u64, position: Position) -> bool {
         let Some(slot) = entry_lines(Offset(0)).flat_map(slots).find(|&slot| self.position(slot).is_empty()) else {
             return false;
@@ -61,13 +64,13 @@ impl SegmentDraft {
         true
     }
 
-    /// Sets the bit that sends a search of `home` on along `way`.
-    pub(super) fn set_overflow(&mut self, home: Home, way: Way) {
+    /// Sets the bit that makes a search of `home` continue along the overflow path `way`.
+    pub(super) fn set_overflow(&mut self, home: Home, way: OverflowPath) {
         let word = &mut self.0[overflow_word(home, way, Offset(0)).0 as usize / 8];
         *word = Position::from_word(*word).overflow().word();
     }
 
-    /// Writes the draft to `at` and flushes it. The segment is the caller's alone until it is linked.
+    /// Writes the draft to `at` and flushes it. Only the caller uses the segment until it is linked.
     pub(super) fn stream<M: Medium>(&self, medium: &M, at: Offset) {
         const { assert!(cfg!(target_endian = "little"), "words are stored as they are") };
         // SAFETY: any initialised words are readable as bytes, eight for each.
@@ -89,37 +92,37 @@ impl SegmentDraft {
     }
 }
 
-/// A free entry, and the way out of the home line that leads to it.
+/// A free entry, and the overflow path that leads to it from the home line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FreeEntry {
     pub(super) slot: Slot,
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<OverflowPath>,
 }
 
-/// The entries of a line.
+/// Returns the entries of a line.
 #[inline(always)]
 fn slots(line: Offset) -> impl Iterator<Item = Slot> {
     (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i))
 }
 
-/// The first free entry for `home` in pair and stash.
-pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<Room> {
+/// Returns the first free entry for `home` in pair and stash.
+pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
     let free = |line| slots(line).find(|&slot| is_free(slot));
     if let Some(slot) = free(home.offset(segment)) {
-        return Some(Room { slot, way: None });
+        return Some(FreeEntry { slot, way: None });
     }
-    [Way::Bucket, Way::Partner, Way::Further].into_iter().find_map(|way| {
+    [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further].into_iter().find_map(|way| {
         let slot = home.lines(way, segment).find_map(free)?;
-        Some(Room { slot, way: Some(way) })
+        Some(FreeEntry { slot, way: Some(way) })
     })
 }
 
-/// The position word whose overflow bit stands for `way`.
-pub(super) fn overflow_word(home: Home, way: Way, segment: Offset) -> Offset {
+/// Returns the position word whose overflow bit stands for `way`.
+pub(super) fn overflow_word(home: Home, way: OverflowPath, segment: Offset) -> Offset {
     slot(home.offset(segment), way as u64).position
 }
 
-/// An empty live segment.
+/// Creates an empty live segment.
 pub(super) fn empty(header: SegmentHeader) -> SegmentDraft {
     let mut draft = SegmentDraft::new();
     draft.set_header(header.with(State::Live));

@@ -1,14 +1,16 @@
-//! When segments want to be visited: volatile, for callers that give entries a time to go.
+//! Volatile due times of segments, for callers that give entries an expiry.
 //!
-//! Each segment knows the earliest moment that its entries were given, or an earlier one; [`NEVER`] where there is none. The
-//! index keeps the moment, hands it down at splits, and does not ask what the moments are.
+//! Each segment stores a due time that is not later than the earliest due time of its entries, or [`NEVER`] if no
+//! entry has one. The index stores these times and passes them on at splits. Their meaning is the caller's.
 //!
 //! # Invariants
-//! - Under the bucket's lock a writer publishes first, then lowers the segment's moment, then that of all.
-//! - A visitor takes the moment away first, then reads the entries, then lowers the moment to what it found: so an entry that it
-//!   did not see lowers the moment afterwards. The partition's lock keeps splits away meanwhile, which hand it down.
-//! - A visitor of all segments takes the moment of all away before it reads the first one's: so one that was lowered behind it is
-//!   noticed in the next round.
+//! - A writer, under the bucket's lock, first publishes its entry, then lowers the due time of the segment, then
+//!   that of the index.
+//! - A visitor of a segment first resets the due time, then reads the entries, then lowers the due time to the
+//!   earliest one that it found. So an entry that the visitor missed lowers the due time afterwards. The visitor
+//!   holds the partition's lock, which keeps out splits, because they pass the due time on.
+//! - A visitor of all segments resets the due time of the index before it reads that of the first segment. So the
+//!   next round notices a due time that was lowered behind the visitor.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,12 +21,12 @@ use super::walk::Cursor;
 use super::{Bucket, Context, PartitionedHash};
 use crate::Position;
 
-/// No moment at all.
+/// No due time.
 pub const NEVER: u64 = u64::MAX;
-/// No entry is known: a visit finds out.
+/// The due times of the entries are unknown; a visit determines them.
 pub(super) const UNKNOWN: u64 = 0;
 
-/// The earliest of several moments.
+/// The earliest of several due times.
 #[derive(Debug)]
 pub(super) struct Due(AtomicU64);
 
@@ -41,14 +43,16 @@ impl Due {
         self.0.swap(NEVER, Ordering::SeqCst)
     }
 
-    /// Always writes: a visitor that takes the moment away afterwards sees what the caller published before.
+    /// Lowers the due time. It writes even if nothing changes: a visitor that resets the due time afterwards then
+    /// sees everything that the caller published before.
     fn lower(&self, moment: u64) {
         self.0.fetch_min(moment, Ordering::SeqCst);
     }
 }
 
 impl PartitionedHash {
-    /// Lowers the segment's moment and that of all, whose line is left alone where that changes nothing.
+    /// Lowers the due time of the segment and that of the index. If nothing changes, it does not write to the
+    /// index's line.
     #[cold]
     fn lower_due(&self, segment: &Segment, moment: u64) {
         segment.due.lower(moment);
@@ -61,25 +65,26 @@ impl PartitionedHash {
         }
     }
 
-    /// An entry of this signature wants to be visited at this moment. The caller is pinned and holds no lock.
+    /// Records that an entry of this signature is due at `moment`. The caller is pinned and holds no lock.
     pub fn lower_due_of<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, moment: u64) {
         self.lock(cx, signature).due_at(moment).lower_due();
     }
 
-    /// The earliest moment of all segments, or an earlier one.
+    /// Returns a time that is not later than the earliest due time of all segments.
     #[inline]
     pub fn due(&self) -> u64 {
         self.due.get()
     }
 
-    /// Begins a round of visits: from now on [`PartitionedHash::due`] tells what the round does not see.
+    /// Begins a round of visits. From now on, [`PartitionedHash::due`] covers the entries that the round misses.
     pub fn begin_due_round(&self) {
         self.due.take();
     }
 
-    /// Goes on with a round at `cursor`, past at most `segment_count` segments. The first one that is due at `now` is
-    /// visited: `each` is shown the entries' positions, and answers with their moments, [`NEVER`] for what is
-    /// deleted. A segment that stays due is visited again. The caller is pinned while it uses the positions.
+    /// Continues a round at `cursor`, over at most `segment_count` segments. Visits the first segment that is due
+    /// at `now`: `each` is called with the entries' positions and returns their due times, or [`NEVER`] for entries
+    /// it has deleted. A segment that is still due afterwards is visited again. The caller is pinned while it uses
+    /// the positions.
     pub fn visit_due<M: Medium, D: Dram, E: From<MediumError>>(
         &self,
         cx: Context<'_, M, D>,
@@ -99,7 +104,7 @@ impl PartitionedHash {
                     earliest = earliest.min(each(signature, position)?);
                     Ok(())
                 });
-                // What could not be read is unknown, as it was.
+                // After an error, the due times remain unknown.
                 segment.due.lower(if visited.is_ok() { earliest } else { UNKNOWN });
                 visited?;
             }
@@ -116,13 +121,13 @@ impl PartitionedHash {
 }
 
 impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
-    /// The entry that is published wants to be visited at this moment: see the module's head.
+    /// Sets the due time of the entry that is about to be published; see the module's head.
     pub fn due_at(mut self, moment: u64) -> Bucket<'a, M, D> {
         self.due = moment;
         self
     }
 
-    /// Lowers the moments by that of the entry, which was published.
+    /// Lowers the due times to that of the published entry.
     #[inline(always)]
     pub(super) fn lower_due(&self) {
         if self.due != NEVER {

@@ -1,4 +1,4 @@
-//! An empty index: one empty segment a partition.
+//! Creates an empty index: one empty segment per partition.
 
 use epoch::Limbo;
 use heap::{Heap, HeapError};
@@ -13,8 +13,8 @@ use super::{Context, PartitionedHash, Root};
 use crate::segmented::clear;
 
 impl PartitionedHash {
-    /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the
-    /// allocator's format is finished.
+    /// Writes and flushes the first segments of a new store. They become durable when the format of the allocator
+    /// finishes, which is also what makes the region a store.
     pub fn format<M: Medium, D: Dram>(
         medium: &M,
         heap: &Heap<D>,
@@ -26,7 +26,7 @@ impl PartitionedHash {
     }
 }
 
-/// See [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
+/// Creates a root of empty segments; see [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
 pub(super) fn empty_root<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,

@@ -1,4 +1,4 @@
-//! The bytes of a segment, and how a signature finds its way.
+//! The bytes of a segment, and the path from a signature to its entry.
 //!
 //! ```text
 //! segment, 16 KiB                       line, 64 bytes: four entries
@@ -14,10 +14,12 @@
 //! +16  next in the overflow chain, sealed, or 0
 //! ```
 //!
-//! A pair is two buckets of four lines; a bucket is 256 bytes, the unit in which persistent memory is written. A
-//! signature's *home* is one line; an entry that finds it full goes to the rest of the bucket, to the partner bucket, to
-//! the stash, or at last to a chained segment, and the home line keeps a sticky bit for each of these ways, so that a
-//! search that ends in the home line touches nothing else (`docs/decisions/0004-segments.md`).
+//! A pair is two buckets of four lines. A bucket is 256 bytes, the unit in which persistent memory is written.
+//!
+//! Each signature has one *home* line. If that line is full, a new entry overflows to the first free place of: the
+//! rest of the bucket, the partner bucket, the stash, a chained segment. The home line keeps a sticky bit for each
+//! of these overflow paths, so a search reads only the home line unless a bit is set
+//! (`docs/decisions/0004-grow-the-index-by-splitting-small-segments.md`).
 
 use super::slot::Slot;
 use heap::layout::SEGMENT_BYTES;
@@ -27,28 +29,29 @@ pub use crate::segmented::layout::{
     DEPTH_MAX, Geometry, NEXT_BYTES, PARTITION_COUNT_MAX, PREFIX_BYTES, SegmentHeader, State, record,
 };
 
-/// Entries of a line.
+/// The number of entries in a line.
 pub const LINE_ENTRY_COUNT: u64 = 4;
-/// Lines of a bucket: 256 bytes.
+/// The number of lines in a bucket: 256 bytes.
 pub const BUCKET_LINE_COUNT: u64 = 4;
-/// Lines of a pair of buckets, which one lock guards.
+/// The number of lines in a pair of buckets. One lock guards a pair.
 pub const PAIR_LINE_COUNT: u64 = 2 * BUCKET_LINE_COUNT;
-/// Lines of a segment.
+/// The number of lines in a segment.
 pub const SEGMENT_LINE_COUNT: u64 = SEGMENT_BYTES / LINE_BYTES;
-/// Pairs of a segment: all but the first, whose lines are the header and the stash.
+/// The number of pairs in a segment. The header and the stash occupy the lines of one more pair, the first.
 pub const PAIR_COUNT: u64 = SEGMENT_LINE_COUNT / PAIR_LINE_COUNT - 1;
-/// Lines of the stash.
+/// The number of lines in the stash.
 pub const STASH_LINE_COUNT: u64 = PAIR_LINE_COUNT - 1;
-/// Entries of a segment, the stash included.
+/// The number of entries in a segment, including the stash.
 pub const SEGMENT_ENTRY_COUNT: u64 = (SEGMENT_LINE_COUNT - 1) * LINE_ENTRY_COUNT;
 
 const _: () =
     assert!(SEGMENT_BYTES == 16_384 && PAIR_COUNT == 31 && STASH_LINE_COUNT == 7 && SEGMENT_ENTRY_COUNT == 1020);
 const _: () = assert!(LINE_ENTRY_COUNT * 16 == LINE_BYTES);
 
-/// The ways out of a full home line; the number is that of the position word whose overflow bit stands for it.
+/// The overflow paths out of a full home line. The number is that of the position word whose overflow bit stands
+/// for the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum OverflowPath {
     /// The other lines of the bucket.
     Bucket = 0,
     /// The lines of the partner bucket.
@@ -57,7 +60,7 @@ pub enum Way {
     Further = 2,
 }
 
-/// Where a signature's entry belongs in any segment.
+/// The place where a signature's entry belongs, in any segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home {
     /// The pair, below [`PAIR_COUNT`].
@@ -67,62 +70,66 @@ pub struct Home {
 }
 
 impl Home {
-    /// The home of `signature`.
+    /// Returns the home of `signature`.
     #[inline(always)]
     #[must_use]
     pub const fn of(signature: u64) -> Home {
         Home { pair: (signature as u32 as u64 * PAIR_COUNT) >> 32, line: signature & (PAIR_LINE_COUNT - 1) }
     }
 
-    /// The home line's offset in the segment at `segment`.
+    /// Returns the offset of the home line in the segment at `segment`.
     #[inline(always)]
     #[must_use]
     pub const fn offset(self, segment: Offset) -> Offset {
         segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES) + self.line * LINE_BYTES)
     }
 
-    /// The lines of a way out, in the order in which they are filled and searched.
+    /// Returns the lines of an overflow path, in the order in which they are filled and searched.
     #[inline]
-    pub fn lines(self, way: Way, segment: Offset) -> impl Iterator<Item = Offset> {
+    pub fn lines(self, way: OverflowPath, segment: Offset) -> impl Iterator<Item = Offset> {
         let pair = segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES));
         let (first, count, rotate) = match way {
-            Way::Bucket => (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1),
-            Way::Partner => (((self.line / BUCKET_LINE_COUNT) ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
-            Way::Further => (0, STASH_LINE_COUNT, 0),
+            OverflowPath::Bucket => {
+                (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1)
+            }
+            OverflowPath::Partner => {
+                (((self.line / BUCKET_LINE_COUNT) ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line)
+            }
+            OverflowPath::Further => (0, STASH_LINE_COUNT, 0),
         };
         (0..count).map(move |i| match way {
-            Way::Further => stash_line(segment, i),
+            OverflowPath::Further => stash_line(segment, i),
             _ => pair.plus((first + (rotate + i) % BUCKET_LINE_COUNT) * LINE_BYTES),
         })
     }
 }
 
-/// Line `i` of the stash.
+/// Returns line `i` of the stash.
 #[must_use]
 pub const fn stash_line(segment: Offset, i: u64) -> Offset {
     segment.plus((1 + i) * LINE_BYTES)
 }
 
-/// All lines that hold entries.
+/// Returns all lines that hold entries.
 pub fn entry_lines(segment: Offset) -> impl Iterator<Item = Offset> {
     (1..SEGMENT_LINE_COUNT).map(move |i| segment.plus(i * LINE_BYTES))
 }
 
-/// The two words of entry `i` of a line.
+/// Returns the two words of entry `i` of a line.
 #[inline(always)]
 #[must_use]
 pub const fn slot(line: Offset, i: u64) -> Slot {
     Slot { signature: line.plus(8 * i), position: line.plus(32 + 8 * i) }
 }
 
-/// The entry whose position word lies at `position`; `None` if none does.
+/// Returns the entry whose position word is at `position`, or `None` if that is not the place of a position word.
 #[must_use]
 pub const fn slot_of(position: Offset) -> Option<Slot> {
     let at = position.0 % LINE_BYTES;
     if at < 32 || !at.is_multiple_of(8) { None } else { Some(slot_at(position)) }
 }
 
-/// The entry whose position word lies at `position`, where one does.
+/// Returns the entry whose position word is at `position`, which must be the place of a position word.
 #[inline(always)]
 #[must_use]
 pub const fn slot_at(position: Offset) -> Slot {
@@ -136,11 +143,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_and_its_ways_out_cover_pair_and_stash_once() {
+    fn home_and_overflow_cover_pair_and_stash_once() {
         for signature in [0, 1, 7, u64::MAX, 0x1234_5678_9ABC_DEF0, 0xFFFF_FFFF_8000_0003] {
             let (home, segment) = (Home::of(signature), Offset(SEGMENT_BYTES));
-            let ways =
-                [Way::Bucket, Way::Partner, Way::Further].map(|way| home.lines(way, segment).collect::<Vec<_>>());
+            let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
+                .map(|way| home.lines(way, segment).collect::<Vec<_>>());
             assert_eq!(ways.each_ref().map(Vec::len), [3, 4, 7]);
             let all: HashSet<_> = ways.into_iter().flatten().chain([home.offset(segment)]).collect();
             assert_eq!(all.len(), 15);

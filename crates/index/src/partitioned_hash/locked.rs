@@ -1,13 +1,14 @@
-//! A signature's home line and the ways out of it, in a segment of which the caller has locked the signature's pair.
+//! A signature's home line and its overflow paths, in a segment where the caller holds the lock of the signature's
+//! pair.
 
 use std::sync::atomic::Ordering;
 
 use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
-use super::draft::{Room, overflow_word, room};
-use super::layout::{Home, Way, entry_lines, slot};
-use super::search::{Found, search};
+use super::draft::{FreeEntry, overflow_word, room};
+use super::find::{Found, find_entry};
+use super::layout::{Home, OverflowPath, entry_lines, slot};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
 use super::slot::Slot;
@@ -16,7 +17,7 @@ use crate::Position;
 use crate::canary;
 use crate::segmented::Segmented;
 
-/// What a writer sees of a segment. Its maker holds the pair's lock while it lives.
+/// A writer's view of a segment. Its creator holds the pair's lock while the view exists.
 pub(super) struct LockedHome<'a, M> {
     medium: &'a M,
     batches: &'a Batches,
@@ -41,7 +42,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         self.segment
     }
 
-    /// The home line.
+    /// Returns the home line.
     #[inline(always)]
     pub(super) fn line(&self) -> Offset {
         self.home.offset(self.segment.offset())
@@ -57,32 +58,32 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         self.home.pair
     }
 
-    /// As [`super::PartitionedHash::find`].
+    /// Like [`super::PartitionedHash::find`].
     #[inline(always)]
     pub(super) fn find<R, E: From<MediumError>>(
         &self,
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
         let found =
-            search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
+            find_entry(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
         if found.is_none() {
             self.medium.check_lost_ranges()?;
         }
         Ok(found)
     }
 
-    /// The first free entry in the pair.
+    /// Returns the first free entry in the pair.
     #[inline(always)]
-    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<Room> {
-        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(Way::Further))
+    pub(super) fn free_entry(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
+        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(OverflowPath::Further))
     }
 
-    /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
-    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(Room, bool)> {
+    /// Returns a free entry in stash or chain, and whether a split is due. The caller holds the stash lock.
+    pub(super) fn free_entry_in_stash(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
-        let room = |slot| Room { slot, way: Some(Way::Further) };
-        let mut stash = self.home.lines(Way::Further, segment).enumerate();
+        let room = |slot| FreeEntry { slot, way: Some(OverflowPath::Further) };
+        let mut stash = self.home.lines(OverflowPath::Further, segment).enumerate();
         if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
             return Some((room(slot), line >= crowded_from_line(segment)));
         }
@@ -90,17 +91,17 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         chain.find_map(first_free).map(|slot| (room(slot), false))
     }
 
-    /// Sets the bit that leads to an entry outside its home line, and flushes it; true if the bit is new, and to be
-    /// ordered before the entry.
+    /// Sets and flushes the bit that leads to an entry outside its home line. Returns true if the bit is new and
+    /// must be ordered before the entry.
     #[inline(always)]
-    pub(super) fn mark_way(&self, way: Option<Way>) -> bool {
+    pub(super) fn mark_way(&self, way: Option<OverflowPath>) -> bool {
         let Some(way) = way else { return false };
         let word = overflow_word(self.home, way, self.segment.offset());
         let mut seen = self.medium.load(word, Ordering::Acquire);
         if Position::from_word(seen).has_overflow() {
             return false;
         }
-        // Only a reader that settles the word can be in the way.
+        // The exchange fails only if a reader settles the word at the same time.
         while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
             seen = now;
         }

@@ -1,41 +1,47 @@
-//! HiKV's persistent hash index (paper, sections 3.1, 3.3 and 3.4.1), made to grow.
+//! HiKV's persistent hash index (paper, sections 3.1, 3.3 and 3.4.1), extended so that it can grow.
 //!
-//! Signatures are cut into partitions; each partition is an extendible directory, in DRAM, over durable segments. A
-//! segment that fills up is split in two; no item is touched and no entry moves within a segment.
+//! The index is divided into partitions by the signatures of keys. Each partition is an extendible-hashing
+//! directory in DRAM over durable segments. A full segment is split in two. A split touches no item, and no
+//! operation moves an entry within a segment.
 //!
 //! # Invariants
-//! - A key has one entry, reachable from its home line by the bits that [`layout`] describes.
-//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: a thread that acts on such a
-//!   word settles it first.
-//! - A word marked BATCH is in a batch that is under way: a thread that meets it asks that batch ([`batch`]).
-//! - A live segment is in the directory, or chained to one that is; every directory entry names a live segment.
-//! - A segment's bytes change only under the lock of the pair that an entry belongs to (for the stash and the chain, the
-//!   stash lock as well, and only to fill a free entry), except that any thread may settle a word.
+//! - A key has one entry, which a search reaches from the key's home line by the overflow bits that [`layout`]
+//!   describes.
+//! - The position word alone commits an entry. A word marked FRESH may not be durable yet; a thread that acts on
+//!   such a word makes it durable first.
+//! - A word marked BATCH belongs to a batch in progress; a thread that finds such a word asks that batch for the
+//!   value ([`batch`]).
+//! - A live segment is in the directory, or chained to a segment that is. Every directory entry names a live
+//!   segment.
+//! - The bytes of a segment change only under the lock of the pair to which the entry belongs. A change to the
+//!   stash or the chain also needs the stash lock, and only fills a free entry. Exception: any thread may settle a
+//!   word.
 //!
 //! # Write order
-//! Overflow bit before the entry that relies on it; new segments before the split's commit word; that before their
-//! states; those before the record is cleared; that before the old segment is free.
+//! 1. The overflow bit is durable before the entry that relies on it.
+//! 2. In a split, the new segments are durable before the commit word, the commit word before the states of the
+//!    segments, the states before the record is cleared, and the cleared record before the old segment is freed.
 //!
 //! # Lock order
-//! partition -> pairs of one segment in ascending order -> stash. An operation holds one pair; a batch holds those of its
-//! keys, of several segments, and then stashes ([`batch`]). Every thread that looks into a segment is pinned (`epoch`), since
-//! splits retire segments.
+//! partition -> pairs of one segment, ascending -> stash. An operation on one key holds one pair. A batch holds the
+//! pairs of all its keys, in several segments, and then stashes ([`batch`]). A thread that reads a segment is
+//! pinned (`epoch`), because splits retire segments.
 
-mod astray;
+mod absence;
 pub mod batch;
 mod check;
 mod clear;
 mod counts;
 mod draft;
 mod due;
+mod find;
 mod format;
-mod glance;
 pub mod layout;
 mod locked;
+mod lookup;
 mod open;
 mod ops;
 pub mod salvage;
-mod search;
 mod segment;
 mod settle;
 mod slot;
@@ -49,14 +55,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-pub use astray::Absence;
+pub use absence::Absence;
 pub use check::{EachEntry, SegmentDamage};
 pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
-pub use glance::{Aim, Glance, Hint, Lead, Seen, Sight};
+pub use find::Found;
+pub use lookup::{BatchLookup, Candidate, LockedLookup, Lookup, Route, Target};
 pub use ops::{Bucket, Published};
-pub use search::Found;
 pub use segment::Entry;
 pub use slot::Slot;
 pub use walk::Cursor;
@@ -73,18 +79,19 @@ pub use crate::segmented::{Context, Garbage, Table};
 
 type Root = directory::Root<Segment>;
 
-/// What splits have done since the store was opened.
+/// Counters of splits since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SplitStats {
-    /// Segments that were split.
+    /// The number of segments that were split.
     pub split_count: u64,
-    /// Entries they held, together. Over `split_count * SEGMENT_ENTRY_COUNT`: the mean load at a split.
+    /// The total number of entries in those segments. Divided by `split_count * SEGMENT_ENTRY_COUNT`, it is the
+    /// mean load at a split.
     pub split_entry_count: u64,
-    /// Segments that were chained because a split would not have made room.
+    /// The number of segments that got a chained segment because a split would not have freed space.
     pub chained_count: u64,
 }
 
-/// The index. Methods take a [`Context`]; callers are pinned.
+/// The persistent hash index. Its methods need a [`Context`], and their callers are pinned.
 #[derive(Debug)]
 pub struct PartitionedHash {
     geometry: Geometry,
@@ -112,41 +119,42 @@ impl PartitionedHash {
         }
     }
 
-    /// How many entries there are. Exact once every segment has been swept, if nobody writes meanwhile.
+    /// Returns the number of entries. It is exact after every segment has been swept, if no thread writes during
+    /// the call.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().tally.sum()
     }
 
-    /// The partition of a signature.
+    /// Returns the partition of a signature.
     #[inline(always)]
     pub fn partition(&self, signature: u64) -> usize {
         self.geometry.partition(signature)
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub fn partition_count(&self) -> usize {
         self.geometry.partition_count()
     }
 
-    /// True if there is no entry; see [`PartitionedHash::len`].
+    /// Returns true if there is no entry; see [`PartitionedHash::len`].
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many segments are live, chained ones not counted.
+    /// Returns the number of live segments, without chained ones.
     pub fn segment_count(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().segments().count() as u64
     }
 
-    /// Volatile memory of directories and segment tables.
+    /// Returns the DRAM used by directories and segment tables.
     pub fn dram_bytes(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().dram_bytes()
     }
 
-    /// What splits have done since open.
+    /// Returns the counters of splits since the store was opened.
     pub fn split_stats(&self) -> SplitStats {
         SplitStats {
             split_count: self.split_count.load(Ordering::Relaxed),
@@ -155,17 +163,17 @@ impl PartitionedHash {
         }
     }
 
-    /// The root as it is now; it stays valid while the caller is pinned.
+    /// Returns the current root, which stays valid while the caller is pinned.
     #[inline(always)]
     fn root(&self) -> &Root {
-        // SAFETY: the root is never null; a replaced one is retired, and the caller is pinned.
+        // SAFETY: the root is never null; a replaced root is retired, and the caller is pinned.
         unsafe { &*self.root.load(Ordering::Acquire) }
     }
 }
 
 impl Drop for PartitionedHash {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and nobody else uses the index any more.
+        // SAFETY: the pointer came from a box, and no other thread uses the index any more.
         drop(unsafe { Box::from_raw(*self.root.get_mut()) });
     }
 }

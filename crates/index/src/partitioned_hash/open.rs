@@ -1,5 +1,8 @@
-//! Opening: what a crash interrupted is finished, live segments are found, the directories built (`crate::segmented`); between
-//! the first and the second, batches are finished or taken back (`batch`).
+//! Opens the index of a store, in three steps:
+//!
+//! 1. Finish the splits that a crash interrupted (`crate::segmented`).
+//! 2. Finish or undo the batches that a crash interrupted (`batch`).
+//! 3. Find the live segments and build the directories (`crate::segmented`).
 
 use heap::{FEATURE_EXPIRY, HeapError};
 use pmem::{Dram, Medium};
@@ -15,7 +18,8 @@ impl PartitionedHash {
     /// Opens the index of a store.
     ///
     /// # Errors
-    /// [`HeapError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
+    /// [`HeapError::Damaged`] if a header is damaged, or if the live segments do not cover every prefix exactly
+    /// once.
     pub fn open<M: Medium, D: Dram>(cx: Context<'_, M, D>, geometry: Geometry) -> Result<PartitionedHash, HeapError> {
         let splits = finish_splits(cx, geometry)?;
         let batches = Batches::default();

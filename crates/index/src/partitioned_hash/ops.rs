@@ -1,33 +1,36 @@
-//! Inserting, replacing and removing one entry.
+//! Inserts, replaces and removes one entry.
 //!
 //! | operation | steps | a crash after each leaves |
 //! |---|---|---|
-//! | insert | 1 (a full home line only) overflow bit, flush | nothing, or the bit: searches look further, find nothing |
+//! | insert | 1 (full home line only) overflow bit, flush | nothing, or the bit: searches go further, find nothing |
 //! |        |   the item and the bit are ordered before the entry | |
 //! |        | 2 signature, position with FRESH, write-back | the entry or not; its item is durable either way |
 //! |        | 3 commit, unlock, wait | the entry |
-//! |        | 4 FRESH off, not flushed | the entry; recovery does not look at FRESH |
-//! | replace | 2 to 4, with the position alone | the old item or the new one |
+//! |        | 4 FRESH off, not flushed | the entry; recovery ignores FRESH |
+//! | replace | 2 to 4, with the position only | the old item or the new one |
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
-//! On memory the commit is done when it returns (`Ticket::is_done`), and steps 4 and 5 come before the unlock, by a plain store: only a
-//! reader that takes FRESH away changes the word meanwhile, and its exchange then fails, or came to the same. Elsewhere they come after
-//! the wait, without the lock.
+//! On memory, the commit is complete when it returns (`Ticket::is_done`), and steps 4 and 5 precede the unlock, by
+//! a plain store. At that time only a reader that clears FRESH can change the word; its exchange either fails or
+//! had the same result. On other media, steps 4 and 5 follow the wait, without the lock.
 //!
-//! Where a log's writer does not wait itself (`Acknowledge::acknowledge`), steps 4 and 5 are left to the threads that meet the word: a
-//! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by the next
-//! writer that looks for a free entry, under the lock.
+//! A writer on a log may not wait (`Acknowledge::acknowledge`). It then leaves steps 4 and 5 to the threads that
+//! find the word. A reader clears FRESH when the log is durable up to the point at which the word was published.
+//! The next writer that searches for a free entry clears a removal's mark, under the lock.
 //!
-//! A log's writer does not wait for a FRESH word found under its lock: the writer's own is behind it in the log.
+//! A writer on a log does not wait for a FRESH word found under the lock, because the word that the writer
+//! publishes comes later in the log.
 //!
-//! A log that has failed takes no word in (`Taken`): the entry stays as it was, and 3 returns the error. What the word would have
-//! replaced is still named then, so nothing is retired once the medium has failed.
+//! A failed log does not accept a word (`Taken`): the entry stays as it was, and step 3 returns the error. The
+//! entry then still names the item that was to be replaced, so nothing is retired after the medium has failed.
 //!
-//! Readers may settle a word first, and a neighbour's insert may add the line's overflow bit to it: steps 4 and 5 go by
-//! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
+//! A reader may settle a word first, and an insert of a neighbour may set the line's overflow bit in the word.
+//! Steps 4 and 5 therefore compare the item that the word names. If the word names another item, or has lost the
+//! mark, they have nothing to do.
 //!
-//! The order before step 2 comes after the search: `docs/decisions/0010-items-are-ordered-after-the-search.md`.
+//! The ordering before step 2 is done after the search: see
+//! `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -36,9 +39,9 @@ use heap::Heap;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::due::NEVER;
+use super::find::Found;
 use super::layout::Home;
 use super::locked::LockedHome;
-use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
@@ -47,7 +50,7 @@ use crate::canary;
 use crate::shared::Locked;
 
 impl PartitionedHash {
-    /// Locks the pair of `signature` for a writer, who is pinned until the bucket is dropped.
+    /// Locks the pair of `signature` for a writer, which is pinned until it drops the bucket.
     #[inline]
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Bucket<'a, M, D> {
         let home = Home::of(signature);
@@ -62,7 +65,7 @@ impl PartitionedHash {
         }
     }
 
-    /// The pair of `signature` in a live segment, which is locked.
+    /// Returns the bucket of `signature` in a live segment whose pair is locked.
     #[inline(always)]
     pub(super) fn bucket<'a, M: Medium, D: Dram>(
         &'a self,
@@ -77,7 +80,7 @@ impl PartitionedHash {
     }
 }
 
-/// A pair of buckets, locked: what a writer of one key works in.
+/// A locked pair of buckets, in which a writer changes one key.
 pub struct Bucket<'a, M, D: Dram> {
     pub(super) home: LockedHome<'a, M>,
     heap: &'a Heap<D>,
@@ -93,14 +96,14 @@ pub struct Bucket<'a, M, D: Dram> {
 pub struct Published {
     slot: Slot,
     word: Position,
-    /// None if others are going to be committed together with it.
+    /// `None` if the entry is committed together with others.
     ticket: Option<Ticket>,
-    /// The segment should be split: its stash fills up.
+    /// The segment, if it should be split because its stash fills up.
     pub crowded: Option<Offset>,
 }
 
 impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
-    /// As [`PartitionedHash::find`], under the lock.
+    /// Like [`PartitionedHash::find`], under the lock.
     pub fn find<R, E: From<MediumError>>(
         &self,
         visit: impl FnMut(Position) -> Result<Option<R>, E>,
@@ -108,25 +111,25 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.home.find(visit)
     }
 
-    /// Publishes as one of many: the items of all were ordered together, and all entries will be committed together, by the caller
-    /// that settles them. Until then the mark FRESH stands for all that is missing.
-    pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
+    /// Publishes the entry as one of a group: the items of all entries were ordered together, and the caller that
+    /// settles them commits all of them together. Until then, the mark FRESH stands for the missing steps.
+    pub fn in_group(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
     }
 
-    /// Enters `position`, whose item was flushed. The key has no entry yet.
+    /// Inserts `position`, whose item was flushed. The key must have no entry yet.
     ///
     /// # Errors
-    /// The segment's offset if it has no room: split it and try again.
+    /// Returns the offset of the segment if it has no space: split it and try again.
     pub fn insert(self, position: Position) -> Result<Published, Offset> {
         let free = |slot: Slot| self.home.is_free(slot);
         let segment = self.home.segment();
         let stash;
-        let (room, is_crowded) = match self.home.room(free) {
+        let (room, is_crowded) = match self.home.free_entry(free) {
             Some(room) => (room, false),
             None => {
                 stash = segment.lock_stash();
-                let Some(room) = self.home.room_further(free) else {
+                let Some(room) = self.home.free_entry_in_stash(free) else {
                     drop(stash);
                     return Err(segment.offset());
                 };
@@ -143,7 +146,8 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         Ok(Published { crowded, ..self.publish((room.slot, was), signature, position, 1) })
     }
 
-    /// Enters `position`, whose item was flushed, at a free entry of the home line. The key has no entry yet.
+    /// Inserts `position`, whose item was flushed, at a free entry of the home line. The key must have no entry
+    /// yet.
     #[inline(always)]
     pub fn insert_at(self, slot: Slot, position: Position) -> Published {
         self.count(1);
@@ -154,16 +158,16 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.publish((slot, was), Some(signature), position, 1)
     }
 
-    /// Puts `position`, whose item was flushed, in the place of what was found.
+    /// Replaces the found item by `position`, whose item was flushed.
     #[inline(always)]
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
         let was = self.home.now(found.slot);
         self.replace_word((found.slot, was), position)
     }
 
-    /// As [`Bucket::replace`], of what a look found: the word as it is.
+    /// Like [`Bucket::replace`], for an entry that a lookup found, with its present word.
     #[inline(always)]
-    pub fn replace_seen(self, seen: &Found<()>, position: Position) -> Published {
+    pub fn replace_found(self, seen: &Found<()>, position: Position) -> Published {
         self.replace_word((seen.slot, seen.position), position)
     }
 
@@ -176,16 +180,16 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.publish((slot, was), None, position, 0)
     }
 
-    /// Marks what was found as deleted.
+    /// Marks the found entry as deleted.
     #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
         let seen = Found { slot: found.slot, position: self.home.now(found.slot), value: () };
-        self.remove_seen(&seen)
+        self.remove_found(&seen)
     }
 
-    /// As [`Bucket::remove`], of what a look found: the word as it is.
+    /// Like [`Bucket::remove`], for an entry that a lookup found, with its present word.
     #[inline(always)]
-    pub fn remove_seen(self, found: &Found<()>) -> Published {
+    pub fn remove_found(self, found: &Found<()>) -> Published {
         self.count(-1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
@@ -197,14 +201,15 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.publish((found.slot, found.position), None, found.position.deleted(), -1)
     }
 
-    /// Counts an entry that comes or goes.
+    /// Adds `by` to the counters of entries.
     #[inline(always)]
     fn count(&self, by: i16) {
         self.home.segment().count(self.home.pair(), by);
         self.index.root().tally.add(by.into());
     }
 
-    /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
+    /// Makes everything that the entry relies on durable before the entry. It comes this late so that the
+    /// write-back runs while the bucket is searched.
     #[inline(always)]
     fn order_item(&self) {
         let medium = self.home.medium();
@@ -213,8 +218,9 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         }
     }
 
-    /// Steps 2 and 3 up to the unlock, in place of the word that is there: under the lock a reader that takes FRESH away is all that changes it.
-    /// `counted`: entries that were counted for it.
+    /// Carries out steps 2 and 3 up to the unlock. The new word replaces the one that is there; under the lock,
+    /// only a reader that clears FRESH can change that. `counted` is the number of entries already counted for this
+    /// operation.
     #[inline(always)]
     fn publish(
         self,
@@ -253,14 +259,14 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     }
 }
 
-/// What becomes of a published word once it is durable.
+/// Returns the word that replaces a published word when that is durable.
 #[inline(always)]
 fn without_marks(word: Position) -> Position {
     if word.is_deleted() { word.emptied() } else { word.settled() }
 }
 
-/// The sweep, which the bucket's lock keeps away, will not meet the item any more, and yet must not free it: that is
-/// the retirement's to do.
+/// Marks an unlinked item for the sweep, which the bucket's lock keeps out. The sweep will not reach the item any
+/// more, and yet must not free it: the retirement does that.
 #[inline(always)]
 pub(super) fn mark_unlinked<D: Dram>(heap: &Heap<D>, position: Position) {
     if !heap.is_swept()
@@ -271,10 +277,10 @@ pub(super) fn mark_unlinked<D: Dram>(heap: &Heap<D>, position: Position) {
 }
 
 impl Published {
-    /// Waits until the entry is durable, then takes its FRESH mark away (steps 3 to 5). The caller is pinned since before
-    /// it published, so that a word that names the same item is the same entry.
+    /// Waits until the entry is durable, then clears its FRESH mark (steps 3 to 5). The caller has been pinned
+    /// since before it published, so a word that names the same item is the same entry.
     ///
-    /// One of many is settled after a commit that its publisher waited for.
+    /// An entry of a group is settled after a commit for which its publisher waited.
     #[inline(always)]
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         if let Some(ticket) = self.ticket
@@ -284,7 +290,7 @@ impl Published {
             return Ok(());
         }
         let mut seen = self.word;
-        // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.
+        // A reader may have settled the word, or its line may have got an overflow bit.
         while self.is_unfinished(seen) {
             match medium.compare_exchange(self.slot.position, seen.word(), without_marks(seen).word()) {
                 Ok(_) => break,
@@ -294,7 +300,7 @@ impl Published {
         Ok(())
     }
 
-    /// True if `seen` is still what was published, and has a mark to lose.
+    /// Returns true if `seen` is still the published word and has a mark to clear.
     #[inline(always)]
     fn is_unfinished(&self, seen: Position) -> bool {
         let is_mine = seen.item() == self.word.item() && seen.is_deleted() == self.word.is_deleted();

@@ -1,8 +1,8 @@
-//! What is left of a damaged index: segments and their entries, read without a directory, and never stored to.
+//! Reads the segments and entries of a damaged index, without a directory and without storing anything.
 //!
-//! An opening refuses an index whose live segments do not cover every prefix exactly once. Salvage takes each segment
-//! for itself: what its state word says goes, and where that cannot be read, what the others leave uncovered tells
-//! whether the segment can have been in use.
+//! An open rejects an index whose live segments do not cover every prefix exactly once. Salvage considers each
+//! segment separately. The state word decides whether the segment is in use. If that word is damaged, the prefixes
+//! that no other segment covers show whether the segment can have been in use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -10,54 +10,54 @@ use std::sync::atomic::Ordering;
 
 use heap::BatchWord;
 use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES};
-use heap::salvage::Told;
+use heap::salvage::OnDamage;
 use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
-use super::layout::{Geometry, Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
-use super::search::has_way;
+use super::find::has_way;
+use super::layout::{Geometry, Home, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;
 use crate::segmented::record::{committed, header};
 use heap::HeapError;
 
-/// What a place for a segment holds, as far as its header tells.
+/// The contents of a place for a segment, according to its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// Nothing: its header is zero.
+    /// No segment: the header is zero.
     Unused,
-    /// A segment that is not in use, or only through another one's chain.
+    /// A segment that is not in use, or is used only through another segment's chain.
     Void,
     /// A segment in use.
     Live(SegmentHeader),
-    /// Its header is damaged; whether it says that it is in use.
+    /// A segment with a damaged header.
     Unreadable {
-        /// The state word is whole: the segment is live.
+        /// True if the state word is intact and records that the segment is live.
         is_live: bool,
     },
 }
 
-/// The states that committed splits give to segments, whatever those say themselves.
+/// The states that committed splits assign to segments, whatever the segments' own headers record.
 #[derive(Clone, Debug, Default)]
 pub struct SplitStates(HashMap<Offset, State>);
 
 impl SplitStates {
-    /// Reads every split record. A damaged one is told and taken for none: until a split has ended, the old segment has
-    /// all that the new ones have.
-    pub fn read<M: Medium>(medium: &M, geometry: Geometry, told: &mut Told<'_>) -> SplitStates {
+    /// Reads every split record. A damaged record is reported and ignored: until a split has ended, the old segment
+    /// has all entries of the new ones.
+    pub fn read<M: Medium>(medium: &M, geometry: Geometry, on_damage: &mut OnDamage<'_>) -> SplitStates {
         let mut states = HashMap::new();
         for partition in 0..geometry.partition_count() as u32 {
             match committed(medium, partition) {
                 Ok(split) => states.extend(split.iter().flat_map(states_of)),
-                Err(HeapError::Damaged { offset, what }) => told(Offset(offset), what),
+                Err(HeapError::Damaged { offset, what }) => on_damage(Offset(offset), what),
                 Err(_) => {}
             }
         }
         SplitStates(states)
     }
 
-    /// What lies at `segment`, a place in the medium. Segments of any generation are live here.
+    /// Returns the contents of `segment`, a place in the medium. Here segments of any generation are live.
     pub fn standing<M: Medium>(&self, medium: &M, segment: Offset) -> Standing {
         let (word, prefix) = [0, PREFIX_BYTES].map(|at| medium.load(segment.plus(at), Ordering::Acquire)).into();
         if word == 0 && prefix == 0 {
@@ -71,12 +71,12 @@ impl SplitStates {
     }
 }
 
-/// What the batches that a crash interrupted decide of their entries, as far as their records are whole.
+/// The decisions of interrupted batches about their entries, as far as their records are intact.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupted(HashMap<Offset, Position>);
 
 impl Interrupted {
-    /// Reads every batch word and its record. A damaged one is taken for none.
+    /// Reads every batch word and its record. Damaged ones are ignored.
     pub fn read<M: Medium>(medium: &M) -> Interrupted {
         let words = (0..BATCH_WORD_COUNT).filter_map(|number| BatchWord::load(medium, number).ok()?);
         let changes = words.filter_map(|word| Some((word.state, record::read(medium, word.record).ok()?)));
@@ -84,15 +84,15 @@ impl Interrupted {
         Interrupted(changes.flat_map(|(state, changes)| changes.into_iter().map(decided(state))).collect())
     }
 
-    /// The word of a marked entry as its batch decides; `None` if no record has the entry.
+    /// Returns the word that the batch of a marked entry decides, or `None` if no record has the entry.
     #[must_use]
     pub fn decided(&self, entry: &Entry) -> Option<Position> {
         self.0.get(&entry.slot.position).copied()
     }
 }
 
-/// The segments that are reached from `segment`, itself the first, and the chain word that is damaged, if one is.
-/// `is_place` tells where segments can lie.
+/// Returns the segments of the chain that begins with `segment`, including `segment`, and the place of the damaged
+/// chain word, if there is one. `is_place` returns whether a segment can be at an offset.
 pub fn chain_from<M: Medium>(
     medium: &M,
     segment: Offset,
@@ -113,23 +113,24 @@ pub fn chain_from<M: Medium>(
     }
 }
 
-/// Every entry of the segment at `segment`, a place in the medium, empty ones among them.
+/// Returns every entry of the segment at `segment`, a place in the medium, including empty ones.
 pub fn entries<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Entry> + '_ {
     let slots = entry_lines(segment).flat_map(|line| (0..4).map(move |i| slot(line, i)));
     slots.map(|slot| Entry::read(medium, slot))
 }
 
-/// Whether the home line of `signature`, in the segment at `segment`, says that an entry of its signatures may lie in the stash.
+/// Returns whether the home line of `signature`, in the segment at `segment`, records that an entry of this home
+/// may be in the stash.
 pub fn leads_to_stash<M: Medium>(medium: &M, signature: u64, segment: Offset) -> bool {
-    has_way(medium, Home::of(signature), Way::Further, segment)
+    has_way(medium, Home::of(signature), OverflowPath::Further, segment)
 }
 
-/// The signatures that live segments cover: for each first one the last one.
+/// The signatures that live segments cover: a map from the first signature of a range to the last.
 #[derive(Clone, Debug, Default)]
 pub struct Cover(BTreeMap<u64, u64>);
 
 impl Cover {
-    /// Adds the signatures of a live segment; `None` if the geometry has no such segment.
+    /// Adds the signatures of a live segment. Returns `None` if the geometry has no such segment.
     pub fn add(&mut self, geometry: Geometry, header: SegmentHeader) -> Option<()> {
         let (first, last) = geometry.signatures(header)?.into_inner();
         let known = self.0.entry(first).or_insert(last);
@@ -137,7 +138,7 @@ impl Cover {
         Some(())
     }
 
-    /// The signatures that no live segment has, in runs.
+    /// Returns the ranges of signatures that no live segment covers.
     #[must_use]
     pub fn gaps(&self) -> Vec<RangeInclusive<u64>> {
         let (mut gaps, mut next) = (Vec::new(), Some(0));
@@ -154,7 +155,7 @@ impl Cover {
 }
 
 impl Geometry {
-    /// The signatures that belong to a segment; `None` if there is no such partition.
+    /// Returns the signatures that belong to a segment, or `None` if its partition does not exist.
     #[must_use]
     pub fn signatures(self, header: SegmentHeader) -> Option<RangeInclusive<u64>> {
         let bits = self.partition_count().trailing_zeros() + header.depth;
@@ -165,7 +166,7 @@ impl Geometry {
     }
 }
 
-/// True if a segment lies wholly in a medium of this length, where segments are aligned.
+/// Returns true if a segment is entirely inside a medium of this length, at an aligned offset.
 #[must_use]
 pub fn is_in(len_bytes: u64, segment: Offset) -> bool {
     segment.0.is_multiple_of(SEGMENT_BYTES) && segment.span(SEGMENT_BYTES).end().is_some_and(|end| end <= len_bytes)
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_has_the_signatures_that_the_directory_would_send_to_it() {
+    fn segment_holds_only_its_signatures() {
         for partition_count in [1, 4, 256] {
             let geometry = Geometry::new(partition_count).unwrap();
             for signature in [0, 1, 0x8000_0000_0000_0000, 0x0123_4567_89AB_CDEF, u64::MAX] {

@@ -1,4 +1,4 @@
-//! A segment's volatile side: its locks and counts.
+//! The volatile part of a segment: its locks and counters.
 
 #[cfg(not(test))]
 use std::mem::offset_of;
@@ -20,26 +20,26 @@ use pmem::unseal;
 
 const _: () = assert!(SEGMENT_LINE_COUNT * 64 == SEGMENT_BYTES);
 
-/// Locks, counts and flags of one segment; two lines of DRAM. What every write asks is in the first one, and counts, which only
-/// inserts and deletes change, are behind it: an update touches one line.
+/// Locks, counters and flags of one segment, in two lines of DRAM. The first line holds the fields that every write
+/// reads. The counters, which only inserts and removals change, follow it. So an update touches one line.
 #[repr(C, align(64))]
 pub(super) struct Segment {
     offset: Offset,
     prefix: u64,
     pub(super) due: Due,
     depth: u32,
-    /// Split or cleared: a thread that gets a lock looks the segment up again.
+    /// True after a split or a clear: a thread that gets a lock must then find the segment again.
     dead: Flag,
-    /// Everything in it is known to be durable, FRESH words aside. False after open, unless a clean image is there: an
-    /// earlier process may have been killed between a store and its flush.
+    /// True if everything in the segment is known to be durable, except FRESH words. False after open without a
+    /// clean image, because an earlier process may have been killed between a store and its flush.
     durable: AtomicBool,
     stash: Lock,
     pairs: [Lock; PAIR_COUNT as usize],
-    /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
+    /// The number of entries whose home is the pair, wherever they are. Changed under the pair's lock.
     counts: [AtomicU16; PAIR_COUNT as usize],
 }
 
-// A model checker's locks are longer.
+// The locks of a model checker are larger.
 #[cfg(not(test))]
 const _: () = assert!(offset_of!(Segment, counts) <= 64 && size_of::<Segment>() == 128);
 
@@ -82,7 +82,8 @@ impl Segmented for Segment {
 }
 
 impl Segment {
-    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered. `due`: see [`super::due`].
+    /// Creates the table of the segment at `offset`. `durable` is true if this process wrote and ordered the
+    /// segment. `due` is explained in [`super::due`].
     pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool, due: u64) -> Box<Segment> {
         Box::new(Segment {
             offset,
@@ -109,13 +110,13 @@ impl Segment {
         self.depth
     }
 
-    /// Asks for what every write needs: the locks.
+    /// Prefetches the locks, which every write needs.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         pmem::arch::prefetch(ptr::from_ref(self).cast());
     }
 
-    /// Asks for the pair's count, too.
+    /// Prefetches the pair's counter.
     #[inline(always)]
     pub(super) fn prefetch_count(&self, pair: u64) {
         pmem::arch::prefetch(ptr::from_ref(&self.counts[pair as usize]).cast());
@@ -130,7 +131,7 @@ impl Segment {
         self.stash.lock()
     }
 
-    /// Whether the pair's lock is held.
+    /// Returns true if the pair's lock is held.
     #[cfg(test)]
     pub(super) fn is_locked(&self, pair: u64) -> bool {
         self.pairs[pair as usize].is_locked()
@@ -141,15 +142,15 @@ impl Segment {
         self.dead.load(Ordering::Acquire)
     }
 
-    /// Changes the pair's count; the caller holds its lock.
+    /// Adds `by` to the pair's counter. The caller holds the pair's lock.
     #[inline(always)]
     pub(super) fn count(&self, pair: u64, by: i16) {
         let count = &self.counts[pair as usize];
         count.store(count.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
     }
 
-    /// Sets every pair's count; the caller holds all locks. How many entries that is more: those which were there before any thread
-    /// counted, and never fewer.
+    /// Sets the counter of every pair, and returns the increase. The increase is the number of entries that existed
+    /// before any thread counted; it is never negative. The caller holds all locks.
     pub(super) fn set_counts(&self, counts: &[u16; PAIR_COUNT as usize]) -> i64 {
         let more = more(&self.counts(), counts);
         for (count, &value) in self.counts.iter().zip(counts) {
@@ -158,12 +159,12 @@ impl Segment {
         more
     }
 
-    /// Every pair's count.
+    /// Returns the counter of every pair.
     pub(super) fn counts(&self) -> [u16; PAIR_COUNT as usize] {
         std::array::from_fn(|pair| self.counts[pair].load(Ordering::Relaxed))
     }
 
-    /// Everything in the segment is known to be durable: its last writer closed in an orderly way.
+    /// Records that everything in the segment is durable, because its last writer closed cleanly.
     pub(super) fn trust(&self) {
         self.durable.store(true, Ordering::Release);
     }
@@ -172,8 +173,8 @@ impl Segment {
         self.counts.iter().map(|count| u64::from(count.load(Ordering::Relaxed))).sum()
     }
 
-    /// Makes what an earlier process left in the segment durable as it stands, once. A word that is visible but not
-    /// durable could otherwise be relied on (an overflow bit, a chain) and then be lost.
+    /// Makes everything that an earlier process left in the segment durable, once. Otherwise a writer could rely on
+    /// a word that is visible but not durable (an overflow bit, a chain), and a crash could lose it.
     #[inline(always)]
     pub(super) fn make_durable<M: Medium>(&self, medium: &M) {
         if !self.durable.load(Ordering::Acquire) {
@@ -192,7 +193,7 @@ impl Segment {
         self.durable.store(true, Ordering::Release);
     }
 
-    /// Every entry word of the segment and its chain, in their order.
+    /// Returns every entry of the segment and its chain, in order, including empty ones.
     pub(super) fn entries<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Entry> + 'a {
         let lines = self.chain(medium).flat_map(entry_lines);
         lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| Entry::read(medium, slot))
@@ -200,7 +201,7 @@ impl Segment {
 }
 
 impl Segment {
-    /// Shows every entry of the segment and its chain that has a position to `each`, as it was at one moment.
+    /// Passes every entry of the segment and its chain that has a position to `each`, as it was at one moment.
     #[inline(always)]
     pub(super) fn each_filled<M: Medium, E: From<MediumError>>(
         &self,
@@ -221,13 +222,13 @@ impl Segment {
     }
 }
 
-/// How many entries `counted` has that `before` does not know of: where nobody has counted yet, that has only what writers did since,
-/// and may have gone below 0.
+/// Returns the number of entries in `counted` that are missing in `before`. Before the first count, `before`
+/// contains only the changes of writers since, and may be below 0.
 pub(super) fn more(before: &[u16; PAIR_COUNT as usize], counted: &[u16; PAIR_COUNT as usize]) -> i64 {
     counted.iter().zip(before).map(|(counted, before)| i64::from(counted.wrapping_sub(*before))).sum()
 }
 
-/// The segment that is chained to the one at `segment`.
+/// Returns the segment that is chained to the one at `segment`.
 #[inline]
 pub(super) fn chained<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> {
     let next = unseal(medium.load(segment.plus(NEXT_BYTES), Ordering::Acquire))?;
@@ -237,11 +238,11 @@ pub(super) fn chained<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> 
 /// An entry as it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Where it is.
+    /// The place of the entry.
     pub slot: Slot,
-    /// The key's signature.
+    /// The signature of the key.
     pub signature: u64,
-    /// The word that decides whether it is one.
+    /// The position word, which decides whether the entry exists.
     pub position: Position,
 }
 
@@ -253,15 +254,16 @@ impl Entry {
         Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
     }
 
-    /// True if the slot still names the item: then what was read there since is of this one entry. A slot's signature
-    /// changes only while the slot is free, and an item that a pinned caller saw is not put anywhere anew.
+    /// Returns true if the slot still names the item. Everything read from the slot since then belongs to this one
+    /// entry: a slot's signature changes only while the slot is free, and an item that a pinned caller saw is not
+    /// placed anywhere again.
     #[inline]
     pub(super) fn is_still<M: Medium>(&self, medium: &M) -> bool {
         medium.acquire();
         Position::from_word(medium.load(self.slot.position, Ordering::Relaxed)).item() == self.position.item()
     }
 
-    /// The entry at `slot`, its two words of one moment. The caller is pinned.
+    /// Reads the entry at `slot`, with both words from the same moment. The caller is pinned.
     pub(super) fn steady<M: Medium>(medium: &M, slot: Slot) -> Entry {
         loop {
             let entry = Entry::read(medium, slot);
@@ -271,7 +273,7 @@ impl Entry {
         }
     }
 
-    /// As [`Entry::decided`], the signature and the position of one moment. The caller is pinned.
+    /// Like [`Entry::decided`], with signature and position from the same moment. The caller is pinned.
     #[inline]
     pub(super) fn decided_steady<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
         let mut seen = self;
@@ -284,7 +286,7 @@ impl Entry {
         }
     }
 
-    /// The entry without marks: durable, and as its batch decides, if it is in one.
+    /// Returns the entry without marks: durable, and with the value that its batch decides, if it is in one.
     #[inline]
     pub(super) fn decided<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
         if !self.position.is_undecided() {

@@ -1,13 +1,14 @@
-//! The marks FRESH and DELETED, and the threads that meet a mark without having set it.
+//! The marks FRESH and DELETED, and the duties of a thread that finds a mark that another thread set.
 //!
-//! | thread | meets FRESH | and |
+//! | thread | finds FRESH | then |
 //! |---|---|---|
-//! | a reader | waits until the word is durable, or defers (`Acknowledge::acknowledge`) | takes the mark away, unless it deferred |
-//! | a writer that holds the pair's lock | does not wait for a disk: what it publishes is behind the word in the log | takes the mark away, if the word is durable |
-//! | a split | copies the mark, unless the word is durable; waits for a removal, which leaves no copy | |
+//! | a reader | waits until the word is durable, or defers the wait | clears the mark, unless it deferred |
+//! | a writer with the pair's lock | does not wait: its word is later in the log | clears the mark of a durable word |
+//! | a split | waits if the word is a removal, which leaves no copy | copies the mark, unless the word is durable |
 //!
-//! A removal whose log's writer has not waited keeps its word after the item's room was given back: the same word may come
-//! back. So it is compared with under the pair's lock alone.
+//! `Acknowledge::acknowledge` decides whether a reader may defer. If the log's writer has not waited for a removal,
+//! the entry keeps the removal's word even after the item's slot was freed, and the same word may appear there
+//! again. So such a word is only compared under the pair's lock.
 
 use pmem::{Medium, MediumError, Waited};
 
@@ -16,7 +17,7 @@ use super::slot::Slot;
 use crate::Position;
 use crate::canary;
 
-/// Which kind of thread searches, and so what is done about a mark that stands for something undecided.
+/// The kind of thread that searches. It determines how a mark of an undecided word is handled.
 #[derive(Clone, Copy)]
 pub(super) struct Searcher<'a> {
     batches: &'a Batches,
@@ -24,23 +25,25 @@ pub(super) struct Searcher<'a> {
 }
 
 impl<'a> Searcher<'a> {
-    /// A thread that acts on what it finds.
+    /// Returns the searcher for a thread that acts on the result.
     #[inline(always)]
     pub(super) fn reader(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: false }
     }
 
-    /// A thread that holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in the
-    /// log as well. A thread that publishes nothing has to look again, as a reader, before it says so.
+    /// Returns the searcher for a thread that holds the pair's lock, and so must not wait for a disk. Its own word
+    /// follows the found word, in the log also. A thread that publishes nothing has to search again, as a reader,
+    /// before it reports the result.
     #[inline(always)]
     pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: true }
     }
 
-    /// The word of the entry at `slot`, seen with such a mark, without one.
+    /// Returns the word of the entry at `slot`, which was `seen` with a mark, without the mark.
     pub(super) fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
         if self.is_writer && !seen.is_in_batch() {
-            // Noted, if it is not durable, for those who meet the item elsewhere: snapshots that see what is replaced.
+            // If the word is not durable, this is recorded for threads that reach the item by other ways, such as
+            // snapshots, which see the replaced item.
             let _ = settle_locked(medium, slot, seen)?;
             return Ok(seen.settled());
         }
@@ -48,8 +51,8 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// Makes a FRESH word durable before a thread acts on it, and takes the mark away. Where the caller is going to wait itself
-/// (`Acknowledge::acknowledge`) the mark stays.
+/// Makes a FRESH word durable before a thread acts on it, and clears the mark. If the caller waits for durability
+/// itself (`Acknowledge::acknowledge`), the mark stays.
 #[cold]
 #[inline(never)]
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
@@ -67,31 +70,33 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
     Ok(position.settled())
 }
 
-/// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while a thread compares:
-/// of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
+/// Returns true if a FRESH word may still be there when the slot of its item is already reused, so that it may
+/// reappear while a thread compares. This happens with a removal for which the writer has not waited. Such a word
+/// is settled only under its pair's lock ([`settle_locked`]).
 fn outlives_its_item<M: Medium>(medium: &M, position: Position) -> bool {
     position.is_deleted() && medium.deferred().is_some()
 }
 
-/// True if `position`, the word at `slot`, is no entry and will be none, whatever happens. The caller holds the lock.
+/// Returns true if `position`, the word at `slot`, is no entry and will not become one, whatever happens. The
+/// caller holds the lock.
 #[inline(always)]
 pub(super) fn is_free<M: Medium>(medium: &M, slot: Slot, position: Position) -> bool {
     position.is_empty() || position.is_deleted() && is_gone(medium, slot, position)
 }
 
-/// A log's writer may have left it to others to find out that a removal is durable.
+/// Finds out whether a removal is durable, because the log's writer may have left this to other threads.
 #[cold]
 fn is_gone<M: Medium>(medium: &M, slot: Slot, removed: Position) -> bool {
     let is_durable = || medium.acknowledge_now(slot.commit_published(medium, removed)) == Ok(Waited::Durable);
     !removed.is_in_batch() && (!removed.is_fresh() || medium.deferred().is_some() && is_durable())
 }
 
-/// Takes the mark away from a FRESH word that is durable, and says whether it is. Nobody is told of it, and the caller holds
-/// the lock of the pair, so a disk is not waited for.
+/// Clears the mark of a FRESH word if that is durable, and returns whether it is. It waits for no disk, because the
+/// caller holds the pair's lock and reports the word to no one.
 pub(super) fn settle_locked<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Waited, MediumError> {
     let waited = medium.acknowledge_now(slot.commit_published(medium, seen))?;
     if waited == Waited::Durable {
-        // It fails only where a reader settled the word first.
+        // This fails only if a reader settled the word first.
         let _ = medium.compare_exchange(slot.position, seen.word(), seen.settled().word());
     }
     Ok(waited)

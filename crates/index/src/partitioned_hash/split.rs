@@ -1,4 +1,4 @@
-//! Splitting a full segment in two, or chaining one to it where a split would make no room.
+//! Splits a full segment in two, or chains a new segment to it if a split would not free space.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
@@ -6,11 +6,12 @@
 //! | 2 two new segments, PENDING, streamed, ordered | free space |
 //! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
 //! | 4 states LIVE, LIVE, DEAD; ordered | the same |
-//! | 5 the record is cleared; ordered | the split, finished |
-//! | 6 the directory leads readers to the halves, then writers; the old segment is killed, the locks released, it is retired | |
+//! | 5 the record is cleared; ordered | the completed split |
+//! | 6a the directory directs readers to the halves, then writers | the same |
+//! | 6b the old segment is marked dead; the locks are released; it is retired | the same |
 //!
-//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were at
-//! the freeze, and stay true until step 6, since no writer can get in.
+//! A split moves entries and touches no items. It never stops readers: the entries of the old segment stay as they
+//! were at the freeze, and stay correct until step 6, because no writer can get in.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +20,7 @@ use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::draft::SegmentDraft;
 use super::layout::{
-    DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way, entry_lines, slot,
+    DEPTH_MAX, Home, NEXT_BYTES, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, entry_lines, slot,
 };
 use super::segment::{Entry, Segment, more};
 use super::settle::{is_free, settle_locked};
@@ -30,10 +31,11 @@ use crate::canary;
 use crate::segmented::Segmented;
 use crate::segmented::record::{SplitRecord, record_of};
 
-/// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
+/// The smaller half must get at least one entry in this many. Otherwise a split frees no space, because signatures
+/// are equal.
 const SMALLER_HALF_MIN: u64 = 8;
 
-/// One of the two new segments, with whatever has to be chained to it.
+/// One of the two new segments, with the segments that must be chained to it.
 struct Half {
     header: SegmentHeader,
     drafts: Vec<SegmentDraft>,
@@ -41,10 +43,10 @@ struct Half {
 }
 
 impl PartitionedHash {
-    /// Makes room in the segment of `signature`, if that is still the one at `full`. The caller holds no bucket.
+    /// Makes space in the segment of `signature`, if that is still the one at `full`. The caller holds no bucket.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed.
+    /// Returns the allocator's error; then nothing has changed.
     pub fn split<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -54,9 +56,9 @@ impl PartitionedHash {
         self.split_for(cx, &[signature], full)
     }
 
-    /// As [`PartitionedHash::split`], for several signatures of the segment that are to come. Where it is chained, or was, there
-    /// is room for all of them, or for a segment's more. They count when it is decided whether a split makes room: what is
-    /// there already may be much less.
+    /// Like [`PartitionedHash::split`], for several signatures of the segment that are about to be inserted. If the
+    /// segment is or becomes chained, there is then space for all of them, or for one more segment's worth. They
+    /// count in the decision whether a split frees space, because the segment may already hold far fewer entries.
     pub(super) fn split_for<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -107,7 +109,7 @@ impl PartitionedHash {
         }
     }
 
-    /// Steps 2 to 5.
+    /// Carries out steps 2 to 5.
     fn commit_split<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -115,7 +117,7 @@ impl PartitionedHash {
         partition: usize,
         halves: &mut [Half; 2],
     ) -> Result<[Box<Segment>; 2], HeapError> {
-        // Room for both, before the first is published: what is published stays.
+        // Both halves are reserved before the first is published, because a publication cannot be undone.
         let [zero, one] = [halves[0].reserve(cx)?, halves[1].reserve(cx)?];
         let offsets = [halves[0].stream(cx, zero), halves[1].stream(cx, one)];
         if !cx.medium.breaks(canary::SPLIT_BEFORE_SEGMENTS) {
@@ -131,7 +133,7 @@ impl PartitionedHash {
         }))
     }
 
-    /// Step 6, but for the locks.
+    /// Carries out step 6, except for the release of the locks.
     fn switch<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -143,17 +145,21 @@ impl PartitionedHash {
         let is_late = cx.medium.breaks(canary::WRITERS_LED_FIRST);
         let table = self.root().put_halves(cx, partition, old, halves, is_late);
         old.kill();
-        // The table goes last: its locks are still held by the caller, who is pinned.
+        // The table is retired last: the caller still holds its locks, and is pinned.
         for place in places {
-            // The sweep, which the partition's lock keeps away, will not meet the segment any more.
+            // The sweep, which the partition's lock keeps out, will not reach the segment any more.
             cx.heap.mark_unlinked(place);
             cx.retire(Garbage::of(place));
         }
         cx.retire(Garbage::Table(Table::new(table)));
     }
 
-    /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
-    /// ordered. A crash between leaves free space.
+    /// Adds an empty segment to the end of the chain:
+    ///
+    /// 1. The segment is written as CHAINED and ordered.
+    /// 2. The chain word of the last segment is stored and ordered.
+    ///
+    /// A crash in between leaves free space.
     fn chain<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -181,14 +187,14 @@ impl PartitionedHash {
 }
 
 impl Half {
-    /// Without entries.
+    /// Creates a half without entries.
     fn new(header: SegmentHeader) -> Half {
         let mut half = Half { header, drafts: vec![SegmentDraft::new()], counts: [0; PAIR_COUNT as usize] };
         half.drafts[0].set_header(header);
         half
     }
 
-    /// Enters an entry.
+    /// Places an entry.
     #[inline(always)]
     fn place(&mut self, signature: u64, position: Position) {
         self.counts[Home::of(signature).pair as usize] += 1;
@@ -199,7 +205,7 @@ impl Half {
 
     #[cold]
     fn place_in_chain(&mut self, signature: u64, position: Position) {
-        self.drafts[0].set_overflow(Home::of(signature), Way::Further);
+        self.drafts[0].set_overflow(Home::of(signature), OverflowPath::Further);
         let full = |draft: &mut SegmentDraft| !draft.place_anywhere(signature, position);
         if self.drafts.len() == 1 || self.drafts.last_mut().is_some_and(full) {
             let mut draft = SegmentDraft::new();
@@ -209,12 +215,12 @@ impl Half {
         }
     }
 
-    /// Room for its segments.
+    /// Reserves the space for the segments.
     fn reserve<'a, M: Medium, D: Dram>(&self, cx: Context<'a, M, D>) -> Result<Vec<Reservation<'a, D>>, HeapError> {
         self.drafts.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
     }
 
-    /// Writes the segments, each with the offset of the next; returns the first one's.
+    /// Writes the segments, each with the offset of the next, and returns the offset of the first.
     fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>, room: Vec<Reservation<'_, D>>) -> Offset {
         let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
         for (i, draft) in self.drafts.iter_mut().enumerate() {
@@ -227,8 +233,8 @@ impl Half {
     }
 }
 
-/// Signatures and positions of what has to move. A log's word that is not durable yet stays FRESH in its copy. A removal leaves no copy, so it becomes
-/// durable first.
+/// Returns signatures and positions of the entries to move. A word of a log that is not durable yet stays FRESH in
+/// its copy. A removal leaves no copy, so it is made durable first.
 fn live_entries<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     segment: &Segment,
@@ -264,8 +270,8 @@ pub(super) fn segment_place(offset: Offset) -> Place {
     Place { offset, kind: PlaceKind::Segment }
 }
 
-/// The stash line whose use makes a split due. The line differs from segment to segment, since uniform hashing fills
-/// all of them at the same time and would split all in one wave.
+/// Returns the stash line whose use makes a split due. The line differs between segments: with uniform hashing all
+/// segments fill up at the same time, and would otherwise split in one wave.
 pub(super) fn crowded_from_line(segment: Offset) -> u64 {
     const FIRST: u64 = 1;
     const SPREAD: u64 = 3;

@@ -1,7 +1,7 @@
-//! The sweep after open: what an earlier process left undecided is settled, entries are counted, and the allocator is told what they
-//! reach.
+//! The sweep after open: settles the words that an earlier process left undecided, counts the entries, and reports
+//! the reached places to the allocator.
 
-use heap::{HeapError, Misplaced, PlaceKind};
+use heap::{HeapError, InvalidPlace, PlaceKind};
 use pmem::{Dram, Level, Medium, Offset};
 
 use super::layout::{Home, PAIR_COUNT};
@@ -13,8 +13,8 @@ use crate::canary;
 use crate::segmented::{Misplacement, Segmented};
 
 impl PartitionedHash {
-    /// Sweeps the segment at `cursor`: makes durable what an earlier process left, counts entries, tells the allocator
-    /// what is reached, and shows what points nowhere to `misplaced`.
+    /// Sweeps the segment at `cursor`. It makes changes of an earlier process durable, counts the entries, reports
+    /// the reached places to the allocator, and reports invalid positions to `misplaced`.
     pub fn sweep<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -51,7 +51,7 @@ impl PartitionedHash {
     }
 }
 
-/// Settles what an earlier process left FRESH, and empties what it left DELETED. The caller holds all locks.
+/// Settles words that an earlier process left FRESH, and empties those left DELETED. The caller holds all locks.
 fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<(), HeapError> {
     let marked: Vec<_> = segment
         .entries(cx.medium)
@@ -66,7 +66,7 @@ fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> R
     }
     for entry in marked {
         let settled = if entry.position.is_deleted() { entry.position.emptied() } else { entry.position.settled() };
-        // It fails only where a reader settled the word first, and then says the same.
+        // This fails only if a reader settled the word first, with the same result.
         let _ = cx.medium.compare_exchange(entry.slot.position, entry.position.word(), settled.word());
     }
     Ok(())
@@ -77,7 +77,7 @@ fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mu
         Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
         _ => misplaced((
             entry.slot.position,
-            Misplaced { offset: entry.position.offset().0, what: "is of no size class" },
+            InvalidPlace { offset: entry.position.offset().0, what: "has no valid size class" },
         )),
     }
 }
@@ -90,7 +90,7 @@ fn reach_place<M: Medium, D: Dram>(
 ) {
     match cx.heap.mark_reached(place) {
         Ok(true) => {}
-        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two entries" })),
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two entries" })),
         Err(wrong) => misplaced((named_at, wrong)),
     }
 }

@@ -1,7 +1,7 @@
-//! What the index does, beside a map, on a simulated region.
+//! Compares the index with a map, on a simulated region.
 //!
-//! Miri runs [`threads`] alone: the crash medium's books would take minutes a test, and Miri knows no assembly, in which
-//! loom switches stacks.
+//! Miri runs only [`threads`]: the bookkeeping of the crash medium would take minutes per test, and Miri supports
+//! no assembly, with which loom switches stacks.
 //!
 //! ```text
 //! cargo +nightly miri test -p hikv-pmem -p hikv-heap -p hikv-epoch -p hikv-index --lib
@@ -17,10 +17,10 @@ mod crash;
 mod deferred;
 #[cfg(not(miri))]
 mod given_up;
-mod glance;
 #[cfg(not(miri))]
 mod interleavings;
 mod large_batches;
+mod lookup;
 #[cfg(not(miri))]
 mod model;
 mod plain;

@@ -1,7 +1,8 @@
-//! Walks over all segments, of readers and of the sweep.
+//! Walks over all segments, for readers and for the sweep.
 //!
-//! A walk holds nothing between two segments. It advances by prefix, so that a split behind the walk shows nothing
-//! twice and one ahead hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
+//! A walk holds no lock between two segments. It advances by prefix. So a split behind the walk repeats no entry
+//! and a split ahead of it hides none: the halves of a visited segment are behind the walk, those of an unvisited
+//! one ahead.
 
 use std::ops::RangeInclusive;
 
@@ -14,12 +15,12 @@ use crate::Position;
 pub use crate::segmented::Cursor;
 
 impl PartitionedHash {
-    /// Shows every live entry of the segment at `cursor` to `each` and returns the cursor of the next. Not a snapshot.
-    /// The caller is pinned while it uses the positions. Beyond the last partition, where a made-up number may lead, the
-    /// walk is over.
+    /// Passes every live entry of the segment at `cursor` to `each`, and returns the cursor of the next segment.
+    /// The walk is not a snapshot. The caller is pinned while it uses the positions. If the cursor is beyond the
+    /// last partition, which is possible with an invented number, the walk ends.
     ///
-    /// A signature and a position that are shown together are of one entry, though no writer is locked out: a visitor that holds
-    /// the item's key against the signature finds no damage where a slot only changed hands.
+    /// A signature and a position that are passed together belong to the same entry, although no writer is locked
+    /// out. So a visitor that compares the item's key with the signature does not mistake a reused slot for damage.
     pub fn visit<M: Medium, E: From<MediumError>>(
         &self,
         medium: &M,
@@ -37,19 +38,19 @@ impl PartitionedHash {
         Ok(self.next_cursor(cursor, segment))
     }
 
-    /// The signatures of what a step of a walk visits that goes from `cursor` to `next`.
+    /// Returns the signatures covered by the step of a walk from `cursor` to `next`.
     pub fn signatures(&self, cursor: Cursor, next: Cursor) -> RangeInclusive<u64> {
         let start = |cursor: Cursor| self.geometry.signature(cursor.partition as u64, cursor.prefix);
         let last = if next.done { u64::MAX } else { start(next) - 1 };
         start(cursor)..=last
     }
 
-    /// The segment that `cursor` has come to.
+    /// Returns the segment at `cursor`.
     pub(super) fn at_cursor(&self, cursor: Cursor) -> &Segment {
         self.root().at_cursor(cursor)
     }
 
-    /// The cursor past `segment`.
+    /// Returns the cursor behind `segment`.
     pub(super) fn next_cursor(&self, cursor: Cursor, segment: &Segment) -> Cursor {
         cursor.past(segment, self.geometry.partition_count())
     }

@@ -1,16 +1,18 @@
-//! Removing everything, as one step for readers and for a crash (`docs/decisions/0008-clear-by-generation.md`).
+//! Removes everything, as one step for readers and for a crash
+//! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 freeze: all partitions, all segments | everything |
-//! | 2 an empty segment a partition, of the next generation; ordered | everything, and free space once it is buried |
-//! | 3 the store's generation, one word; committed | nothing: segments of another generation are the same |
-//! | 4 old segments DEAD, which readers do not look at; ordered | nothing |
-//! | 5 the root is switched, the locks released | |
-//! | 6 when no reader is left, old segments and their items are freed | |
+//! | 2 an empty segment per partition, of the next generation; ordered | everything, and segments to bury |
+//! | 3 the store's generation, one word; committed | nothing: segments of another generation do not count |
+//! | 4 old segments DEAD, a state that readers ignore; ordered | nothing |
+//! | 5 the root is replaced, the locks are released | nothing |
+//! | 6 when no reader is left, old segments and their items are freed | nothing |
 //!
-//! What a crash between 3 and 4 leaves of another generation is buried when the store is opened. So no segment is alive of
-//! any generation but the store's, however long readers keep the old ones, and the numbers may come round.
+//! Segments of the old generation that a crash between steps 3 and 4 leaves are buried (marked DEAD) at the next
+//! open. So no segment of another generation is ever alive, however long readers keep the old ones, and generation
+//! numbers may wrap around.
 
 use std::sync::atomic::Ordering;
 
@@ -25,7 +27,8 @@ use super::{Context, Segmented};
 use crate::canary;
 use crate::shared::Pointer;
 
-/// An empty live segment for every partition, of the given generation: `stream` writes each, and gives its table. Not ordered.
+/// Creates an empty live segment of the given generation for every partition. `stream` writes each one and returns
+/// its table. Not ordered.
 pub(crate) fn empty_root<M: Medium, D: Dram, S: Segmented>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
@@ -42,10 +45,10 @@ pub(crate) fn empty_root<M: Medium, D: Dram, S: Segmented>(
     Ok(Root::new(directories))
 }
 
-/// Steps 1 to 5, with `empty` for the new segments: what was unlinked.
+/// Carries out steps 1 to 5, with `empty` for the new segments, and returns the unlinked root.
 ///
 /// # Errors
-/// Those of `empty`, and nothing has changed; the medium's.
+/// Returns the error of `empty`, after which nothing has changed, or that of the medium.
 pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
     cx: Context<'_, M, D>,
     partitions: &[Mutex<()>],

@@ -1,4 +1,4 @@
-//! What hash indexes work on, and what they leave behind.
+//! The structures on which hash indexes work, and the garbage that they leave.
 
 use std::any::Any;
 
@@ -9,13 +9,13 @@ use pmem::{Dram, Medium, Offset};
 
 use crate::Position;
 
-/// What the index works on: the region, its allocator, and where unlinked things wait.
+/// The structures on which an index works.
 pub struct Context<'a, M, D: Dram> {
     /// The region.
     pub medium: &'a M,
-    /// Its allocator.
+    /// The allocator of the region.
     pub heap: &'a Heap<D>,
-    /// Where unlinked things wait.
+    /// The unlinked objects that wait for readers.
     pub limbo: &'a Limbo<Garbage>,
 }
 
@@ -28,18 +28,19 @@ impl<M, D: Dram> Clone for Context<'_, M, D> {
 impl<M, D: Dram> Copy for Context<'_, M, D> {}
 
 impl<M: Medium, D: Dram> Context<'_, M, D> {
-    /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more. Inlined, for a place stays in registers then: a call
-    /// stores it by parts and loads it as one, which waits for the stores.
+    /// Retires `garbage`, which was unlinked before, and frees everything that no reader can reach any more. It is
+    /// inlined so that a place stays in registers: a call would store it in parts and load it as one, which waits
+    /// for the stores.
     #[inline(always)]
     pub fn retire(&self, garbage: Garbage) {
         let (context, bytes) = (*self, self.bytes_of(&garbage));
         let waiting_bytes = self.limbo.retire(garbage, bytes, move |free| context.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
     }
 
-    /// As [`Context::retire`], of many.
+    /// Like [`Context::retire`], for several objects.
     pub fn retire_all(&self, garbage: impl Iterator<Item = Garbage>) {
         let garbage = garbage.map(|one| {
             let bytes = self.bytes_of(&one);
@@ -47,11 +48,11 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         });
         let waiting_bytes = self.limbo.retire_all(garbage, |free| self.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_loosened(waiting_bytes);
+            self.heap.expect_newly_free(waiting_bytes);
         }
     }
 
-    /// Bytes that it keeps from being used for anything else.
+    /// Returns the number of bytes that the garbage keeps from reuse.
     #[inline(always)]
     fn bytes_of(&self, garbage: &Garbage) -> u64 {
         match garbage {
@@ -66,7 +67,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         position.place().map_or(0, |place| self.heap.place_bytes(place))
     }
 
-    /// Frees everything that no reader can reach any more; true if there was any.
+    /// Frees everything that no reader can reach any more, and returns true if there was anything.
     pub fn collect(&self) -> bool {
         self.limbo.collect(|free| self.free(free))
     }
@@ -82,19 +83,20 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
     }
 }
 
-/// Something unlinked that a pinned reader may still look at: each a word, which stays in registers on its way to the limbo.
+/// An unlinked object that a pinned reader may still read. Each is one word, which stays in registers on its way to
+/// the limbo.
 #[derive(Debug)]
 pub enum Garbage {
-    /// What lies where an item could.
+    /// A place for an item: an item or a record.
     Item(Position),
     /// A segment in the region.
     Segment(Offset),
-    /// A volatile table of the index.
+    /// A DRAM table of the index.
     Table(Table),
 }
 
 impl Garbage {
-    /// What lies at `place`.
+    /// Returns the garbage at `place`.
     #[must_use]
     pub fn of(place: Place) -> Garbage {
         match place.kind {
@@ -104,7 +106,7 @@ impl Garbage {
     }
 }
 
-/// A volatile table of an index, opaque to others.
+/// A DRAM table of an index, opaque to other crates.
 #[derive(Debug)]
 pub struct Table(#[expect(dead_code, reason = "kept for its destructor alone")] Box<Box<dyn Any + Send>>);
 

@@ -1,9 +1,9 @@
-//! How far a walk over all segments has come.
+//! The progress of a walk over all segments.
 
 use super::Segmented;
 use super::layout::{DEPTH_MAX, PARTITION_COUNT_MAX};
 
-/// How far a walk has come: a partition, and the first signature prefix in it that was not visited.
+/// The progress of a walk: a partition, and its first signature prefix that was not visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
     pub(crate) partition: usize,
@@ -13,31 +13,32 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A walk that begins with this partition.
+    /// Returns the cursor of a walk that begins with this partition.
     #[must_use]
     pub fn of_partition(partition: usize) -> Cursor {
         Cursor { partition, ..Cursor::default() }
     }
 
-    /// True until every segment of the partition was visited, for a walk that began with it.
+    /// Returns true until every segment of the partition was visited, for a walk that began with it.
     #[must_use]
     pub fn is_in(self, partition: usize) -> bool {
         self.partition == partition
     }
 
-    /// True when every segment was visited.
+    /// Returns true when every segment was visited.
     #[must_use]
     pub fn is_done(self) -> bool {
         self.done
     }
 
-    /// The cursor as a number that outlives the walk, growth and restarts; 0 both where a walk begins and where it ends.
+    /// Returns the cursor as a number that outlives the walk, growth and restarts. It is 0 both at the beginning
+    /// and at the end of a walk.
     #[must_use]
     pub fn number(self) -> u64 {
         if self.done { 0 } else { (self.partition as u64) << NUMBER_PREFIX_BITS | self.prefix >> NUMBER_PARTITION_BITS }
     }
 
-    /// The cursor of a number, even a made-up one: a walk from there shows what lies ahead.
+    /// Returns the cursor of a number, even of an invented one. A walk from there visits the segments ahead of it.
     #[must_use]
     pub fn from_number(number: u64) -> Cursor {
         let partition = (number >> NUMBER_PREFIX_BITS) as usize;
@@ -57,7 +58,8 @@ impl Cursor {
     }
 }
 
-/// A cursor's number: the partition, as in a store of the most partitions, then the prefix, which is never longer.
+/// A cursor's number: the partition, as in a store with the most partitions, then the prefix, which is never
+/// longer.
 const NUMBER_PARTITION_BITS: u32 = PARTITION_COUNT_MAX.trailing_zeros();
 const NUMBER_PREFIX_BITS: u32 = u64::BITS - NUMBER_PARTITION_BITS;
 const _: () = assert!(DEPTH_MAX <= NUMBER_PREFIX_BITS);

@@ -1,15 +1,17 @@
-//! The volatile directory: from a signature's prefix to a segment's table.
+//! The directory in DRAM: from a signature's prefix to a segment's table.
 //!
-//! A directory has one entry for each value of `depth` bits; a segment of lesser depth stands in several. Readers need
-//! only a segment's offset, writers its locks: two arrays, so that a reader's step costs one cache line.
+//! A directory has one entry for each value of `depth` bits. A segment of lesser depth occupies several entries.
+//! Readers need only the offset of a segment, and writers its locks. These are in two arrays, so a reader's access
+//! costs one cache line.
 //!
 //! # Order
-//! At a split all readers are led to the halves before any writer is: the offsets are stored before the tables. Until a table is
-//! there no writer can change a half, and it shows what the old segment does. A writer there has seen the table, and so no reader
-//! that comes after that is led to the old segment any more.
+//! A split directs all readers to the halves before it directs any writer there: it stores the offsets before the
+//! tables. Until a half's table is stored, no writer can change the half, so the half shows the same entries as the
+//! old segment. A writer in a half has loaded its table; so no reader that begins after that is directed to the old
+//! segment.
 //!
-//! Directories own their segments' tables: dropping one drops each segment once. A directory that is replaced while
-//! readers run hands that ownership over and is retired.
+//! Directories own the tables of their segments: dropping a directory drops each segment once. A directory that is
+//! replaced while readers run passes that ownership on and is retired.
 
 use std::mem;
 use std::ops::Range;
@@ -18,53 +20,55 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Dram, Medium, Offset};
 
+use super::counters::Tally;
 use super::layout::Geometry;
-use super::tally::Tally;
 use super::{Context, Cursor, Garbage, Segmented, Table};
 use crate::shared::{Pointer, Word};
 
-/// One directory a partition. Replaced whole by `clear`, which is what makes it one step for readers.
+/// One directory per partition. `clear` replaces the root, which makes it one step for readers.
 #[derive(Debug)]
 pub(crate) struct Root<S> {
     directories: Box<[Pointer<Directory<S>>]>,
-    /// How many entries its segments have, as far as they were counted.
+    /// The number of entries in its segments, as far as they were counted.
     pub(crate) tally: Tally,
-    /// How often readers were led elsewhere: counted after that, and before any writer is. So a thread that finds the same count as before has seen
-    /// nothing that was written elsewhere, and may read on where it was led.
+    /// The number of times that readers were directed elsewhere. It is raised after readers and before any writer
+    /// is directed there. So a thread that finds the same count as before has seen nothing that was written
+    /// elsewhere, and may continue to read in the same place.
     led_count: AtomicU64,
 }
 
-/// What readers are led by.
+/// The version of the directories that readers use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Led {
     root: usize,
     count: u64,
 }
 
-/// The directories of a root, where many signatures are looked up: the place of the directories is loaded once.
+/// The directories of a root, for the lookup of many signatures: the place of the directories is loaded once.
 #[derive(Debug)]
 pub(crate) struct Directories<'a, S>(&'a [Pointer<Directory<S>>]);
 
 #[derive(Debug)]
 pub(crate) struct Directory<S> {
     depth: u32,
-    /// So many bits of a signature lead to a place here, those that lead to the partition included.
+    /// The number of bits of a signature that lead to an entry here, including those that lead to the partition.
     leading_bits: u32,
     offsets: Box<[Word]>,
     segments: Box<[Pointer<S>]>,
     owns_segments: AtomicBool,
 }
 
-/// Something that was boxed and shared, and is dropped with this handle: no box, since readers may still look at it.
+/// A value that was boxed and shared, and is dropped with this handle. It is not a box, because readers may still
+/// use the value.
 #[derive(Debug)]
 pub(crate) struct Retired<T>(NonNull<T>);
 
-// SAFETY: the handle is the owner; what it owns may be sent and shared.
+// SAFETY: the handle is the owner, and its value may be sent and shared.
 unsafe impl<T: Send + Sync> Send for Retired<T> {}
 
 impl<T> Retired<T> {
     /// # Safety
-    /// `boxed` came from [`Box::into_raw`] and nobody else will drop it.
+    /// `boxed` came from [`Box::into_raw`], and no other code drops it.
     pub(crate) unsafe fn new(boxed: *mut T) -> Retired<T> {
         Retired(NonNull::new(boxed).expect("boxes are never null"))
     }
@@ -81,7 +85,7 @@ impl<T> std::ops::Deref for Retired<T> {
 
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
-        // SAFETY: it came from a box, and whoever drops the handle knows that nobody looks at it any more.
+        // SAFETY: it came from a box, and the handle is dropped only when no thread reads the value any more.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -94,11 +98,12 @@ impl<S: Segmented> Root<S> {
 
     #[inline(always)]
     pub(crate) fn directory(&self, partition: usize) -> &Directory<S> {
-        // SAFETY: never null; a replaced directory is retired, and whoever holds the root is pinned.
+        // SAFETY: never null; a replaced directory is retired, and every holder of the root is pinned.
         unsafe { &*self.directories[partition].load(Ordering::Acquire) }
     }
 
-    /// Puts `directory` in place of the partition's, which is returned and no longer owns its segments.
+    /// Replaces the partition's directory by `directory`, and returns the old one, which no longer owns its
+    /// segments.
     pub(crate) fn replace(&self, partition: usize, directory: Directory<S>) -> Retired<Directory<S>> {
         let old = self.directories[partition].swap(Box::into_raw(Box::new(directory)), Ordering::AcqRel);
         // SAFETY: it came from a box, and only one caller can have swapped it out.
@@ -107,8 +112,8 @@ impl<S: Segmented> Root<S> {
         old
     }
 
-    /// Puts two halves in the place of `old`, in a directory of one bit more if need be. The caller holds the partition's lock, and
-    /// retires what is returned. `is_late`: see [`Directory::put_halves`].
+    /// Replaces `old` by two halves, in a directory of one bit more if necessary. The caller holds the partition's
+    /// lock, and retires the result. `is_late` is explained at [`Directory::put_halves`].
     pub(crate) fn put_halves<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -125,7 +130,7 @@ impl<S: Segmented> Root<S> {
         self.directory(partition).put_halves(old, halves, is_late, count)
     }
 
-    /// What readers are led by now.
+    /// Returns the version of the directories that readers use now.
     #[inline(always)]
     pub(crate) fn led(&self) -> Led {
         Led { root: ptr::from_ref(self).addr(), count: self.led_count.load(Ordering::Acquire) }
@@ -136,33 +141,33 @@ impl<S: Segmented> Root<S> {
         Directories(&self.directories)
     }
 
-    /// The segment that a walk has come to.
+    /// Returns the segment at the cursor of a walk.
     pub(crate) fn at_cursor(&self, cursor: Cursor) -> &S {
         let directory = self.directory(cursor.partition);
         directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
     }
 
-    /// The segment's offset that a reader of `signature` searches.
+    /// Returns the offset of the segment that a reader of `signature` searches.
     #[inline(always)]
     pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
         self.directories().offset(geometry, signature)
     }
 
-    /// Both: where a reader of `signature` searches, and what a writer of it locks.
+    /// Returns the offset that a reader of `signature` searches, and the segment that a writer locks.
     #[inline(always)]
     pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
         let (directory, place) = self.directories().place(geometry, signature);
         (directory.offset(place), directory.segment(place as u64))
     }
 
-    /// The segment that a writer of `signature` locks.
+    /// Returns the segment that a writer of `signature` locks.
     #[inline(always)]
     pub(crate) fn segment(&self, geometry: Geometry, signature: u64) -> &S {
         let directory = self.directory(geometry.partition(signature));
         directory.segment(geometry.prefix(signature, directory.depth))
     }
 
-    /// Every segment once.
+    /// Returns every segment once.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &S> {
         (0..self.directories.len()).flat_map(|partition| self.directory(partition).segments())
     }
@@ -177,17 +182,17 @@ impl<S: Segmented> Root<S> {
 }
 
 impl<'a, S: Segmented> Directories<'a, S> {
-    /// The directory of `signature`, and the number of its place there, of which the directory has that many.
+    /// Returns the directory of `signature`, and the index of its entry, which exists.
     #[inline(always)]
     fn place(&self, geometry: Geometry, signature: u64) -> (&'a Directory<S>, usize) {
         let partition = geometry.leading(signature) as usize & (self.0.len() - 1);
-        // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is retired, and
-        // whoever holds the root is pinned.
+        // SAFETY: there are as many directories as partitions, a power of two; never null; a replaced directory is
+        // retired, and every holder of the root is pinned.
         let directory = unsafe { &*self.0.get_unchecked(partition).load(Ordering::Acquire) };
         (directory, signature.rotate_left(directory.leading_bits) as usize & (directory.offsets.len() - 1))
     }
 
-    /// As [`Root::offset`].
+    /// Like [`Root::offset`].
     #[inline(always)]
     pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
         let (directory, place) = self.place(geometry, signature);
@@ -198,15 +203,15 @@ impl<'a, S: Segmented> Directories<'a, S> {
 impl<S> Drop for Root<S> {
     fn drop(&mut self) {
         for directory in &mut self.directories {
-            // SAFETY: it came from a box, and nobody else uses the root any more.
+            // SAFETY: it came from a box, and no thread uses the root any more.
             drop(unsafe { Box::from_raw(*directory.get_mut()) });
         }
     }
 }
 
 impl<S: Segmented> Directory<S> {
-    /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
-    /// `None` where some prefix has no segment.
+    /// Builds the directory of a partition's live segments, which it owns. The error is the offset of a segment
+    /// that overlaps another, or `None` if a prefix has no segment.
     pub(crate) fn build(segments: Vec<Box<S>>, geometry: Geometry) -> Result<Directory<S>, Option<Offset>> {
         let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
         let count = 1usize << depth;
@@ -232,7 +237,8 @@ impl<S: Segmented> Directory<S> {
         self.depth
     }
 
-    /// A directory of one bit more over the same segments. It owns them from now on: the old one must be replaced by it.
+    /// Returns a directory of one bit more over the same segments. It owns them from now on: it must replace the
+    /// old one.
     fn doubled(&self) -> Directory<S> {
         let count = self.offsets.len() * 2;
         Directory {
@@ -244,7 +250,8 @@ impl<S: Segmented> Directory<S> {
         }
     }
 
-    /// Puts two halves in the place of `old`, which is returned; `count` comes in between. `is_late`: readers are led there last, by a broken twin.
+    /// Replaces `old` by two halves, and returns `old`. Calls `count` between readers and writers. With `is_late`,
+    /// a broken variant directs readers last.
     fn put_halves(&self, old: &S, halves: [Box<S>; 2], is_late: bool, count: impl FnOnce()) -> Retired<S> {
         let first = self.range(old).start;
         let old = self.segments[first].load(Ordering::Relaxed);
@@ -261,20 +268,21 @@ impl<S: Segmented> Directory<S> {
         unsafe { Retired::new(old) }
     }
 
-    /// The offset at this place.
+    /// Returns the offset in this entry.
     #[inline(always)]
     fn offset(&self, place: usize) -> Offset {
-        // SAFETY: the place is one of the directory's.
+        // SAFETY: the index is that of an entry of the directory.
         Offset(unsafe { self.offsets.get_unchecked(place) }.load(Ordering::Acquire))
     }
 
     #[inline(always)]
     pub(crate) fn segment(&self, prefix: u64) -> &S {
-        // SAFETY: never null once built; a replaced segment is retired, and whoever holds the directory is pinned.
+        // SAFETY: never null once built; a replaced segment is retired, and every holder of the directory is
+        // pinned.
         unsafe { &*self.segments[prefix as usize].load(Ordering::Acquire) }
     }
 
-    /// Every segment once, in the order of prefixes.
+    /// Returns every segment once, in the order of prefixes.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &S> {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -288,13 +296,13 @@ impl<S: Segmented> Directory<S> {
         range.clone().for_each(|i| self.offsets[i].store(offset.0, Ordering::Release));
     }
 
-    /// Readers are there already: see the module's head.
+    /// Directs writers to `segment`. Readers are directed there already; see the module's head.
     fn lead_writers(&self, segment: Box<S>) {
         let (range, table) = (self.range(&segment), Box::into_raw(segment));
         range.for_each(|i| self.segments[i].store(table, Ordering::Release));
     }
 
-    /// The entries that stand for `segment`.
+    /// Returns the entries of `segment`.
     fn range(&self, segment: &S) -> Range<usize> {
         let shift = self.depth - segment.depth();
         let start = (segment.prefix() << shift) as usize;

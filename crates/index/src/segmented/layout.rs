@@ -1,81 +1,84 @@
-//! What segments of every hash index begin with, and how a signature finds its segment.
+//! The header of segments in every hash index, and the path from a signature to its segment.
 //!
 //! ```text
 //! header line                           signature, 64 bits, from the top
-//! +0   state word, sealed               partition | directory index (depth bits) | … what the index makes of the rest
+//! +0   state word, sealed               partition | directory index (depth bits) | … the index uses the remaining bits
 //! +8   prefix, sealed
 //! +16  next in the overflow chain, sealed, or 0
 //! ```
 
 use pmem::{seal, unseal};
 
-/// Offset of the prefix word in the header line.
+/// The offset of the prefix word in the header line.
 pub const PREFIX_BYTES: u64 = 8;
-/// Offset of the chain word in the header line.
+/// The offset of the chain word in the header line.
 pub const NEXT_BYTES: u64 = 16;
 
-/// Directory bits at the most. 2^26 segments a partition hold more than any region.
+/// The maximum number of directory bits. 2^26 segments per partition are more than any region holds.
 pub const DEPTH_MAX: u32 = 26;
 
-/// Partitions at the most.
+/// The maximum number of partitions.
 pub const PARTITION_COUNT_MAX: u32 = 256;
 
-/// How signatures map to partitions and directory entries.
+/// The mapping from signatures to partitions and directory entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     partition_bits: u32,
 }
 
 impl Geometry {
-    /// The geometry of a store with this many partitions, a power of two up to 256; `None` for any other number.
+    /// Returns the geometry of a store with this many partitions, a power of two up to 256, or `None` for any other
+    /// number.
     #[must_use]
     pub fn new(partition_count: u32) -> Option<Geometry> {
         let fits = partition_count.is_power_of_two() && partition_count <= PARTITION_COUNT_MAX;
         fits.then(|| Geometry { partition_bits: partition_count.trailing_zeros() })
     }
 
-    /// How many partitions.
+    /// Returns the number of partitions.
     #[must_use]
     pub fn partition_count(self) -> usize {
         1 << self.partition_bits
     }
 
-    /// The partition of a signature.
+    /// Returns the partition of a signature.
     #[inline(always)]
     #[must_use]
     pub fn partition(self, signature: u64) -> usize {
-        // Two shifts, since one of 64 would overflow where there is one partition.
+        // Two shifts, because a shift by 64 would overflow if there is only one partition.
         (signature >> 1 >> (63 - self.partition_bits)) as usize
     }
 
-    /// The least signature of a partition whose other bits begin with `prefix`, aligned to the left of 64 bits.
+    /// Returns the lowest signature of a partition whose other bits begin with `prefix`, aligned to the left of 64
+    /// bits.
     #[must_use]
     pub fn signature(self, partition: u64, prefix: u64) -> u64 {
         (partition << 1 << (63 - self.partition_bits)) | prefix >> self.partition_bits
     }
 
-    /// The last signature that has the same first bits as `signature`: the partition's, and `depth` after these.
+    /// Returns the highest signature with the same first bits as `signature`: the bits of the partition, and
+    /// `depth` bits after these.
     #[inline(always)]
     #[must_use]
     pub fn last_alike(self, signature: u64, depth: u32) -> u64 {
         signature | u64::MAX.checked_shr(self.partition_bits + depth).unwrap_or(0)
     }
 
-    /// What has the partition's bits as its last; before them are others, for a mask to take away. Takes fewer instructions than
-    /// [`Geometry::partition`], since no shift is of 64 bits at times.
+    /// Returns a word whose lowest bits are those of the partition; the caller masks the others. It needs fewer
+    /// instructions than [`Geometry::partition`], because no shift can be by 64 bits.
     #[inline(always)]
     #[must_use]
     pub fn leading(self, signature: u64) -> u64 {
         signature.rotate_left(self.partition_bits)
     }
 
-    /// So many bits of a signature lead to a place in a directory of this depth.
+    /// Returns the number of bits of a signature that lead to a place in a directory of this depth.
     #[must_use]
     pub fn leading_bits(self, depth: u32) -> u32 {
         self.partition_bits + depth
     }
 
-    /// The first `depth` bits after the partition's.
+    /// Returns the first `depth` bits after those of the partition.
     #[inline(always)]
     #[must_use]
     pub fn prefix(self, signature: u64, depth: u32) -> u64 {
@@ -83,36 +86,36 @@ impl Geometry {
     }
 }
 
-/// What a segment is at present.
+/// The state of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Made by a split that is not committed.
+    /// Created by a split that is not committed.
     Pending = 1,
     /// In the directory.
     Live = 2,
-    /// Chained to another segment; reached through that one alone.
+    /// Chained to another segment, and reached only through it.
     Chained = 3,
-    /// Split, or cleared: free.
+    /// Split or cleared: free.
     Dead = 4,
 }
 
 /// The first two words of a segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
-    /// What it is.
+    /// The state of the segment.
     pub state: State,
-    /// The partition it belongs to.
+    /// The partition to which it belongs.
     pub partition: u32,
-    /// How many directory bits its entries share.
+    /// The number of directory bits that its entries share.
     pub depth: u32,
     /// Those bits.
     pub prefix: u64,
-    /// The store's generation; segments of another one were cleared away.
+    /// The generation of the store. Segments of another generation were cleared.
     pub generation: u16,
 }
 
 impl SegmentHeader {
-    /// The state word: `generation:16 | partition:9 | depth:5 | state:3`, sealed.
+    /// Returns the state word: `generation:16 | partition:9 | depth:5 | state:3`, sealed.
     #[must_use]
     pub fn state_word(self) -> u64 {
         seal(
@@ -123,8 +126,8 @@ impl SegmentHeader {
         )
     }
 
-    /// State and generation in a state word; `None` if it is none. Of a segment that is not live nothing else counts: a
-    /// crash may have torn it while it was written.
+    /// Returns state and generation of a state word, or `None` if it is not a state word. In a segment that is not
+    /// live, nothing else counts, because a crash may have torn it while it was written.
     #[must_use]
     pub fn state_in(word: u64) -> Option<(State, u16)> {
         let word = unseal(word)?;
@@ -138,13 +141,13 @@ impl SegmentHeader {
         Some((state, (word >> 17) as u16))
     }
 
-    /// A state word made dead; `None` if it is none.
+    /// Returns the state word changed to DEAD, or `None` if it is not a state word.
     #[must_use]
     pub fn dead(word: u64) -> Option<u64> {
         Some(seal(unseal(word)? & !7 | State::Dead as u64))
     }
 
-    /// The header in these two words; `None` if it is none.
+    /// Returns the header in these two words, or `None` if they are not a header.
     #[must_use]
     pub fn from_words(state: u64, prefix: u64) -> Option<SegmentHeader> {
         let word = unseal(state)?;
@@ -155,22 +158,23 @@ impl SegmentHeader {
         fits.then_some(SegmentHeader { state, partition, depth, prefix, generation })
     }
 
-    /// The same segment in another state.
+    /// Returns the header with another state.
     #[must_use]
     pub const fn with(self, state: State) -> SegmentHeader {
         SegmentHeader { state, ..self }
     }
 }
 
-/// The words of a partition's split record, one line: all become durable in this order.
+/// The words of a partition's split record, in one line. They become durable in this order.
 pub mod record {
-    /// Offset of the segment that is split.
+    /// The offset of the segment that is split.
     pub const OLD_BYTES: u64 = 0;
-    /// Offset of the new segment of entries whose next bit is 0.
+    /// The offset of the new segment for entries whose next bit is 0.
     pub const ZERO_BYTES: u64 = 8;
-    /// Offset of the new segment of entries whose next bit is 1.
+    /// The offset of the new segment for entries whose next bit is 1.
     pub const ONE_BYTES: u64 = 16;
-    /// The commit word: sealed 1 makes the new segments live and the old one dead; 0 is no split.
+    /// The commit word: a sealed 1 makes the new segments live and the old one dead; 0 means that there is no
+    /// split.
     pub const COMMIT_BYTES: u64 = 24;
 }
 

@@ -1,18 +1,18 @@
-//! What persistent hash indexes have in common: signatures are cut into partitions, each partition is an extendible directory, in
-//! volatile memory, over durable segments; a segment that fills up is split in two.
+//! The common part of persistent hash indexes. Signatures are divided into partitions. Each partition is an
+//! extendible-hashing directory in DRAM over durable segments. A full segment is split in two.
 //!
-//! What a segment holds is the index's own, and so are its locks: here are the segment's header, the split's record and its
-//! commit, what opening finds, clearing, and the directories.
+//! Each index defines the contents and the locks of its segments. This module has the header of segments, the
+//! record of a split and its commit, the steps of opening, clearing, and the directories.
 
 pub(crate) mod clear;
 mod context;
+pub(crate) mod counters;
 mod cursor;
 pub(crate) mod directory;
 pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
 mod sweep;
-pub(crate) mod tally;
 
 use pmem::{Medium, Offset};
 
@@ -20,23 +20,23 @@ pub use context::{Context, Garbage, Table};
 pub use cursor::Cursor;
 pub use sweep::{Misplacement, Sweep, finish_sweep};
 
-/// A segment's table in volatile memory.
+/// The DRAM table of a segment.
 pub(crate) trait Segmented: Send + Sync + 'static {
-    /// All its locks, held.
+    /// All locks of the segment, held.
     type Frozen<'a>
     where
         Self: 'a;
 
-    /// Where the segment lies.
+    /// Returns the offset of the segment.
     fn offset(&self) -> Offset;
-    /// The directory bits that its entries share.
+    /// Returns the directory bits that its entries share.
     fn prefix(&self) -> u64;
-    /// How many those are.
+    /// Returns the number of those bits.
     fn depth(&self) -> u32;
-    /// Where the segment and those chained to it lie.
+    /// Returns the offsets of the segment and of those chained to it.
     fn chain<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset>;
-    /// Freezes the segment: all its locks, in the order in which threads take them.
+    /// Freezes the segment: takes all its locks, in the order in which threads take them.
     fn lock_all(&self) -> Self::Frozen<'_>;
-    /// Marks the segment dead; the caller holds all its locks.
+    /// Marks the segment dead. The caller holds all its locks.
     fn kill(&self);
 }

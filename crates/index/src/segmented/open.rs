@@ -1,12 +1,12 @@
-//! What opening finds: splits that a crash interrupted, live segments, the directories.
+//! Opens the segments of an index:
 //!
-//! 1. Committed splits are finished (`record`), and whatever the index has of its own.
-//! 2. Live segments of another generation, left by an interrupted `clear`, are buried; order. A crash here leaves some of
-//!    them to the next open.
+//! 1. Committed splits are finished (`record`), then the index finishes its own interrupted operations.
+//! 2. Live segments of another generation, left by an interrupted `clear`, are marked DEAD ("buried"); ordered. A
+//!    crash here leaves some of them to the next open.
 //! 3. The directories are built.
 //!
-//! One header line is peeked at per segment: tens of milliseconds for fifty million items. A medium opened for reading is not
-//! changed: a committed split is taken into account without being finished.
+//! Opening reads one header line per segment: tens of milliseconds for fifty million items. A medium that is open
+//! for reading only is not changed: a committed split is then taken into account without being finished.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -19,10 +19,11 @@ use super::layout::{Geometry, PREFIX_BYTES, SegmentHeader, State};
 use super::record::{SplitRecord, committed, record_of};
 use super::{Context, Segmented};
 
-/// What committed splits say of segments.
+/// The states that committed splits assign to segments.
 pub(crate) type States = HashMap<Offset, State>;
 
-/// The states that committed splits give to segments; finished for good where the medium can be written.
+/// Finishes the committed splits if the medium is writable. Otherwise returns the states that they assign to
+/// segments.
 pub(crate) fn finish_splits<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
@@ -39,13 +40,13 @@ pub(crate) fn finish_splits<M: Medium, D: Dram>(
     Ok(states)
 }
 
-/// The states that a committed split gives to its segments.
+/// Returns the states that a committed split assigns to its segments.
 pub(crate) fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
     let [zero, one] = split.halves;
     [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
 }
 
-/// The live segments of each partition, with their headers.
+/// Returns the live segments of each partition, with their headers.
 ///
 /// # Errors
 /// [`HeapError::Damaged`] if a header is damaged.
@@ -63,7 +64,7 @@ pub(crate) fn live_segments<M: Medium, D: Dram>(
         Ok(None) => {}
         _ => damaged = damaged.or(Some(offset)),
     });
-    // What was buried stays so before a `clear` brings its generation back.
+    // Buried segments must stay dead until a `clear` reaches their generation again.
     if cx.medium.is_writable() {
         cx.medium.order();
     }
@@ -73,7 +74,7 @@ pub(crate) fn live_segments<M: Medium, D: Dram>(
     }
 }
 
-/// The header of a live segment, `None` for free space. What another generation left alive is buried.
+/// Returns the header of a live segment, or `None` for free space. Buries a live segment of another generation.
 fn live_header<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     states: &States,
@@ -97,7 +98,7 @@ fn live_header<M: Medium, D: Dram>(
     SegmentHeader::from_words(word, cx.medium.peek(offset.plus(PREFIX_BYTES))).map(Some).ok_or(())
 }
 
-/// The directories of all partitions' live segments.
+/// Builds the directories of all partitions' live segments.
 ///
 /// # Errors
 /// [`HeapError::Damaged`] if they do not cover every prefix exactly once.
@@ -112,14 +113,14 @@ pub(crate) fn root_of<S: Segmented>(
 fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32, geometry: Geometry) -> Result<Directory<S>, HeapError> {
     Directory::build(segments, geometry).map_err(|overlapping| match overlapping {
         Some(offset) => HeapError::Damaged { offset: offset.0, what: "two segments claim the same prefix" },
-        None => HeapError::Damaged {
-            offset: record_of(partition).0,
-            what: "a part of this partition's keys has no segment",
-        },
+        None => {
+            HeapError::Damaged { offset: record_of(partition).0, what: "some keys of this partition have no segment" }
+        }
     })
 }
 
-/// Marks a segment DEAD, and leaves the order to the caller: so that no later generation of the same number takes it for its own.
+/// Marks a segment DEAD, so that no later generation with the same number takes it for its own. The caller orders
+/// it.
 pub(crate) fn bury<M: Medium>(medium: &M, segment: Offset) {
     if let Some(dead) = SegmentHeader::dead(medium.load(segment, Ordering::Acquire)) {
         medium.store(segment, dead, Ordering::Release);

@@ -1,8 +1,8 @@
-//! The record of a split, its commit, and finishing what a crash interrupted.
+//! The record of a split, its commit, and the completion of interrupted splits.
 //!
-//! The record's commit word decides: without it the new segments are PENDING, which is free space; with it the new ones
-//! are live and the old one is dead, whatever the state words say. Finishing is writing the states again, so that a
-//! crash in the midst of it changes nothing.
+//! The record's commit word decides. Without it, the new segments are PENDING, which is free space. With it, the
+//! new segments are live and the old one is dead, whatever the state words record. Finishing a split writes the
+//! states again, so a crash during that changes nothing.
 
 use heap::HeapError;
 use pmem::{Dram, LINE_BYTES, Medium, Offset, seal, unseal};
@@ -20,12 +20,12 @@ pub(crate) struct SplitRecord {
     pub(crate) halves: [Offset; 2],
 }
 
-/// Where a partition's record lies: its line of the engine area.
+/// Returns the place of a partition's record: its line of the engine area.
 pub(crate) fn record_of(partition: u32) -> Offset {
     heap::layout::ENGINE_AREA.plus(u64::from(partition) * LINE_BYTES)
 }
 
-/// The partition's committed split, if a crash left one.
+/// Returns the partition's committed split, if a crash left one.
 pub(crate) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<SplitRecord>, HeapError> {
     let at = record_of(partition);
     let word = |bytes| medium.load(at.plus(bytes), Ordering::Acquire);
@@ -36,7 +36,10 @@ pub(crate) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
             let [Some(old), Some(zero), Some(one)] =
                 [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
             else {
-                return Err(HeapError::Damaged { offset: at.0, what: "a split record names no segments" });
+                return Err(HeapError::Damaged {
+                    offset: at.0,
+                    what: "the segment offsets in a split record are damaged",
+                });
             };
             Ok(Some(SplitRecord { at, old, halves: [zero, one] }))
         }
@@ -44,14 +47,14 @@ pub(crate) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
     }
 }
 
-/// The header of the segment at `offset`.
+/// Returns the header of the segment at `offset`.
 pub(crate) fn header<M: Medium>(medium: &M, offset: Offset) -> Option<SegmentHeader> {
     let word = |at: Offset| medium.load(at, Ordering::Acquire);
     SegmentHeader::from_words(word(offset), word(offset.plus(PREFIX_BYTES)))
 }
 
 impl SplitRecord {
-    /// Step 3: the words of one line become durable in the order of their stores.
+    /// Carries out step 3. The words of one line become durable in the order of their stores.
     pub(crate) fn commit<M: Medium>(&self, medium: &M) {
         let word = |bytes, value| medium.store(self.at.plus(bytes), value, Ordering::Release);
         word(record::OLD_BYTES, seal(self.old.0));
@@ -62,7 +65,7 @@ impl SplitRecord {
         medium.order();
     }
 
-    /// The state that the split gives to the segment at `offset`, if it has a part in it.
+    /// Returns the state that the split assigns to the segment at `offset`, if it is part of the split.
     pub(crate) fn state_of(&self, offset: Offset) -> Option<State> {
         if offset == self.old {
             return Some(State::Dead);
@@ -75,7 +78,8 @@ impl SplitRecord {
         let medium = cx.medium;
         for segment in [self.old, self.halves[0], self.halves[1]] {
             let state = self.state_of(segment).expect("these are the split's own");
-            let damaged = HeapError::Damaged { offset: segment.0, what: "a split record names a segment that is none" };
+            let damaged =
+                HeapError::Damaged { offset: segment.0, what: "a split record names a place without a segment" };
             let header = header(medium, segment).ok_or(damaged)?;
             if state == State::Dead && medium.breaks(canary::GHOST_SEGMENT) {
                 continue;
@@ -88,7 +92,7 @@ impl SplitRecord {
         medium.order();
         medium.store(self.at.plus(record::COMMIT_BYTES), 0, Ordering::Release);
         medium.flush(self.at.span(LINE_BYTES));
-        // Before the old segment's space becomes something else.
+        // The cleared record must be durable before the old segment's space is reused.
         medium.order();
         Ok(())
     }

@@ -1,17 +1,17 @@
-//! The sweep after open, as engines share it out: how far it is.
+//! The progress of the sweep after open, which an engine's threads share.
 
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heap::{HeapError, Misplaced};
+use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Medium, Offset};
 
 use super::{Context, Cursor};
 
-/// What the sweep found wrong in a segment.
-pub type Misplacement = (Offset, Misplaced);
+/// An invalid position that the sweep found: its place, and the reason.
+pub type Misplacement = (Offset, InvalidPlace);
 
-/// How far the sweep is; its holder sweeps.
+/// The progress of the sweep. The thread that holds it sweeps.
 #[derive(Debug, Default)]
 pub struct Sweep {
     cursor: Cursor,
@@ -19,17 +19,18 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Some entry that names no proper place. A store that has one never reuses space below the mark.
+    /// Returns the place of an entry that names an invalid place. A store that has such an entry never reuses space
+    /// below the mark.
     #[must_use]
     pub fn misplaced(&self) -> Option<Offset> {
         self.misplaced
     }
 
-    /// Has `sweep` sweep one segment. Behind the last one `swept` is true, and free space is known unless the store is damaged or
-    /// read-only.
+    /// Sweeps one segment by calling `sweep`. After the last segment, sets `swept`; free space is then known,
+    /// unless the store is damaged or read-only.
     ///
     /// # Errors
-    /// What `sweep` meets.
+    /// Returns the error of `sweep`.
     pub fn step<M: Medium, D: Dram>(
         &mut self,
         cx: Context<'_, M, D>,
@@ -47,10 +48,11 @@ impl Sweep {
     }
 }
 
-/// Sweeps to the end, with the work's lock for each step; what others have swept need not be done again.
+/// Sweeps to the end, and takes the lock of the work for each step. Segments that other threads have swept are not
+/// swept again.
 ///
 /// # Errors
-/// What `step` meets.
+/// Returns the error of `step`.
 pub fn finish_sweep<B, G: DerefMut<Target = B>, E>(
     swept: &AtomicBool,
     lock: impl Fn() -> G,

@@ -1,11 +1,14 @@
-//! Locks of neighbours, a bit each of one word: a thread takes several with one locked instruction, and lets go of them with another.
+//! Locks of neighbours, one bit each of the same word. A thread takes several with one locked instruction, and
+//! releases them with another.
 //!
-//! # Why that is sound
-//! A thread takes all bits of a call at once, or none. Bits go off by a release and on by an acquire, of one word that only
-//! read-modify-writes change: a thread that locks sees what all threads did that had any of those bits before. The model below has it.
+//! # Why this is sound
+//! A call takes all of its bits in one step, or none. Bits are set with Acquire and cleared with Release, in one
+//! word that only read-modify-write instructions change. So a thread that locks sees everything done by all threads
+//! that held any of those bits before. The model below verifies this.
 //!
 //! # Waiting
-//! A thread looks again and again, and lets others run meanwhile (`pmem::Backoff`). None of the call's bits is held meanwhile.
+//! A waiting thread tries again and again, lets other threads run in between (`pmem::Backoff`), and holds none of
+//! the call's bits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +18,7 @@ use word::Word;
 /// As many locks as a word has bits.
 pub(crate) struct Locks<W: Word = AtomicU64>(W);
 
-/// Some of them, held.
+/// Some of the locks, held.
 pub(crate) struct HeldLocks<'a, W: Word = AtomicU64> {
     locks: &'a Locks<W>,
     bits: u64,
@@ -26,32 +29,32 @@ impl<W: Word> Locks<W> {
         Locks(W::new(0))
     }
 
-    /// Waits for the locks of these numbers, and takes them at once.
+    /// Waits for the locks of these numbers, and takes all in one step.
     #[inline(always)]
     pub(crate) fn lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> HeldLocks<'_, W> {
         let bits = bits_of(numbers);
         self.take(bits).unwrap_or_else(|| self.wait_for(bits, Backoff::relax))
     }
 
-    /// They, unless another thread holds one of them.
+    /// Takes the locks of these numbers, unless another thread holds one of them.
     #[inline(always)]
     pub(crate) fn try_lock<const COUNT: usize>(&self, numbers: [usize; COUNT]) -> Option<HeldLocks<'_, W>> {
         self.take(bits_of(numbers))
     }
 
-    /// Those of all numbers below `count`, each waited for while those before it are held.
+    /// Takes the locks of all numbers below `count`, one after the other; it holds the earlier ones while it waits.
     pub(crate) fn lock_in_turn(&self, count: usize) -> Vec<HeldLocks<'_, W>> {
         (0..count).map(|number| self.lock([number])).collect()
     }
 
-    /// Whether all are held whose numbers are below `count`.
+    /// Returns true if all locks with numbers below `count` are held.
     #[cfg(test)]
     pub(crate) fn are_held(&self, count: usize) -> bool {
         let all = (0..count).fold(0, |bits, number| bits | 1 << number);
         self.0.load(Ordering::Relaxed) & all == all
     }
 
-    /// Takes these bits, unless one of them is on. The exchange fails only where another thread has changed the word.
+    /// Takes these bits, unless one of them is set. The exchange fails only if another thread has changed the word.
     #[inline(always)]
     fn take(&self, bits: u64) -> Option<HeldLocks<'_, W>> {
         let mut word = self.0.load(Ordering::Relaxed);
@@ -98,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// What the locks 0 to 2 guard, which loom watches.
+    /// The data that locks 0 to 2 guard, which loom watches.
     struct World<V: Weakening> {
         locks: Locks<Weakened<V>>,
         guarded: [UnsafeCell<u32>; 3],
@@ -110,7 +113,7 @@ mod tests {
             let relax = |_: &mut Backoff| thread::yield_now();
             let _held = self.locks.try_lock(numbers).unwrap_or_else(|| self.locks.wait_for(bits, relax));
             for number in numbers {
-                // SAFETY: the lock of this number is held; whether that suffices is what loom finds out.
+                // SAFETY: the lock of this number is held; loom checks whether that suffices.
                 self.guarded[number].with_mut(|count| unsafe { *count += 1 });
             }
         }
@@ -126,14 +129,14 @@ mod tests {
         };
         world.change([2, 1]);
         other.join().unwrap();
-        // SAFETY: the other thread is at its end.
+        // SAFETY: the other thread has ended.
         let counts = [0, 1, 2].map(|number| world.guarded[number].with(|count| unsafe { *count }));
         assert_eq!(counts, [1, 2, 1]);
         assert!(!world.locks.are_held(1) && world.locks.try_lock([0, 1]).is_some());
     }
 
     #[test]
-    fn what_several_locks_guard_one_thread_changes_at_a_time() {
+    fn lock_guarded_data_has_one_writer() {
         explore(2, scene::<AsAsked>);
     }
 
@@ -142,7 +145,7 @@ mod tests {
         assert!(is_caught(2, scene::<NoRelease>));
     }
 
-    /// Bits that do not exclude each other are no locks.
+    /// Bits that do not exclude each other would be no locks.
     #[test]
     fn locks_of_other_numbers_are_free() {
         let locks = Locks::<AtomicU64>::new();

@@ -1,5 +1,6 @@
-//! Words and locks of volatile memory that threads share. This crate's own tests put others in their place (`word_model::chosen`):
-//! those of a model checker, and such as tell a test of every store. Crate `word` says why they are named here, and are no parameter.
+//! Words and locks in DRAM that threads share. The crate's own tests replace them (`word_model::chosen`) by those
+//! of a model checker, or by some that notify a test of every store. Crate `word` explains why they are named here
+//! and are not a type parameter.
 
 mod locks;
 
@@ -18,7 +19,7 @@ mod native {
     use parking_lot::RawMutex;
     use parking_lot::lock_api::RawMutex as _;
 
-    /// A lock of one byte, which guards what lies elsewhere.
+    /// A lock of one byte, which guards data elsewhere.
     pub(crate) struct Lock(RawMutex);
 
     /// A held lock.

@@ -1,10 +1,11 @@
-//! What `cargo xtask kernel` runs in its guest: judges what the life before left on `/dev/hikv-ink`, and writes until the power is cut.
+//! Runs in the guest of `cargo xtask kernel`: checks the contents of `/dev/hikv-ink` after a power cut, and writes
+//! until the next one.
 //!
 //! usage: ink_cut SEED ACKNOWLEDGED…
 //!
-//! Each of as many threads as there are numbers makes changes that follow from the seed, the thread and a number, one after the
-//! other, and says `a THREAD COUNT` when so many are acknowledged. Given those counts again it knows what must be there: all
-//! of them, and at most the next one.
+//! There is one thread for each number. It makes changes that are determined by the seed, the thread and the change's
+//! number, one after the other, and prints `a THREAD COUNT` once this many are acknowledged. The next run gets these
+//! counts and checks the contents: every acknowledged change must be there, and at most the next one.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 mod script;
@@ -15,7 +16,7 @@ use std::{env, io, process, thread};
 use ink_client::Ink;
 use script::{Change, Found, change};
 
-/// At one change of so many a thread says how many nodes merges have made fewer.
+/// Thread 0 prints the number of merged nodes at every change whose number is a multiple of this.
 const MERGES_SAID_OF: u64 = 2;
 
 fn make(store: &Ink, (key, value): Change) -> io::Result<()> {
@@ -25,7 +26,7 @@ fn make(store: &Ink, (key, value): Change) -> io::Result<()> {
     }
 }
 
-/// Says so, and waits until it has left the machine: what is said behind that is not acknowledged yet.
+/// Prints the count and waits until it has left the machine: until then, the change does not count as acknowledged.
 fn acknowledge(thread: u8, count: u64) {
     println!("a {thread} {count}");
     // SAFETY: a call without memory.

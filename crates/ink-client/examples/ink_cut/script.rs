@@ -1,21 +1,21 @@
-//! Changes that follow from a seed, and what so many of them leave.
+//! Changes that are determined by a seed, and the contents that result from them.
 
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
 
-/// So many that the tree splits, so few that each is replaced and deleted again and again.
+/// Enough keys that the tree splits, and few enough that each is replaced and deleted repeatedly.
 const KEY_COUNT: u16 = 150;
 
-/// So many changes in turns: in some a quarter are deletes, of any keys; in others nearly all, of one key behind the other, so that nodes become low and are
-/// merged.
+/// The length of a phase, in changes. In every other phase a quarter of the changes are deletes of random keys; in
+/// the phases between, nearly all are deletes of consecutive keys, so that nodes become sparse and are merged.
 const PHASE_COUNT: u64 = 100;
 
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
-/// A key, and its value; none to delete it.
+/// A key and its value; no value deletes the key.
 pub(crate) type Change = (Vec<u8>, Option<Vec<u8>>);
 
-/// The change of this number.
+/// Returns the change with this number.
 pub(crate) fn change(seed: u64, thread: u8, number: u64) -> Change {
     let mut random = Rng::with_seed(seed ^ u64::from(thread) << 56 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let is_deleting = number / PHASE_COUNT % 2 == 1;
@@ -29,7 +29,7 @@ pub(crate) fn change(seed: u64, thread: u8, number: u64) -> Change {
     (key, value)
 }
 
-/// What each of so many threads has in a store.
+/// The contents of each thread's keys in a store.
 pub(crate) struct Found(Vec<Contents>);
 
 impl Found {
@@ -37,17 +37,18 @@ impl Found {
         Found(vec![Contents::new(); thread_count])
     }
 
-    /// Others may have keys, too.
+    /// Adds an item. Keys of other programs are ignored.
     pub(crate) fn insert(&mut self, key: Vec<u8>, value: Vec<u8>) {
         if let Some(of_thread) = key.first().and_then(|&thread| self.0.get_mut(usize::from(thread))) {
             of_thread.insert(key, value);
         }
     }
 
-    /// How many changes of each thread are there: those that it was told are acknowledged, and at most the next.
+    /// Returns the number of changes of each thread that the contents show: all acknowledged ones, and at most the
+    /// next.
     pub(crate) fn judged(&self, seed: u64, acknowledged: &[u64]) -> Result<Vec<u64>, String> {
         let each = (0u8..).zip(acknowledged).zip(&self.0).map(|((thread, &acknowledged), found)| {
-            let objection = format!("thread {thread}: what is there is not what {acknowledged} changes leave");
+            let objection = format!("thread {thread}: the contents are not those after {acknowledged} changes");
             judged(seed, thread, acknowledged, found).ok_or(objection)
         });
         each.collect()
@@ -68,13 +69,13 @@ fn judged(seed: u64, thread: u8, acknowledged: u64, found: &Contents) -> Option<
     fitting
 }
 
-/// A seed, and what was acknowledged of each thread.
+/// Parses a seed and the number of acknowledged changes of each thread.
 pub(crate) fn arguments(words: &[String]) -> Result<(u64, Vec<u64>), Box<dyn std::error::Error>> {
     let [seed, acknowledged @ ..] = words else { return Err("too few arguments".into()) };
     Ok((seed.parse()?, acknowledged.iter().map(|count| count.parse()).collect::<Result<_, _>>()?))
 }
 
-/// Says what was found.
+/// Prints the numbers of changes found.
 #[expect(clippy::print_stdout, reason = "a program for the terminal")]
 pub(crate) fn say_judged(counts: &[u64]) {
     println!("judged {}", counts.iter().map(u64::to_string).collect::<Vec<_>>().join(" "));

@@ -1,4 +1,4 @@
-//! Requests that must be refused, each with its error; and any bytes at all.
+//! Requests that must be refused, each with its error; and requests of random bytes.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,15 +10,15 @@ use libc::{E2BIG, EBADF, EEXIST, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOENT, ENOMEM
 
 use crate::memory::{NOWHERE, PAGE_BYTES, Pages};
 
-/// What a request may come to, whatever it holds. Damage is not among it.
+/// The results that any request may have. An error for damage is not among them.
 const ALLOWED: [i32; 13] =
     [0, E2BIG, EBADF, EEXIST, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOENT, ENOMEM, ENOSPC, ENOTTY, EPERM];
-/// Requests that take a key.
+/// Operations with a key.
 const WITH_KEY: [Op; 4] = [Op::Insert, Op::Read, Op::Remove, Op::Scan];
 const LENGTHS: [u64; 8] =
     [0, 1, 4097, abi::VALUE_BYTES_MAX as u64, abi::VALUE_BYTES_MAX as u64 + 1, 1 << 32, 1 << 63, u64::MAX];
 
-/// The device, opened in each way.
+/// The device, opened in each mode.
 pub(crate) struct Descriptors {
     pub(crate) both: Ink,
     reading: Ink,
@@ -36,15 +36,15 @@ fn number_of(done: io::Result<()>) -> i32 {
     done.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1))
 }
 
-/// Asks with whatever the request names.
+/// Sends a request that may contain invalid addresses.
 pub(crate) fn ask(ink: &Ink, op: Op, mut request: Request) -> i32 {
-    // SAFETY: what the request names is memory that this process makes no references to, or none at all; the kernel writes
-    // nowhere else.
+    // SAFETY: the request's addresses are memory to which this process makes no references, or none at all; the
+    // kernel writes only there.
     number_of(unsafe { ink.ask(op, &mut request) })
 }
 
 fn expect(what: &str, found: i32, expected: i32) -> Result<(), String> {
-    // A kernel may have no memory left at any time.
+    // A kernel may run out of memory at any time.
     if found == expected || found == ENOMEM { Ok(()) } else { Err(format!("{what}: {found}, expected {expected}")) }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn allow(what: &str, found: i32) -> Result<(), String> {
     if ALLOWED.contains(&found) { Ok(()) } else { Err(format!("{what}: {found}")) }
 }
 
-/// An address from which fewer bytes can be read than `len`.
+/// Returns an address from which fewer than `len` bytes can be read.
 fn bad_address(pages: &Pages, len: u64, random: &mut Rng) -> u64 {
     if random.bool() {
         NOWHERE[random.usize(..NOWHERE.len())]
@@ -61,7 +61,7 @@ fn bad_address(pages: &Pages, len: u64, random: &mut Rng) -> u64 {
     }
 }
 
-/// One of the refusals that are certain.
+/// Sends one request that must be refused.
 pub(crate) fn refused(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let pages = Pages::new(2, libc::PROT_READ | libc::PROT_WRITE).map_err(|error| error.to_string())?;
     let op = WITH_KEY[random.usize(..4)];
@@ -90,13 +90,15 @@ pub(crate) fn refused(descriptors: &Descriptors, random: &mut Rng) -> Result<(),
             expect("two flags", ask(ink, Op::Insert, Request { flags: 3, ..fine }), EINVAL)
         }
         5 => {
-            expect("a write by who reads", ask(&descriptors.reading, Op::Insert, fine), EBADF)?;
-            expect("a delete by who reads", ask(&descriptors.reading, Op::Remove, fine), EBADF)
+            expect("a write through a read-only descriptor", ask(&descriptors.reading, Op::Insert, fine), EBADF)?;
+            expect("a delete through a read-only descriptor", ask(&descriptors.reading, Op::Remove, fine), EBADF)
         }
-        6 => expect("a clear by nobody", ask(ink, Op::Clear, Request::new()), EPERM),
-        7 => {
-            expect("figures nowhere", ask(ink, Op::Stat, Request { value: 8, value_len: 64, ..Request::new() }), EFAULT)
-        }
+        6 => expect("a clear without privileges", ask(ink, Op::Clear, Request::new()), EPERM),
+        7 => expect(
+            "statistics at an invalid address",
+            ask(ink, Op::Stat, Request { value: 8, value_len: 64, ..Request::new() }),
+            EFAULT,
+        ),
         _ => reads_of_a_writer(descriptors, &fine),
     }
 }
@@ -110,10 +112,10 @@ fn raw(fd: i32, number: libc::Ioctl, at: u64) -> i32 {
 fn reads_of_a_writer(descriptors: &Descriptors, fine: &Request) -> Result<(), String> {
     let mut request = *fine;
     let at = (&raw mut request) as u64;
-    expect("a read by who writes", raw(descriptors.writing.as_raw_fd(), Op::Read.number(), at), EBADF)
+    expect("a read through a write-only descriptor", raw(descriptors.writing.as_raw_fd(), Op::Read.number(), at), EBADF)
 }
 
-/// Requests that lie nowhere, and numbers that are none.
+/// Sends requests at invalid addresses, and unknown ioctl numbers.
 pub(crate) fn numbers(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let fd = descriptors.writing.as_raw_fd();
     let pages = Pages::new(1, libc::PROT_READ).map_err(|error| error.to_string())?;
@@ -121,10 +123,10 @@ pub(crate) fn numbers(descriptors: &Descriptors, random: &mut Rng) -> Result<(),
     expect("a request nowhere", raw(fd, op.number(), bad_address(&pages, 64, random)), EFAULT)?;
     let number = random.u32(..);
     let is_ours = number & 0xffff_fff0 == 0xc040_d700;
-    if is_ours { Ok(()) } else { expect("a number of nobody", raw(fd, number as libc::Ioctl, pages.start()), ENOTTY) }
+    if is_ours { Ok(()) } else { expect("an unknown ioctl", raw(fd, number as libc::Ioctl, pages.start()), ENOTTY) }
 }
 
-/// Fields at random, around what is allowed.
+/// Sends random fields, mostly near the limits.
 pub(crate) fn any_bytes(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let pages = Pages::new(20, libc::PROT_READ | libc::PROT_WRITE).map_err(|error| error.to_string())?;
     let mut address = || match random.u8(..4) {
@@ -146,21 +148,21 @@ pub(crate) fn any_bytes(descriptors: &Descriptors, random: &mut Rng) -> Result<(
     allow("any bytes", ask(&descriptors.both, ops[random.usize(..ops.len())], request))
 }
 
-/// Submissions that are too long, that end nowhere, that contain one another, or write over themselves.
+/// Sends submissions that are too long, end at an invalid address, contain one another, or overwrite themselves.
 pub(crate) fn submissions(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let ink = &descriptors.both;
     let count = 65 + random.u64(..u64::MAX - 65);
     expect("a long submission", ask(ink, Op::Submit, Request { count, ..Request::new() }), E2BIG)?;
     let pages = Pages::new(1, libc::PROT_READ | libc::PROT_WRITE).map_err(|error| error.to_string())?;
     let mut half = Request { value: pages.end() - 32 * 64, count: 64, ..Request::new() };
-    // SAFETY: of the memory that it names this process makes no references.
+    // SAFETY: this process makes no references to the memory at the request's addresses.
     let ended = number_of(unsafe { ink.ask(Op::Submit, &mut half) });
     expect("a submission that ends nowhere", ended, EFAULT)?;
     expect("how far it came", half.result as i32, 32)?;
     let mut requests = [Request { op: Op::Submit as u32, count: 1, ..Request::new() }; 8];
     let at = requests.as_mut_ptr() as u64;
     for (i, request) in requests.iter_mut().enumerate().skip(1) {
-        // The answer of each lies over those that follow.
+        // The answer of each request overwrites the following requests.
         *request = Request { value: at + i as u64 * 64, value_len: 512 - i as u64 * 64, ..Request::new() };
         request.op = [Op::Scan, Op::Read, Op::Stat][i % 3] as u32;
     }

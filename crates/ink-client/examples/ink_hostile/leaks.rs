@@ -1,4 +1,4 @@
-//! Answers, and what lies behind them: memory that the kernel was not asked to write must be as it was.
+//! Answers and the memory behind them: the kernel must write only to the answer's buffer.
 
 use fastrand::Rng;
 use ink_client::Ink;
@@ -8,10 +8,11 @@ use crate::cases::allow;
 use crate::orderly::key_of;
 
 const ROOM_BYTES: usize = 8192;
-/// What the room holds before.
+/// The buffer's contents before a request.
 const MARK: u8 = 0xa5;
 
-/// An answer is as long as it says, and nothing is written behind it, or at all where there is none.
+/// Checks that an answer is as long as it claims, and that nothing is written behind it, or at all if there is no
+/// answer.
 pub(crate) fn nothing_behind(ink: &Ink, random: &mut Rng) -> Result<(), String> {
     let byte = random.u8(..);
     let key = key_of(byte);
@@ -20,7 +21,7 @@ pub(crate) fn nothing_behind(ink: &Ink, random: &mut Rng) -> Result<(), String> 
         let mut room = vec![MARK; ROOM_BYTES];
         let len = [ROOM_BYTES, ITEM_HEAD_BYTES, size_of::<Stat>(), random.usize(..600)][random.usize(..4)];
         let mut request = Request { result: 0, ..Request::of_room(&key, &mut room[..len], 0) };
-        // SAFETY: the key and the room are this function's, as long as they say.
+        // SAFETY: the key and the buffer belong to this function, with these lengths.
         let done = unsafe { ink.ask(op, &mut request) };
         let written = if done.is_ok() { request.result } else { 0 };
         allow("an answer", done.err().and_then(|error| error.raw_os_error()).unwrap_or(0))?;

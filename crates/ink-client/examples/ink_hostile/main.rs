@@ -1,11 +1,12 @@
-//! Processes that mean harm to `/dev/hikv-ink`: what `cargo xtask kernel hostile` runs in its guest, as root.
+//! Hostile processes against `/dev/hikv-ink`. `cargo xtask kernel hostile` runs this in its guest, as root.
 //!
 //! usage: ink_hostile SECONDS SEED
 //!
-//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), and for what must not be (`orderly.rs`), look
-//! for others' bytes (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are
-//! killed in the middle. After each wave the store must have no contradiction, the keys that this process alone writes must be what was
-//! written, and the kernel must have said nothing that a kernel says of its own faults.
+//! Runs waves of 64 unprivileged processes until the time is over. They send requests that must be refused
+//! (`cases.rs`) and requests that must be accepted (`orderly.rs`), search for bytes of other processes (`leaks.rs`),
+//! and remove memory and descriptors while requests run (`races.rs`); some are killed in the middle. After each wave
+//! the store must be consistent, the keys that only this process writes must have the written values, and the
+//! kernel's log must show no fault.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 mod cases;
@@ -23,20 +24,20 @@ use fastrand::Rng;
 use witness::Witness;
 
 const PROCESS_COUNT: u64 = 64;
-/// Cases of a process in a wave.
+/// Cases of each process in a wave.
 const CASE_COUNT: u32 = 40;
-/// Processes of a wave that end between two words of it.
+/// Progress is printed each time this many processes of a wave have ended.
 const ENDED_BETWEEN: u64 = 8;
-/// Nobody.
+/// The unprivileged user that Linux names `nobody`.
 const USER: u32 = 65_534;
 
-/// What a process of a wave does.
+/// Runs the cases of one process.
 fn attack(seed: u64) -> Result<(), String> {
     let mut random = Rng::with_seed(seed);
     let descriptors = cases::Descriptors::open().map_err(|error| error.to_string())?;
     // SAFETY: a call without memory.
     if unsafe { libc::setuid(USER) } != 0 {
-        return Err("privileges stay".to_owned());
+        return Err("the process could not drop its privileges".to_owned());
     }
     for _ in 0..CASE_COUNT {
         match random.u8(..16) {
@@ -53,7 +54,7 @@ fn attack(seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Starts a process; its number.
+/// Starts a process and returns its id.
 fn start(seed: u64) -> Result<i32, String> {
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
@@ -64,7 +65,7 @@ fn start(seed: u64) -> Result<i32, String> {
             }
             process::exit(0)
         }
-        -1 => Err("no more processes".to_owned()),
+        -1 => Err("fork failed".to_owned()),
         pid => Ok(pid),
     }
 }
@@ -72,13 +73,13 @@ fn start(seed: u64) -> Result<i32, String> {
 /// Waits for a process; one in eight is killed first.
 fn end(pid: i32, random: &mut Rng) -> Result<(), String> {
     if random.u8(..8) == 0 {
-        // SAFETY: a process that this one has started, and not waited for.
+        // SAFETY: a process that this one has started and not yet waited for.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
     let mut status = 0;
-    // SAFETY: the status is ours to write.
+    // SAFETY: the status belongs to this function.
     if unsafe { libc::waitpid(pid, &raw mut status, 0) } != pid {
-        return Err("a process is gone".to_owned());
+        return Err("a process cannot be waited for".to_owned());
     }
     let is_fine = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL || status == 0;
     if is_fine { Ok(()) } else { Err(format!("a process ended with {status:#x}")) }
@@ -98,12 +99,12 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
                 println!("wave {wave}: {ended} processes have ended, after {} s", start_time.elapsed().as_secs());
             }
         }
-        witness.look(&mut random)?;
+        witness.check(&mut random)?;
         let Witness { key_count, merged_count, .. } = witness;
         println!("wave {wave}: {PROCESS_COUNT} processes, {key_count} keys, {merged_count} nodes merged");
         if start_time.elapsed() > allowed {
             println!("done {wave} waves, {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
-            return if merged_count == 0 { Err("no node was merged meanwhile".into()) } else { Ok(()) };
+            return if merged_count == 0 { Err("no node was merged".into()) } else { Ok(()) };
         }
     }
     Ok(())

@@ -1,39 +1,39 @@
-//! Memory that ends, and memory that is not there.
+//! Memory with an inaccessible end, and invalid addresses.
 
 use std::io;
 use std::ptr;
 
-/// What a page has.
+/// The size of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Pages of this process, behind which there is nothing.
+/// Pages of this process with an unmapped page behind them.
 pub(crate) struct Pages {
     start: *mut u8,
     len: usize,
 }
 
 impl Pages {
-    /// So many pages, with this access.
+    /// Maps this many pages with this access.
     pub(crate) fn new(count: usize, protection: i32) -> io::Result<Pages> {
         let len = (count + 1) * PAGE_BYTES;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, wherever the kernel likes.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let start = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let pages = Pages { start: start.cast(), len };
-        // SAFETY: the last page of the new mapping, which nobody uses.
+        // SAFETY: the last page of the new mapping, which is not used.
         unsafe { libc::munmap(pages.start.add(len - PAGE_BYTES).cast(), PAGE_BYTES) };
         Ok(pages)
     }
 
-    /// The first byte's address.
+    /// Returns the first byte's address.
     pub(crate) fn start(&self) -> u64 {
         self.start as u64
     }
 
-    /// The address behind the last byte.
+    /// Returns the address behind the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.start() + self.len() as u64
     }
@@ -42,9 +42,9 @@ impl Pages {
         self.len - PAGE_BYTES
     }
 
-    /// Takes the memory away.
+    /// Unmaps the memory.
     pub(crate) fn unmap(&self) {
-        // SAFETY: a mapping of ours, of which no reference is ever made.
+        // SAFETY: a mapping of this value, to which no reference is ever made.
         unsafe { libc::munmap(self.start.cast(), self.len()) };
     }
 
@@ -64,6 +64,6 @@ impl Drop for Pages {
 // SAFETY: the address is only ever handed to the kernel.
 unsafe impl Sync for Pages {}
 
-/// Addresses that no process has: null, the kernel's, beyond what a pointer can name, nearly the end.
+/// Addresses outside any process: null, the kernel's, non-canonical addresses, and addresses near the end.
 pub(crate) const NOWHERE: [u64; 7] =
     [0, 1, 0xffff_8880_0000_0000, 0xffff_ffff_8100_0000, 0x8000_0000_0000_0000, 0x0000_7fff_ffff_f000, u64::MAX - 7];

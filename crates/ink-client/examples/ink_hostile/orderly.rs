@@ -1,4 +1,4 @@
-//! Requests that are in order, beside those that mean harm: whatever the others do, each does what it says.
+//! Valid requests alongside the hostile ones: whatever the other processes do, each must have its documented effect.
 
 use std::io;
 
@@ -9,17 +9,17 @@ use libc::{ENOENT, ENOMEM, ENOSPC};
 
 use crate::cases::Descriptors;
 
-/// What a request that is in order may come to but for what it is to do: there is always a process that has taken all room.
+/// Errors that a valid request may have, because there is always a process that has used up all space.
 const FINE: [i32; 2] = [ENOMEM, ENOSPC];
-/// Of neighbours, each of as many keys as a submission takes.
+/// The number of blocks of neighbouring keys; each block has as many keys as a submission takes.
 const BLOCK_COUNT: u8 = 32;
 
-/// What is allowed, so that there is something to harm.
+/// Sends a valid request, which also creates data for the hostile requests.
 pub(crate) fn well_formed(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let (ink, byte) = (&descriptors.both, random.u8(..));
     let key = key_of(byte);
     let len = match random.u8(..120) {
-        // The longest item must be in no scan's way.
+        // The longest item must not hinder any scan.
         0 => abi::VALUE_BYTES_MAX,
         1 => random.usize(..abi::VALUE_BYTES_MAX),
         _ => random.usize(..600),
@@ -40,13 +40,14 @@ pub(crate) fn well_formed(descriptors: &Descriptors, random: &mut Rng) -> Result
     };
     match done {
         Err(error) if !error.raw_os_error().is_some_and(|number| FINE.contains(&number)) => {
-            Err(format!("a request that is in order: {error}"))
+            Err(format!("a valid request failed: {error}"))
         }
         _ => Ok(()),
     }
 }
 
-/// Keys that lie beside one another, put or deleted together: what these leave is merged by the kernel while others do harm.
+/// Puts or deletes a block of neighbouring keys: the kernel merges the resulting sparse nodes while other processes
+/// attack.
 fn neighbours(ink: &Ink, random: &mut Rng) -> io::Result<()> {
     let (block, is_put) = (random.u8(..BLOCK_COUNT), random.bool());
     let keys: Vec<[u8; 3]> = (0..abi::SUBMIT_COUNT_MAX as u8).map(|byte| [b'n', block, byte]).collect();
@@ -57,7 +58,7 @@ fn neighbours(ink: &Ink, random: &mut Rng) -> io::Result<()> {
     each_fine(ink, batch)
 }
 
-/// Puts and deletes, of which none may come to anything else than each by itself.
+/// Submits puts and deletes; each must have one of the results that it may have on its own.
 fn each_fine(ink: &Ink, batch: Batch<'_>) -> io::Result<()> {
     let mut errors = ink.submit(batch)?.into_iter().map(|done| done.errno);
     match errors.find(|errno| ![0, ENOENT].contains(errno) && !FINE.contains(errno)) {
@@ -66,12 +67,13 @@ fn each_fine(ink: &Ink, batch: Batch<'_>) -> io::Result<()> {
     }
 }
 
-/// A key whose value is looked at. Processes that write whatever lies in their memory, which may be an answer with such keys, have shorter ones.
+/// Returns a key whose value is checked. Processes that write arbitrary memory, which may hold an answer with such
+/// keys, use shorter keys.
 pub(crate) fn key_of(byte: u8) -> [u8; 3] {
     [b'h', b'-', byte]
 }
 
-/// A value of these processes is its key's last byte, again and again.
+/// Checks a value: these processes write the last byte of the key, repeated.
 fn whole(byte: u8, found: Option<&[u8]>) -> io::Result<()> {
     match found.filter(|value| value.iter().any(|&other| other != byte)) {
         None => Ok(()),

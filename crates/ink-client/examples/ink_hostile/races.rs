@@ -1,4 +1,4 @@
-//! Memory and descriptors that go while a request runs.
+//! Memory and descriptors that are removed while a request runs.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::orderly::key_of;
 const REQUEST_COUNT: usize = 20;
 const PAGE_COUNT: usize = 40;
 
-/// Another thread takes access to the memory away, and gives it back, while requests read and write it; and unmaps it in the end.
+/// Another thread removes and restores access to the memory while requests read and write it, and finally unmaps it.
 pub(crate) fn unmapped_meanwhile(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let pages = Pages::new(PAGE_COUNT, libc::PROT_READ | libc::PROT_WRITE).map_err(|error| error.to_string())?;
     let is_over = AtomicBool::new(false);
@@ -32,7 +32,7 @@ pub(crate) fn unmapped_meanwhile(descriptors: &Descriptors, random: &mut Rng) ->
         });
         let done = requests(&descriptors.both, &pages, random);
         is_over.store(true, Ordering::Relaxed);
-        // The memory goes about now.
+        // The memory is unmapped at about this time.
         done.and_then(|()| requests(&descriptors.both, &pages, random))
     })
 }
@@ -48,12 +48,12 @@ fn requests(ink: &Ink, pages: &Pages, random: &mut Rng) -> Result<(), String> {
             count: if op == Op::Submit { 30 } else { 0 },
             ..Request::new()
         };
-        allow("memory that goes", ask(ink, op, request))?;
+        allow("memory that is unmapped", ask(ink, op, request))?;
     }
     Ok(())
 }
 
-/// Another thread closes the descriptor, and something else takes its number.
+/// Another thread closes the descriptor, and its number is used for another file.
 pub(crate) fn closed_meanwhile(descriptors: &Descriptors, random: &mut Rng) -> Result<(), String> {
     let copied = descriptors.both.as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
     let (number, count) = (copied.as_raw_fd(), random.usize(1..40));
@@ -63,15 +63,15 @@ pub(crate) fn closed_meanwhile(descriptors: &Descriptors, random: &mut Rng) -> R
             let mut room = [0; 4096];
             for _ in 0..count {
                 let mut request = Request::of_room(&key, &mut room, 0);
-                // SAFETY: the request and what it names are this thread's; another file has no such ioctl.
+                // SAFETY: the request and its memory belong to this thread; other files do not have this ioctl.
                 let answered = unsafe { libc::ioctl(number, Op::Scan.number(), &raw mut request) };
                 let error = io::Error::last_os_error().raw_os_error().unwrap_or(-1);
-                allow("a descriptor that goes", if answered == 0 { 0 } else { error })?;
+                allow("a descriptor that is closed", if answered == 0 { 0 } else { error })?;
             }
             Ok(())
         });
         drop(copied);
         let _other = File::open("/proc/self/maps");
-        asking.join().unwrap_or_else(|_| Err("a thread is gone".to_owned()))
+        asking.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
     })
 }

@@ -1,4 +1,4 @@
-//! Keys that one process alone writes, and what the kernel says of itself.
+//! Keys that only one process writes, and the kernel's log.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,9 +12,9 @@ use ink_client::Ink;
 use crate::orderly::key_of;
 
 const KEY_COUNT: u8 = 100;
-/// Writes in a wave.
+/// Writes per wave.
 const WRITE_COUNT: usize = 60;
-/// What a kernel says of its own faults.
+/// Words in the kernel's log that indicate a fault.
 const FAULTS: [&str; 9] = [
     "BUG:",
     "kernel BUG",
@@ -27,14 +27,14 @@ const FAULTS: [&str; 9] = [
     "blocked for more than",
 ];
 
-/// Keys, and what they hold.
+/// The keys written by this process, with their values.
 pub(crate) struct Witness {
     ink: Ink,
     written: BTreeMap<Vec<u8>, Vec<u8>>,
     log: File,
-    /// Keys of everybody, when they were last counted.
+    /// The number of keys of all processes at the last count.
     pub(crate) key_count: u64,
-    /// Nodes that merges have made fewer.
+    /// The number of nodes removed by merges.
     pub(crate) merged_count: u64,
 }
 
@@ -46,14 +46,14 @@ impl Witness {
         Ok(Witness { ink: Ink::open()?, written: BTreeMap::new(), log, key_count: 0, merged_count: 0 })
     }
 
-    /// Writes, while others do harm.
+    /// Writes while the other processes attack.
     pub(crate) fn write(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
         for _ in 0..WRITE_COUNT {
             let key = format!("witness {}", random.u8(..KEY_COUNT)).into_bytes();
             let value: Vec<u8> = (0..random.usize(..500)).map(|_| random.u8(..)).collect();
             match self.ink.put(&key, &value) {
                 Ok(()) => _ = self.written.insert(key, value),
-                // The others have taken all room, or memory: then nothing has changed.
+                // The other processes have used up all space or memory: nothing has changed.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::ENOMEM)) => {}
                 Err(error) => return Err(format!("a put: {error}").into()),
             }
@@ -61,8 +61,8 @@ impl Witness {
         Ok(())
     }
 
-    /// Looks at everything.
-    pub(crate) fn look(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
+    /// Checks everything.
+    pub(crate) fn check(&mut self, random: &mut Rng) -> Result<(), Box<dyn Error>> {
         self.faults()?;
         let (key_count, damage_count) = self.ink.check()?;
         (self.key_count, self.merged_count) = (key_count, self.ink.stat()?.merged);
@@ -71,10 +71,10 @@ impl Witness {
         }
         for (key, value) in &self.written {
             if self.ink.get(key)?.as_ref() != Some(value) {
-                return Err(format!("{} is not what was written", String::from_utf8_lossy(key)).into());
+                return Err(format!("{}: not the written value", String::from_utf8_lossy(key)).into());
             }
         }
-        // Room for the next wave.
+        // Frees space for the next wave.
         if random.bool() {
             for byte in 0..=u8::MAX {
                 self.ink.delete(&key_of(byte))?;
@@ -83,7 +83,7 @@ impl Witness {
         Ok(())
     }
 
-    /// Reads what the kernel has said since.
+    /// Reads the kernel's log since the last call.
     fn faults(&mut self) -> Result<(), Box<dyn Error>> {
         let mut line = [0; 8192];
         loop {
@@ -91,11 +91,11 @@ impl Witness {
                 Ok(len) => {
                     let text = String::from_utf8_lossy(&line[..len]);
                     if FAULTS.iter().any(|fault| text.contains(fault)) {
-                        return Err(format!("the kernel says: {text}").into());
+                        return Err(format!("fault in the kernel's log: {text}").into());
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // What was overwritten before it was read.
+                // A message was overwritten before it was read.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -1,4 +1,4 @@
-//! A thread that makes room does it alone: at every write to the log and every sync of it.
+//! Tests that only one thread at a time makes space: at every write to the log and every sync of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn options() -> JournalOptions {
     }
 }
 
-/// How many operations on the log `act` makes, at each of which it must be alone.
+/// Returns the number of operations on the log that `act` makes; at each, `act` must hold the lock.
 fn alone(act: impl FnOnce(&Journaled<TestFile>)) -> usize {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options()).unwrap();

@@ -1,4 +1,4 @@
-//! What a checkpoint waits for before it goes on.
+//! Tests that a checkpoint waits for appends.
 
 use std::thread;
 
@@ -6,12 +6,12 @@ use crate::region::PAGE_BYTES;
 use crate::test_file::TestFile;
 use crate::{Files, JournalOptions, Journaled};
 
-/// Many times what a thread needs to come to its end that has nothing to wait for.
+/// Many times the number of yields in which a thread that does not wait ends.
 const YIELD_COUNT: usize = 10_000;
 
-/// A writer that has stored to memory and is about to append holds the buffer: what it stored may be in a copy already.
+/// A writer that has stored to memory and is about to append holds the buffer; its store may already be in a copy.
 #[test]
-fn who_is_about_to_append_is_waited_for() {
+fn appending_writer_is_waited_for() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };

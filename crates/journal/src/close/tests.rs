@@ -1,4 +1,4 @@
-//! Files that refuse what opening wants of them before the log goes on.
+//! Tests of files that refuse an operation of opening, before the log is appended to.
 
 use std::io::{self, Read, Seek};
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ fn publish(journal: &Journaled<TestFile>, page: u64) {
     journal.wait(journal.commit(Level::Strongest)).unwrap();
 }
 
-/// What a killed process left: in a log with a free segment, or in one that is full.
+/// The files that a killed process left: with a free segment in the log, or with a full log.
 fn left(is_full: bool) -> Files<TestFile> {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
@@ -41,7 +41,7 @@ fn left(is_full: bool) -> Files<TestFile> {
     files.copied()
 }
 
-/// Fails the operation of this number, counted from 0, among those that are like `one`.
+/// Fails operation `number`, counted from 0, among those that match `one`.
 fn fail(file: &TestFile, number: u64, one: fn(&Operation) -> bool) {
     let count = std::sync::atomic::AtomicU64::new(0);
     file.interpose(move |operation| match one(operation) && count.fetch_add(1, Ordering::Relaxed) == number {
@@ -50,7 +50,7 @@ fn fail(file: &TestFile, number: u64, one: fn(&Operation) -> bool) {
     });
 }
 
-/// The errors of opening, each operation of one of the files having failed in turn.
+/// Returns the errors of opening, when each matching operation of one of the files fails in turn.
 fn refusals(is_full: bool, which: Which, one: fn(&Operation) -> bool) -> Vec<JournalError> {
     let error_of = |number: u64| {
         assert!(number < 100, "it does not open, whatever works");
@@ -75,7 +75,7 @@ fn is_read(operation: &Operation) -> bool {
 
 /// Nothing was appended to it.
 #[test]
-fn a_new_log_is_closed_without_a_write() {
+fn new_log_is_closed_without_write() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
     for file in [&files.base, &files.log] {
@@ -84,9 +84,9 @@ fn a_new_log_is_closed_without_a_write() {
     drop(journal);
 }
 
-/// What the writer keeps of the log is a page, however long the log gets.
+/// The writer keeps one page of the log, at any length of the log.
 #[test]
-fn a_writer_keeps_the_page_at_which_the_log_ends() {
+fn writer_keeps_page_of_log_end() {
     let options = JournalOptions { segment_bytes: 64 * PAGE_BYTES, log_bytes_max: 256 * PAGE_BYTES, ..options() };
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
@@ -97,9 +97,9 @@ fn a_writer_keeps_the_page_at_which_the_log_ends() {
     assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
 }
 
-/// What is opened afterwards has all of it, and the log gets longer again.
+/// The next opening has all the data, and the log gets longer again.
 #[test]
-fn a_closed_log_is_as_short_as_a_new_one() {
+fn closed_log_is_as_short_as_new() {
     let options = JournalOptions { log_bytes_max: 40 * PAGE_BYTES, ..options() };
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let mut journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
@@ -116,9 +116,9 @@ fn a_closed_log_is_as_short_as_a_new_one() {
     }
 }
 
-/// Nobody is there to be given the error.
+/// No caller receives the error.
 #[test]
-fn what_fails_when_a_journal_is_dropped_is_in_the_log() {
+fn failure_on_journal_drop_is_logged() {
     for is_failing in [false, true] {
         let files = left(false);
         let journal = Journaled::open(files.handles(), options(), &|_| {}).unwrap();
@@ -146,7 +146,7 @@ fn an_error_of_opening_is_about_the_file_that_refused() {
         for (which, name) in [(Which::Base, "base"), (Which::Log, "log")] {
             for (one, least_count) in [(is_read as fn(&Operation) -> bool, 1), (is_write, 1), (is_sync, 1)] {
                 let errors = refusals(is_full, which, one);
-                // The full log has to be applied before it can go on.
+                // A full log has to be applied before it can be appended to.
                 let least_count = least_count + usize::from(is_full && which == Which::Base);
                 assert!(errors.len() >= least_count, "{errors:?}");
                 for error in errors {

@@ -1,4 +1,4 @@
-//! What is said to be durable, and when, step by step: files tell when they are synced.
+//! Tests of reported durability, step by step: the files report their syncs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -17,7 +17,7 @@ use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled, Receipt};
 
 const PAGE_COUNT: u64 = 4;
-/// No test takes so long: nothing that is due after it happens.
+/// Longer than any test: actions that are due after it never happen.
 const NEVER: Duration = Duration::from_secs(1 << 20);
 
 fn options(level: Durability) -> JournalOptions {
@@ -40,13 +40,13 @@ fn create(options: JournalOptions) -> (Files<TestFile>, Journaled<TestFile>) {
     (files, journal)
 }
 
-/// Publishes a word; up to where the log has it.
+/// Publishes a word; returns the position up to which the log contains it.
 fn publish(journal: &Journaled<TestFile>, word: u64) -> u64 {
     assert_eq!(journal.publish(&[(Offset(0), word)], 0), Taken::Yes);
     journal.commit(Level::Strongest).0
 }
 
-/// What `look` sees whenever the file is about to be synced.
+/// Collects the results of `look`, which is called whenever the file is about to be synced.
 fn at_syncs<T: Send + 'static>(
     file: &TestFile,
     journal: &Journaled<TestFile>,
@@ -77,9 +77,9 @@ fn nothing_is_called_synced_before_the_sync() {
     assert_eq!(state(&journal.journal), [position, 2]);
 }
 
-/// A writer that has everything written out to have room, and does not wait itself.
+/// A writer has everything written out to get space, and does not wait itself.
 #[test]
-fn what_another_has_written_out_is_synced_within_the_interval_too() {
+fn foreign_writeback_is_synced_within_interval() {
     let (_files, journal) = create(JournalOptions { background: true, ..options(Durability::Buffered) });
     let position = publish(&journal, 7);
     journal.journal.write_out(Extent::Cached).unwrap();
@@ -106,7 +106,7 @@ fn gated(journal: &Journaled<TestFile>, log: &TestFile) -> (mpsc::Receiver<()>, 
     (sees_begun, open)
 }
 
-/// What a write at `buffered` owes while a sync does not end that an older one waits for.
+/// Returns the receipt of a write at `buffered` while the sync of an older write does not end.
 fn owed(sync_interval: Duration) -> (Receipt, u64) {
     let (files, journal) = create(JournalOptions { background: true, sync_interval, ..options(Durability::Buffered) });
     let (_begun, open) = gated(&journal, &files.log);
@@ -126,18 +126,18 @@ fn owed(sync_interval: Duration) -> (Receipt, u64) {
     (receipt, position)
 }
 
-/// Or loss of power takes whatever comes while a disk syncs, however long it takes.
+/// Otherwise a power loss could take everything written during a sync, of any duration.
 #[test]
-fn who_writes_while_an_older_write_waits_too_long_for_its_sync_is_held_back() {
+fn writer_waits_for_overdue_sync() {
     let (receipt, position) = owed(Duration::ZERO);
     assert_eq!(receipt.synced_position(), position);
     let (receipt, _) = owed(NEVER);
     assert_eq!(receipt.synced_position(), 0);
 }
 
-/// The seal needs none, and the next segment's header is there before it is needed.
+/// Sealing needs no sync, and the next segment's header exists before it is needed.
 #[test]
-fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
+fn buffered_writer_changes_segments_during_sync() {
     let options = JournalOptions { log_bytes_max: 64 * PAGE_BYTES, ..options(Durability::Buffered) };
     let (files, journal) = create(JournalOptions { background: true, ..options });
     let sync_count = Arc::new(AtomicU64::new(0));
@@ -152,10 +152,10 @@ fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
     let first = begun();
     while begun() < first + 5 {
         journal.journal.wait(publish(&journal, 7), Durability::Buffered).unwrap();
-        // From the asking on no position is named at which to ask, until there is more room or the next segment was begun.
+        // After the request, `ahead_at` is unset until there is more space or the next segment was begun.
         let has_asked = || journal.journal.segments.ahead_at.load(Ordering::Acquire) == u64::MAX;
         let is_asked = || has_asked() && journal.journal.segments.slots.lock().ready.is_none();
-        // So that the thread is never late: what a writer does then is another matter.
+        // So that the thread is never late; otherwise the writer would do the work.
         while is_asked() {
             thread::yield_now();
         }
@@ -164,7 +164,7 @@ fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
 }
 
 #[test]
-fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
+fn failed_sync_ends_acknowledgements() {
     let (files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
     journal.journal.wait(position, Durability::Buffered).unwrap();
@@ -178,9 +178,10 @@ fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
     assert!(journal.journal.wait(position, Durability::Buffered).is_err());
 }
 
-/// The word's mark was taken away when the log was written, so nothing tells the reader that power may take it.
+/// The word's mark was removed when the log was written, so the reader cannot know that a power loss may take the
+/// word.
 #[test]
-fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
+fn power_reader_waits_for_weaker_writes() {
     let (_files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
     journal.journal.wait(position, Durability::Buffered).unwrap();
@@ -188,15 +189,15 @@ fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
     assert_eq!((word, waited, journal.journal.is_synced(position)), (7, Ok(()), true));
 }
 
-/// Until the newest header is durable replay begins where the one before says, and may write there.
+/// Until the newest header is durable, replay begins at the position in the header before, and may write there.
 #[test]
-fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
+fn log_space_is_freed_after_durable_header() {
     let (files, journal) = create(options(Durability::Power));
     journal.journal.wait_synced(publish(&journal, 7)).unwrap();
     let page = Span { start: Offset(PAGE_BYTES), len_bytes: PAGE_BYTES };
-    // SAFETY: one thread alone uses the region, and not this page.
-    let given_back_bytes = unsafe { journal.discard(page) };
-    assert_eq!(given_back_bytes, PAGE_BYTES);
+    // SAFETY: only one thread uses the region, and not this page.
+    let freed_bytes = unsafe { journal.discard(page) };
+    assert_eq!(freed_bytes, PAGE_BYTES);
     let position = journal.journal.append.appended.load(Ordering::Acquire);
     let seen = at_syncs(&files.log, &journal, |journal| journal.checkpoints.replayed_from.load(Ordering::Acquire));
     let punches = Arc::new(Mutex::new(Vec::new()));
@@ -216,15 +217,15 @@ fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
     publish(&journal, 8);
     seen.lock().clear();
     journal.checkpoint().unwrap();
-    // That of the new header.
+    // The sync of the new header.
     assert_eq!(seen.lock()[..1], [1]);
     let [replayed_from] = punches.lock()[..] else { panic!("{:?}", punches.lock()) };
     assert!(replayed_from >= position);
 }
 
-/// Replay demands the frames before the newest header's mark, and begins with the number that this header says.
+/// Replay requires the frames before the newest header's mark, and begins with the number in this header.
 #[test]
-fn a_header_says_what_was_durable_and_where_replay_begins() {
+fn header_records_durable_end_and_replay_begin() {
     let (files, journal) = create(options(Durability::Power));
     for word in 0..40 {
         journal.journal.wait_synced(publish(&journal, word)).unwrap();
@@ -235,7 +236,7 @@ fn a_header_says_what_was_durable_and_where_replay_begins() {
     let log = files.log.bytes();
     let of_segment = |segment: &[u8]| {
         let header = Header::decode(segment.first_chunk().unwrap()).ok()?;
-        // One that is only ready has what its slot had before.
+        // In a segment that is only ready, the slot still has its earlier frames.
         Some((header, any_frame(&segment[FRAMES_START_BYTES as usize..]).filter(|(_, tag)| *tag == header.tag())))
     };
     let segments: Vec<_> = log.chunks(4 * PAGE_BYTES as usize).filter_map(of_segment).collect();
@@ -248,9 +249,9 @@ fn a_header_says_what_was_durable_and_where_replay_begins() {
     }
 }
 
-/// A failure takes nothing back that was synced before.
+/// A failure undoes no earlier sync.
 #[test]
-fn who_waits_for_what_is_synced_is_answered_after_a_failure_too() {
+fn sync_waiter_is_answered_after_failure() {
     let (_files, journal) = create(options(Durability::Power));
     let position = publish(&journal, 7);
     journal.journal.wait_synced(position).unwrap();

@@ -1,4 +1,4 @@
-//! The region grows by one at a time.
+//! Tests that only one thread at a time grows the region.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
 #[test]
-fn who_grows_the_region_is_alone_until_the_base_has_it() {
+fn growing_writer_excludes_others() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
@@ -29,9 +29,9 @@ fn who_grows_the_region_is_alone_until_the_base_has_it() {
     assert_eq!(sync_count.load(Ordering::Relaxed), 1, "the base is as long before the log says so");
 }
 
-/// A crash after it leaves no log for a base that is not there yet.
+/// Then a crash after it leaves no log for a base that does not exist yet.
 #[test]
-fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
+fn unfinished_log_is_removed_before_base() {
     let (files, sync_count) =
         (Files { base: TestFile::default(), log: TestFile::default() }, Arc::new(AtomicUsize::new(0)));
     let options =
@@ -55,23 +55,23 @@ fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
     assert!(seen.load(Ordering::Relaxed) > 0);
 }
 
-/// It has neither the region nor a right to the files, which are its parent's.
+/// The child has neither the region nor a right to its parent's files.
 #[test]
-fn a_forked_child_grows_nothing() {
+fn forked_child_grows_nothing() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let options =
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
     let journal = Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap();
-    // SAFETY: the child makes one call, which takes no lock, and leaves without unwinding into the harness.
+    // SAFETY: the child makes one call, which takes no lock, and leaves without unwinding into the test harness.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let grown = journal.grow_to(9 * PAGE_BYTES);
         let is_refused = matches!(grown, Err(MediumError::Os { errno: libc::ECHILD }));
-        // SAFETY: it leaves at once; no destructor of the parent's runs in the child.
+        // SAFETY: the child exits immediately; no destructor of the parent runs in it.
         unsafe { libc::_exit(i32::from(!is_refused)) };
     }
     let mut status = 0;
-    // SAFETY: the child is ours, and `status` lives through the call.
+    // SAFETY: the child belongs to this process, and `status` lives through the call.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!(status, 0, "it was not refused");
     journal.grow_to(9 * PAGE_BYTES).unwrap();

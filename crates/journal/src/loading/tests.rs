@@ -1,4 +1,4 @@
-//! A journal that is closed while its base is read.
+//! Tests of a journal that is closed while its base is read.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -11,12 +11,12 @@ use crate::layout::FRAMES_START_BYTES;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
-/// Several pieces of the thread's.
+/// Several read calls of the thread.
 const REGION_BYTES: u64 = 4 * RUN_BYTES;
 const PAGE_COUNT: u64 = REGION_BYTES / PAGE_BYTES;
-/// One page in so many was changed since the base was written.
+/// One page in this many was changed since the base was written.
 const CHANGED_EVERY: u64 = 100;
-/// Longer than anything takes: a test that would hang fails.
+/// Longer than any step takes: a test that would hang fails.
 const END_MAX: Duration = Duration::from_secs(60);
 
 fn options(background: bool) -> JournalOptions {
@@ -49,12 +49,12 @@ fn is_changed(page: u64) -> bool {
     page.is_multiple_of(CHANGED_EVERY)
 }
 
-/// A page's first word, in what a killed process left.
+/// Returns a page's first word in the files that a killed process left.
 fn word(page: u64) -> u64 {
     if is_changed(page) { PAGE_COUNT + page } else { page + 1 }
 }
 
-/// What a killed process left: of most pages the base has the first word, of some the log alone.
+/// Returns the files that a killed process left: for most pages the base has the first word, for some only the log.
 fn left() -> Files<TestFile> {
     let files = Files { base: TestFile::default(), log: TestFile::default() };
     let journal = Journaled::create(files.handles(), REGION_BYTES, [1; 16], options(false)).unwrap();
@@ -66,30 +66,31 @@ fn left() -> Files<TestFile> {
     files.copied()
 }
 
-/// Each page of the base begins with what is said of it.
+/// Asserts that each page of the base begins with the expected word.
 fn assert_base(base: &TestFile, expected: impl Fn(u64) -> u64) {
     for (page, bytes) in (0..).zip(base.bytes().chunks(PAGE_BYTES as usize)) {
         assert_eq!(bytes[..8], expected(page).to_ne_bytes(), "page {page}");
     }
 }
 
-/// Has the thread that reads the base wait before each read. The first end is told of each; once the second
-/// is dropped no read waits any more.
+/// Makes the thread that reads the base wait before each read. The receiver gets the range of each read; once the
+/// sender is dropped, no read waits any more.
 fn hold_loader(base: &TestFile) -> (mpsc::Receiver<Range<u64>>, mpsc::Sender<()>) {
     let (reads, reading) = mpsc::channel();
-    let (go_on, told) = mpsc::channel::<()>();
-    let (reads, told) = (Mutex::new(reads), Mutex::new(told));
+    let (go_on, reported) = mpsc::channel::<()>();
+    let (reads, reported) = (Mutex::new(reads), Mutex::new(reported));
     base.interpose(move |operation| {
         if let (Operation::Read(range), Some("hikv-load")) = (operation, thread::current().name()) {
             let _ = reads.lock().send(range.clone());
-            let _ = told.lock().recv();
+            let _ = reported.lock().recv();
         }
         Ok(())
     });
     (reading, go_on)
 }
 
-/// Drops it on another thread, and returns when it is closing. The end is told when that is over.
+/// Drops the journal on another thread; returns when it is closing. The receiver gets a message when closing is
+/// over.
 fn closing(journal: Journaled<TestFile>) -> mpsc::Receiver<()> {
     let (over, is_over) = mpsc::channel();
     let shared = Arc::clone(&journal.journal);
@@ -104,7 +105,7 @@ fn closing(journal: Journaled<TestFile>) -> mpsc::Receiver<()> {
 }
 
 #[test]
-fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole() {
+fn closing_loader_finishes_current_piece() {
     let files = left();
     let (reading, go_on) = hold_loader(&files.base);
     let journal = open(&files, true);
@@ -120,7 +121,7 @@ fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole()
     drop(go_on);
     is_over.recv_timeout(END_MAX).expect("closing ends");
     assert_eq!(reading.try_recv().ok(), None, "the thread went on reading");
-    // Behind that piece what the log has is brought for the last checkpoint.
+    // Behind that piece, the blocks with entries in the log are loaded for the last checkpoint.
     let changed_count = PAGE_COUNT.div_ceil(CHANGED_EVERY);
     let read_bytes = files.base.read_bytes() - before_bytes;
     assert!(read_bytes <= RUN_BYTES + changed_count * PAGE_BYTES, "{read_bytes} bytes were read");
@@ -131,7 +132,7 @@ fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole()
 }
 
 #[test]
-fn a_journal_that_is_closed_before_anything_is_wanted_ends() {
+fn loader_closed_before_use_ends() {
     let files = left();
     let journal = open(&files, true);
     closing(journal).recv_timeout(END_MAX).expect("closing ends");
@@ -139,7 +140,7 @@ fn a_journal_that_is_closed_before_anything_is_wanted_ends() {
 }
 
 #[test]
-fn a_reader_of_files_that_is_closed_meanwhile_ends_and_changes_nothing() {
+fn closed_file_reader_changes_nothing() {
     let files = left();
     let before = [files.base.bytes(), files.log.bytes()];
     let (reading, go_on) = hold_loader(&files.base);

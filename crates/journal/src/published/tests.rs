@@ -1,12 +1,12 @@
-//! What a place holds; and every interleaving of writers, a reader and the syncing thread, with the reorderings that the memory
-//! model allows, and the twins that must be caught.
+//! Tests of a place's content, and of every interleaving of writers, a reader and the syncing thread, with the
+//! reorderings that the memory model allows. Broken variants must be caught.
 
 mod interleavings;
 
 use super::*;
 
 #[test]
-fn a_key_is_found_and_never_earlier_than_it_was_published() {
+fn key_is_found_no_earlier_than_published() {
     let published: Published = Published::new();
     let keys: Vec<u64> = (1..100_000).map(|i| i * 16).collect();
     for (&key, position) in keys.iter().zip(1..) {

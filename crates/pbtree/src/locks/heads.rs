@@ -1,13 +1,14 @@
-//! What this process knows of an inner node's separators: how they all begin, and eight bytes of each behind that. A descent reads the
-//! separators alone of which these do not tell whether the key is below.
+//! The heads of an inner node's separators, cached in DRAM: the common prefix, and the eight bytes of each separator
+//! behind the prefix. A descent compares heads, and reads only the separators that the heads cannot distinguish from
+//! the key.
 //!
 //! # Invariants
-//! - Heads are those of the node's separators as these stand. A reader makes heads under the node's lock, of keys whose checksums fit. A thread
-//!   that has the node alone takes heads away before separators change or the node goes.
-//! - The lock of what is no inner node has none. So heads are gone with the node, whatever becomes of the space.
+//! - Heads match the node's present separators. A reader makes heads under the node's lock, from keys whose checksums
+//!   fit. A thread with the exclusive lock removes the heads before separators change or the node is freed.
+//! - Only locks of inner nodes have heads. So heads disappear with the node, whatever its space is used for next.
 //!
-//! Heads are DRAM, and made when a descent first comes by: nothing has to be read before a tree serves. A node of order 63 has 536 bytes of
-//! heads, a key in a tree of such nodes a third of a byte.
+//! Heads are in DRAM and made when a descent first passes the node: nothing has to be read before a tree serves. A
+//! node of order 63 has 536 bytes of heads; a key in a tree of such nodes, a third of a byte.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -20,22 +21,22 @@ use pmem::Dram;
 use crate::Error;
 use crate::locks::{LockTable, NodeLock};
 
-/// The longest beginning that is noted. Separators that are alike in more are told apart by their bytes.
+/// The longest cached prefix. Separators with a longer common prefix are distinguished by their bytes.
 const START_BYTES_MAX: usize = 24;
 
-/// Before the heads.
+/// The prefix, stored before the heads.
 #[repr(C)]
 struct Start {
     len: usize,
     bytes: [u8; START_BYTES_MAX],
 }
 
-/// What is known of a node's separators.
+/// The cached heads of a node's separators.
 #[derive(Clone, Copy)]
 pub(crate) struct Heads<'a> {
-    /// How all begin.
+    /// The common prefix.
     start: &'a [u8],
-    /// What each has behind that, its first byte foremost, and zeros where it ends.
+    /// The eight bytes of each separator behind the prefix, big endian, padded with zeros.
     heads: &'a [u64],
 }
 
@@ -54,10 +55,10 @@ fn head(bytes: &[u8]) -> u64 {
 }
 
 impl<'a> Heads<'a> {
-    /// Those of `count` separators.
+    /// Returns the heads of `count` separators.
     ///
     /// # Safety
-    /// `memory` was filled for as many, and stays as it is.
+    /// `memory` was filled for `count` separators and is not changed.
     unsafe fn at(memory: NonNull<u8>, count: usize) -> Heads<'a> {
         // SAFETY: the memory begins with a start, and has `count` heads behind it.
         unsafe {
@@ -67,7 +68,8 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Among which separators a search for `key` has to look. The key is not below those before, and below those behind.
+    /// Returns the range of separators that must be compared with `key`. The key is not below the separators before
+    /// the range, and is below those behind it.
     #[inline]
     pub(crate) fn unclear(&self, key: &[u8]) -> Range<usize> {
         let (start, rest) = key.split_at(self.start.len().min(key.len()));
@@ -82,10 +84,10 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Fills zeroed memory of a node's layout with what `count` keys begin with; false if these are not in order.
+/// Fills zeroed memory of a node's layout with the heads of `count` keys. Returns false if the keys are not in order.
 ///
 /// # Safety
-/// The memory is the caller's alone, and for as many.
+/// Only the caller uses the memory, and it is long enough.
 unsafe fn fill<'k>(
     memory: NonNull<u8>,
     count: usize,
@@ -113,8 +115,9 @@ unsafe fn fill<'k>(
 }
 
 impl<D: Dram> LockTable<D> {
-    /// The heads of a node's `count` separators, made now if there are none; nothing where the host has no memory, or a separator is
-    /// damaged or another's: a search that goes by bytes alone comes to a child that ends behind the key. The caller holds the node.
+    /// Returns the heads of a node's `count` separators, and makes them if there are none. Returns `None` if the host
+    /// has no memory, or if a separator is damaged or belongs to another node. The descent then compares only bytes,
+    /// and reaches a child that ends behind the key. The caller has locked the node.
     #[inline]
     pub(crate) fn heads<'h, 'k>(
         &self,
@@ -126,8 +129,8 @@ impl<D: Dram> LockTable<D> {
             Some(made) => made,
             None => self.make_heads(node, count, key)?,
         };
-        // SAFETY: filled for the node's separators, of which there are as many as long as the caller holds the node; and taken away
-        // only by a thread that has it alone.
+        // SAFETY: filled for the node's separators, whose number does not change while the caller holds the lock; and
+        // removed only by a thread with the exclusive lock.
         Some(unsafe { Heads::at(memory, count) })
     }
 
@@ -139,8 +142,8 @@ impl<D: Dram> LockTable<D> {
         key: impl Fn(usize) -> Result<&'k [u8], Error>,
     ) -> Option<NonNull<u8>> {
         let layout = layout(self.order());
-        let new = self.dram.lend(layout).filter(|_| count > 0)?;
-        // SAFETY: it was lent just now, for as many as a node may have.
+        let new = self.dram.allocate(layout).filter(|_| count > 0)?;
+        // SAFETY: just allocated, for as many separators as a node may have.
         let filled = unsafe { fill(new, count, key) };
         let installed = filled.ok().filter(|&are_in_order| are_in_order).ok_or(None).and_then(|_| {
             let installed =
@@ -153,20 +156,20 @@ impl<D: Dram> LockTable<D> {
                 Some(new)
             }
             Err(others) => {
-                // SAFETY: lent just now with this layout, and shown to no thread.
-                unsafe { self.dram.give_back(new, layout) };
+                // SAFETY: just allocated with this layout, and no other thread has a reference to it.
+                unsafe { self.dram.deallocate(new, layout) };
                 others
             }
         }
     }
 
-    /// Takes a node's heads away. The caller has the node alone, or the table.
+    /// Removes a node's heads. The caller has locked the node exclusively, or owns the table.
     pub(crate) fn forget_heads(&self, node: &NodeLock) {
         if let Some(memory) = NonNull::new(node.heads.swap(ptr::null_mut(), Ordering::AcqRel)) {
             let layout = layout(self.order());
             self.given_back(layout.size());
-            // SAFETY: lent with this layout; threads that use it hold the node.
-            unsafe { self.dram.give_back(memory, layout) };
+            // SAFETY: allocated with this layout; threads that use it hold the node's lock.
+            unsafe { self.dram.deallocate(memory, layout) };
         }
     }
 }
@@ -177,11 +180,11 @@ mod tests {
 
     use std::vec::Vec;
 
-    use pmem_sim::Lent;
+    use pmem_sim::SimDram;
 
     use super::*;
 
-    /// Keys with starts of every length in common, also beyond what is noted, and ones that end early.
+    /// Returns keys with common prefixes of every length, also longer than the cached one, and keys that end early.
     fn keys(common: usize) -> Vec<Vec<u8>> {
         let ends: [&[u8]; 9] =
             [b"", b"\0", b"\0\0\0\0\0\0\0\0\0", b"a", b"a\0", b"aaaaaaaa", b"aaaaaaaab", b"b", b"\xff\xff"];
@@ -191,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clear_is_so_and_little_is_not() {
-        let table = LockTable::new(Lent, 1024).unwrap();
+    fn cleared_lines_hide_only_their_bits() {
+        let table = LockTable::new(SimDram, 1024).unwrap();
         for common in [0, 1, 8, 23, 24, 25, 40] {
             let (keys, lock) = (keys(common), NodeLock::default());
             let heads = table.heads(&lock, keys.len(), |i| Ok(&keys[i])).unwrap();

@@ -1,47 +1,49 @@
-//! The word of a lock: many share the lock, or one has it.
+//! The word of a lock, which many threads share or one holds exclusively.
 //!
 //! ```text
 //!  63              24       23      22    21                     0
 //! +------------------+---------+--------+-------------------------+
-//! | version, 40 bits |exclusive| wanted | how many share it       |
+//! | version, 40 bits |exclusive| wanted | number of sharers       |
 //! +------------------+---------+--------+-------------------------+
 //! ```
 //!
-//! A thread that waits to have it alone sets *wanted*; then no other begins to share it, or readers could keep writers out for
-//! ever. The thread that gets it alone clears *wanted*; others that wait for the same set it again.
+//! A thread that waits for exclusive access sets *wanted*. No further thread then begins to share the lock; otherwise
+//! readers could keep writers out forever. The thread that gets exclusive access clears *wanted*; other waiting
+//! threads set it again.
 //!
-//! A thread that had the lock alone raises the *version* with the unlocking. So a thread that shares the lock again and finds the same version
-//! sees what was there then: nobody had the lock alone meanwhile. A version comes again after 2^40 of these.
+//! A thread increments the *version* when it releases exclusive access. So a thread that shares the lock again and
+//! finds the same version sees unchanged data: no thread had exclusive access in between. A version repeats after
+//! 2^40 exclusive locks.
 //!
-//! # Why that is sound
-//! Every unlocking is a release, every locking an acquire, of one word that is only changed by read-modify-writes: so a thread that
-//! locks sees what all threads that unlocked before have done. A model checker runs these steps (`model.rs`), and catches the
-//! twins.
+//! # Why this is sound
+//! Every unlocking is a release and every locking an acquire of one word that is changed only by read-modify-writes.
+//! So a thread that locks sees everything that earlier unlocking threads have done. A model checker runs these steps
+//! (`model.rs`) and catches the broken variants.
 
 use core::sync::atomic::Ordering;
 
 use word::Word;
 
-/// More than a system has threads share no lock.
+/// More threads than a system has can share a lock without reaching this bit.
 const WANTED: u64 = 1 << 22;
 const EXCLUSIVE: u64 = 1 << 23;
 const VERSION: u64 = 1 << 24;
-/// Of a word its version.
+/// The version bits of a word.
 const VERSION_BITS: u64 = !(VERSION - 1);
 
-/// How a lock is held.
+/// The mode in which a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     Shared,
     Exclusive,
 }
 
-/// See the module's head. All zero: free.
+/// A lock word; see the module's head. All zero: free.
 #[derive(Debug, Default)]
 pub(super) struct Latch<W>(pub(super) W);
 
 impl<W: Word> Latch<W> {
-    /// Locks if that is possible now.
+    /// Locks if that is possible immediately.
     #[inline]
     pub(super) fn try_lock(&self, mode: Mode) -> bool {
         let word = self.0.load(Ordering::Relaxed);
@@ -52,7 +54,7 @@ impl<W: Word> Latch<W> {
         }
     }
 
-    /// The caller waits to have it alone.
+    /// Records that the caller waits for exclusive access.
     pub(super) fn want(&self) {
         self.0.fetch_or(WANTED, Ordering::Relaxed);
     }
@@ -65,7 +67,7 @@ impl<W: Word> Latch<W> {
         };
     }
 
-    /// Which state of what it guards it is; the caller shares the lock, so that this stays.
+    /// Returns the version of the guarded data. The caller shares the lock, so the version does not change.
     #[inline]
     pub(super) fn version(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & VERSION_BITS

@@ -1,4 +1,4 @@
-//! One lock, which many share or one has; and what readers of the node have to wait for before telling what they saw.
+//! One node's lock, shared or exclusive, and the commit that readers of the node must wait for before they return.
 
 use core::mem;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use pmem::{Backoff, Ticket};
 use crate::Error;
 use crate::locks::latch::{Latch, Mode};
 
-/// Whether to wait.
+/// The choice to wait for a lock or to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Patience {
     Wait,
     Try,
 }
 
-/// All zero: free.
+/// A node's lock. All zero: free.
 #[derive(Debug, Default)]
 pub(crate) struct NodeLock {
     latch: Latch<AtomicU64>,
-    /// The commit of the node's last change; 0 once a thread has waited for it, and where there is nothing to wait for.
+    /// The commit of the node's last change; 0 once a thread has waited for it, or if there is nothing to wait for.
     ticket: AtomicU64,
-    /// What is known of an inner node's separators (`heads.rs`); null for nothing.
+    /// The heads of an inner node's separators (`heads.rs`); null for none.
     pub(super) heads: AtomicPtr<u8>,
 }
 
@@ -42,14 +42,14 @@ impl NodeLock {
         Ok(Held { lock: self, mode })
     }
 
-    /// Lets go of what [`Held::keep`] has kept locked exclusively; a thread that sees the node from now on has to wait for
-    /// `ticket`.
+    /// Releases a lock that [`Held::keep`] has kept locked exclusively. A thread that reads the node from now on must
+    /// wait for `ticket`.
     pub(crate) fn let_go(&self, ticket: Option<Ticket>) {
         ticket.iter().for_each(|ticket| self.ticket.store(ticket.0, Ordering::Relaxed));
         self.latch.unlock(Mode::Exclusive);
     }
 
-    /// Takes `ticket` away, which a thread has waited for, unless a later one has taken its place.
+    /// Removes `ticket`, which a thread has waited for, unless a later ticket has replaced it.
     pub(crate) fn settle(&self, ticket: Ticket) {
         let _ = self.ticket.compare_exchange(ticket.0, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ pub(crate) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// The lock, for when it is held no more.
+    /// Returns the lock, for use after it is released.
     pub(crate) fn lock(&self) -> &'a NodeLock {
         self.lock
     }
@@ -73,19 +73,19 @@ impl<'a> Held<'a> {
         mem::forget(self);
     }
 
-    /// What tells whether the node is another time as it is now (`latch.rs`).
+    /// Returns the node's version, by which a later reader detects changes (`latch.rs`).
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         debug_assert_eq!(self.mode, Mode::Shared);
         self.lock.latch.version()
     }
 
-    /// What a thread that saw the node's contents has to wait for.
+    /// Returns the ticket that a reader of the node's contents must wait for.
     pub(crate) fn ticket(&self) -> Ticket {
         Ticket(self.lock.ticket.load(Ordering::Relaxed))
     }
 
-    /// A thread that sees the node from now on has to wait for this commit.
+    /// Records the commit that every later reader of the node must wait for.
     pub(crate) fn committed(&self, ticket: Ticket) {
         debug_assert_eq!(self.mode, Mode::Exclusive);
         self.lock.ticket.store(ticket.0, Ordering::Relaxed);
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn try_lock(lock: &NodeLock, mode: Mode) -> Result<Held<'_>, Error> {
-        // A weak exchange may fail for nothing.
+        // A weak exchange may fail spuriously.
         (0..100).map(|_| lock.lock(mode, Patience::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
     }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_of_those_who_had_it_alone() {
+    fn exclusive_version_is_never_shared() {
         let lock = NodeLock::default();
         let version = || try_lock(&lock, Mode::Shared).unwrap().version();
         let first = version();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_it_alone_keeps_new_readers_out() {
+    fn exclusive_waiter_keeps_new_readers_out() {
         let lock = NodeLock::default();
         let first = try_lock(&lock, Mode::Shared).unwrap();
         lock.latch.want();

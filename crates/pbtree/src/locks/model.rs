@@ -1,6 +1,6 @@
-//! Every interleaving of threads that lock nodes, with the reorderings that the memory model allows; and twins that must be
-//! caught: one whose unlocking is no release, one that lets go of the parent before it has the child, one that reads the
-//! root's word outside the tree lock, and one that goes back to a node without a look at the version.
+//! Model checking: every interleaving of threads that lock nodes, with the reorderings that the memory model allows.
+//! Broken variants must be caught: an unlock that is no release, a parent released before the child is locked, a
+//! root's word read outside the tree lock, and a return to a node without checking its version.
 
 extern crate std;
 
@@ -12,10 +12,10 @@ use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
 use super::latch::{Latch, Mode};
 
-/// In which each of the twins is caught.
+/// The number of preemptions within which each broken variant is caught.
 const PREEMPTION_COUNT: usize = 3;
 
-/// What a model leaves out.
+/// The part that a variant leaves out.
 trait Twin: Weakening {
     const COUPLES: bool = true;
     const LOCKS_TREE: bool = true;
@@ -52,7 +52,7 @@ struct Node<T: Twin> {
     number: UnsafeCell<u64>,
 }
 
-// SAFETY: the number is reached under the latch alone; that this is so is what the models check.
+// SAFETY: the number is accessed only under the latch; the models check that.
 unsafe impl<T: Twin> Sync for Node<T> {}
 
 impl<T: Twin> Node<T> {
@@ -70,17 +70,17 @@ impl<T: Twin> Node<T> {
     }
 
     fn read(&self) -> u64 {
-        // SAFETY: the caller has locked the node; loom sees if that does not suffice.
+        // SAFETY: the caller has locked the node; loom detects it if that does not suffice.
         self.number.with(|number| unsafe { *number })
     }
 
     fn write(&self, new: u64) {
-        // SAFETY: the caller has it alone; loom sees if that does not suffice.
+        // SAFETY: the caller has locked it exclusively; loom detects it if that does not suffice.
         self.number.with_mut(|number| unsafe { *number = new });
     }
 }
 
-/// Two writers count up, and a reader looks.
+/// Two writers increment, and a reader checks.
 fn counted<T: Twin>() {
     let node = Arc::new(Node::<T>::new(1));
     let add = |node: Arc<Node<T>>| {
@@ -100,7 +100,8 @@ fn counted<T: Twin>() {
     assert_eq!(node.read(), 3);
 }
 
-/// The tree lock's number says which of two leaves is the root; a writer makes it the other one, and frees the first.
+/// The tree lock's number selects one of two leaves as the root. A writer selects the other leaf and frees the first
+/// one.
 fn root_replaced<T: Twin>() {
     let tree = Arc::new((Node::<T>::new(1), [Node::<T>::new(10), Node::<T>::new(20)]));
     let theirs = Arc::clone(&tree);
@@ -130,7 +131,7 @@ fn root_replaced<T: Twin>() {
     writer.join().unwrap();
 }
 
-/// A reader goes back to a node that it has seen; a writer changes it and frees it, each time alone.
+/// A reader returns to a node that it has seen; a writer changes and then frees it, each time exclusively.
 fn gone_back_to<T: Twin>() {
     let node = Arc::new(Node::<T>::new(1));
     let theirs = Arc::clone(&node);
@@ -156,7 +157,7 @@ fn gone_back_to<T: Twin>() {
 }
 
 #[test]
-fn a_version_tells_whether_a_node_was_changed() {
+fn version_tells_whether_node_was_changed() {
     explore(PREEMPTION_COUNT, gone_back_to::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, gone_back_to::<GoesBackBlindly>));
 }
@@ -168,7 +169,7 @@ fn locks_exclude_and_publish() {
 }
 
 #[test]
-fn who_couples_comes_to_no_freed_node() {
+fn coupled_descent_meets_no_freed_node() {
     explore(PREEMPTION_COUNT, root_replaced::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<LetsGoEarly>));
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<ReadsOutside>));

@@ -1,10 +1,11 @@
-//! Where a scan is, and how the next page is found.
+//! The position of a scan, and the search for the next page.
 //!
-//! # What a scan remembers
-//! The leaf of the last page and the pairs that were not shown, and the leaf's parent and which child comes next; of both nodes the lock's version
-//! (`locks/latch.rs`). The next page goes straight there if the version still is that one. Then no thread has changed the node or let go of it.
-//! So the node has the same keys, between the same separators: both are changed by threads that have the node alone. A lock may be taken
-//! whatever became of the node, since locks stay until the tree goes. Otherwise the page is looked for from the root.
+//! # Remembered position
+//! A scan remembers the leaf of the last page with the pairs that were not shown, and the leaf's parent with the
+//! number of the next child; for both nodes also the lock's version (`locks/latch.rs`). The next page goes directly
+//! there if the version is unchanged. Then no thread has changed or released the node, so it has the same keys
+//! between the same separators: both are changed only under the exclusive lock. The lock may be taken whatever became
+//! of the node, because locks exist as long as the tree. Otherwise the scan descends from the root.
 
 use core::ops::{Bound, Range};
 
@@ -19,7 +20,7 @@ use crate::locks::{Mode, NodeLock, Patience};
 use crate::node::{Node, Target};
 use crate::retire::Retire;
 
-/// A node that a scan may go back to.
+/// A node that a scan may return to.
 pub(super) struct Spot<'t, M: Medium> {
     lock: &'t NodeLock,
     node: Node<'t, M>,
@@ -33,7 +34,7 @@ impl<'t, M: Medium> Spot<'t, M> {
 }
 
 impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
-    /// The leaf of the next page.
+    /// Finds the leaf of the next page.
     pub(super) fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         if let Some(same) = self.same_leaf()? {
             return Ok(same);
@@ -44,7 +45,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         }
     }
 
-    /// The leaf of the page before, and what of it was not shown.
+    /// Returns the leaf of the page before, and the pairs that were not shown.
     fn same_leaf(&mut self) -> Result<Option<Part<'t, M>>, Error> {
         let Some((spot, rest)) = self.leaf.take() else { return Ok(None) };
         let again = self.again(&spot)?;
@@ -54,12 +55,12 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(again.map(|leaf| (leaf, rest)))
     }
 
-    /// The next leaf by what the parent says, if that says so; `page` is told where the leaf ends.
+    /// Finds the next leaf through the parent, if that is unchanged, and passes the leaf's end to `page`.
     fn next_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Option<Part<'t, M>>, Error> {
         let Some((spot, child)) = self.parent.take() else { return Ok(None) };
         let Some(parent) = self.again(&spot)? else { return Ok(None) };
         if self.pass(&parent, child, page)?.is_some_and(|end| !self.is_ahead(from, end)) {
-            // The scan would go back there, and never end.
+            // The scan would return there and never end.
             return Err(Error::out_of_order(parent.node.at));
         }
         let leaf = self.tree.reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
@@ -68,7 +69,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(Some((leaf, all)))
     }
 
-    /// The node of a spot, locked, if it is as it was.
+    /// Locks the node of a spot, if it is unchanged.
     fn again(&self, spot: &Spot<'t, M>) -> Result<Option<Reached<'t, M>>, Error> {
         let held = spot.lock.lock(Mode::Shared, Patience::Wait)?;
         if held.version() != spot.version && !self.tree.medium.breaks(canary::CHANGES_UNSEEN) {
@@ -77,7 +78,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(Some(Reached { held, node: spot.node, meta: spot.node.meta()? }))
     }
 
-    /// The leaf where `from` is, from the root, and what of it is within the bound.
+    /// Finds the leaf that covers `from` from the root, and the range of its pairs within the bound.
     fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         (self.has_more, self.next) = (false, None);
         let (tree, target) = (self.tree, target(from, self.direction));
@@ -88,7 +89,8 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok((leaf, within))
     }
 
-    /// Goes by an inner node to its child: tells where that ends, `page` too, and remembers the child behind, if the node says where that one ends.
+    /// Passes an inner node on the way to its child: reports the child's end to `page`, and remembers the next child
+    /// if the node has a separator behind it.
     fn pass(&mut self, inner: &Reached<'t, M>, child: usize, page: &mut impl Page) -> Result<Option<&'t [u8]>, Error> {
         let (fence, next) = match self.direction {
             Direction::Forward => ((child < inner.meta.count).then_some(child), child + 1),
@@ -96,7 +98,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         };
         let Some(fence) = fence else { return Ok(None) };
         if inner.meta.level == 1 {
-            // Before the separator is waited for.
+            // Prefetched before the separator is read.
             inner.node.prefetch_key(fence);
             self.tree.node(inner.node.child(child)?.offset).prefetch();
         }
@@ -110,7 +112,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(Some(end))
     }
 
-    /// Whether a leaf that begins at `from` can end there.
+    /// Returns true if a leaf with this start can have this end.
     fn is_ahead(&self, from: Bound<&[u8]>, end: &[u8]) -> bool {
         match (self.direction, from) {
             (_, Bound::Unbounded) => true,
@@ -119,8 +121,8 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         }
     }
 
-    /// Which of a leaf's pairs lie within the bound; the first of these are asked for. Most scans begin at a key that is there: no other key is
-    /// looked at, and what is behind is asked for before the key is compared.
+    /// Returns the range of a leaf's pairs within the bound, and prefetches the first of them. Most scans begin at a
+    /// key that exists: then no other key is read, and the pairs behind it are prefetched before the key is compared.
     fn pairs_within(&self, leaf: &Reached<'t, M>, from: Bound<&[u8]>) -> Result<Range<usize>, Error> {
         let (node, count) = (leaf.node, leaf.meta.count);
         let (key, is_included) = match from {
@@ -146,7 +148,8 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         Ok(within)
     }
 
-    /// Where a key would be that the leaf has not. A page that begins at a separator has all pairs, and one look tells.
+    /// Returns the position of a key that the leaf does not have. A page that begins at a separator has all pairs,
+    /// and one comparison suffices.
     fn gap_within(&self, leaf: &Reached<'t, M>, key: &[u8]) -> Result<usize, Error> {
         let (node, count) = (leaf.node, leaf.meta.count);
         match self.direction {

@@ -1,15 +1,15 @@
-//! Long walks let others run, as must be in a kernel that takes no processor away from a walk, and end when their callers are
-//! gone.
+//! Long walks let other threads run, which a kernel that does not preempt a walk requires, and end when their callers
+//! are gone.
 
-use pbtree::{AtOnce, Change, Error, NewValue, Options, Tree};
-use pmem_sim::{Lent, Model, Sim};
+use pbtree::{Change, Error, FreeImmediately, NewValue, Options, Tree};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::parameters;
 
-/// Its nodes have few keys, and values that fill several chunks.
-fn grown() -> Tree<Sim, Lent, AtOnce> {
+/// A tree whose nodes have few keys, and values that fill several chunks.
+fn grown() -> Tree<Sim, SimDram, FreeImmediately> {
     let options = Options { order: 7, in_place: false };
-    let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, Lent, AtOnce).unwrap();
+    let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, SimDram, FreeImmediately).unwrap();
     for i in 0..400u32 {
         let change = Change::Put(NewValue { bytes: &[7; 2000], expiry: None });
         tree.write(0, &i.to_be_bytes(), change, &mut |_| true).unwrap();
@@ -30,7 +30,7 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
     assert!(breaths_of(&|| _ = tree.check(&mut |_| ()).unwrap()) >= node_count);
     assert!(breaths_of(&|| tree.clear(0).unwrap()) >= node_count);
     let again = grown();
-    let reopened = Tree::open(again.medium().clone(), Options::default(), Lent, AtOnce).unwrap();
+    let reopened = Tree::open(again.medium().clone(), Options::default(), SimDram, FreeImmediately).unwrap();
     let (sim, chunk_count) = (reopened.medium(), reopened.heap().stats().mark_bytes / (1 << 20));
     let before = sim.breath_count();
     reopened.heap().finish_sweep(sim);
@@ -38,7 +38,7 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
 }
 
 #[test]
-fn a_check_ends_when_its_caller_wants_no_more() {
+fn check_stops_on_callers_request() {
     let (tree, mut node_count) = (grown(), 0);
     let mut goes_on = || {
         node_count += 1;

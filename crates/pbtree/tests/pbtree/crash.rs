@@ -1,4 +1,4 @@
-//! The tree crashed at every step: nothing acknowledged is lost, and every broken twin is caught.
+//! The tree crashed at every step: nothing acknowledged is lost, and every broken variant is caught.
 
 use pmem::Canary;
 use pmem_sim::Model;
@@ -16,7 +16,7 @@ fn settings() -> Settings {
     }
 }
 
-/// For twins: more images of fewer scripts, and none of recoveries.
+/// For broken variants: more images of fewer scripts, and no images of recoveries.
 fn closely() -> Settings {
     Settings { images_per_op_max: 300, nested_images_max: 1, ..settings() }
 }
@@ -29,7 +29,7 @@ fn name(key: u32) -> Vec<u8> {
     format!("key {key:03}").into()
 }
 
-/// Updates of the same and of other lengths, deletes, a key that comes back, inserts before, between and behind.
+/// Updates of equal and different lengths, deletes, a key that comes back, inserts before, between and behind others.
 fn everyday() -> Script {
     let delete = |key| Op::Delete(name(key));
     let first = [put(5, 40), put(3, 40), put(5, 40), put(7, 8), put(5, 41), delete(3)];
@@ -42,7 +42,8 @@ fn one_split(seed: u64, count: u32, behind: u32) -> Script {
     Script::after(seed, filled, [put(behind + 5, 8)])
 }
 
-/// A root that is split, then leaves, then inner nodes; and the last child of its parent, behind which the parent has no pair.
+/// Splits of the root, of leaves, and of inner nodes; and of a parent's last child, behind which the parent has no
+/// pair.
 fn splits() -> Vec<Script> {
     let setup = |count: u32| (0..count).map(|i| put(i * 10, 8));
     let explored = |from: u32, count: u32| (from..from + count).map(|i| put(i, 8));
@@ -54,14 +55,15 @@ fn splits() -> Vec<Script> {
     ]
 }
 
-/// A leaf that is packed, and what its keys' chunks become.
+/// Packs a leaf, and frees its keys' chunks.
 fn packs() -> Script {
     let setup = (0..14).map(|i| put(i * 10, 8)).chain([0, 10, 20].map(|key| Op::Delete(name(key))));
     let inserts = [1, 2, 3, 4, 5, 6].map(|key| put(key, 8));
     Script::after(5, setup, inserts.into_iter().chain([Op::Settle]))
 }
 
-/// Deletes that leave leaves low, some empty, and merges of these, of inner nodes and of the root; then keys that come back.
+/// Deletes that leave sparse and empty leaves; merges of these, of inner nodes and of the root; then keys that come
+/// back.
 fn merges() -> Vec<Script> {
     let filled = |count: u32| (0..count).map(|i| put(i * 10, 8));
     let deleted = |keys: std::ops::Range<u32>| keys.map(|key| Op::Delete(name(key * 10)));
@@ -104,9 +106,9 @@ fn every_crash_is_recovered() {
     assert!(counts.reach(500, 300, 0), "{counts:?}");
 }
 
-/// Readers who come by between two steps, and a second writer.
+/// Readers between two steps, and a second writer.
 #[test]
-fn what_others_see_and_write_meanwhile_survives() {
+fn met_writes_survive() {
     let visitors = vec![Visitor::ReaderAlways, Visitor::ReaderAfter(7), Visitor::WriterAlways];
     let visited = Settings { visitors, images_per_op_max: 20, ..settings() };
     let scripts = [vec![everyday(), packs(), clears()], merges()].concat();
@@ -121,7 +123,7 @@ fn every_crash_of_writes_in_place_is_recovered() {
 }
 
 #[test]
-fn what_a_killed_process_leaves_is_made_durable() {
+fn killed_process_leftovers_become_durable() {
     let killed = Settings { end: End::Kill, models: vec![Model::Line], ..settings() };
     passes::<Crashed>(&[vec![everyday(), packs(), clears()], splits(), merges()].concat(), &killed);
     passes::<Crashed<true>>(&[everyday()], &killed);
@@ -175,27 +177,27 @@ fn broken_merges_are_caught() {
     }
 }
 
-/// Of nodes that were split, or merged.
+/// Checks of nodes that were split or merged.
 #[test]
-fn what_was_known_of_separators_that_changed_is_caught() {
+fn stale_separator_knowledge_is_caught() {
     for scripts in [splits(), merges()] {
         caught::<Crashed>(pbtree::canary::HEADS_KEPT, &scripts, &settings());
     }
 }
 
 #[test]
-fn a_lock_let_go_of_before_the_commit_is_caught() {
+fn unlock_before_commit_is_caught() {
     let read = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
     caught::<Crashed>(pbtree::canary::UNLOCKED_BEFORE_COMMIT, &[everyday()], &read);
 }
 
 #[test]
-fn a_key_freed_under_a_separator_is_caught() {
+fn key_freed_under_separator_is_caught() {
     caught::<Crashed>(pbtree::canary::KEY_UNDER_SEPARATOR, &[packs()], &settings());
 }
 
 #[test]
-fn a_word_that_a_killed_process_left_is_caught() {
+fn killed_process_word_is_caught() {
     let killed = Settings { end: End::Kill, ..settings() };
     caught::<Crashed>(undo_log::canary::WORD_LEFT_AS_FOUND, &[everyday()], &killed);
 }

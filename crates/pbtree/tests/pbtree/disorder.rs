@@ -1,31 +1,32 @@
-//! Separators out of order, as one has them whose word names another's chunk: every checksum fits, and every scan, walk and write ends.
+//! Separators out of order, as when a word refers to another separator's chunk: every checksum fits, and every scan,
+//! walk and write ends.
 
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use pbtree::layout::{NODE_HEADER_BYTES, PAIR_BYTES, ROOT};
-use pbtree::{AtOnce, BatchWrite, Direction, Ended, Error, Options, Tree};
+use pbtree::{BatchWrite, Direction, Ended, Error, FreeImmediately, Options, Tree};
 use pmem::{Bytes, Offset};
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem_sim::{Image, Model, Sim, SimDram};
 
 use crate::subject::{Copied, parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const OPTIONS: Options = Options { order: 7, in_place: false };
 const KEY_COUNT: u32 = 150;
-/// Many times what a whole tree of so many keys has of nodes, and a scan of pages.
+/// A bound many times above the nodes of a tree with this many keys, and above the pages of a scan.
 const STEP_COUNT_MAX: usize = 10 * KEY_COUNT as usize;
 
-/// Of two beginnings, so that some nodes have separators that are alike in a long beginning, and one has not.
+/// Keys with two prefixes, so that some nodes have separators with a long common prefix and one node has not.
 fn key(i: u32) -> Vec<u8> {
     format!("{} key {i:04}", if i < KEY_COUNT / 2 { "a" } else { "b" }).into()
 }
 
 fn image() -> Image {
     let sim = Sim::new(0, Model::Line);
-    let tree = Tree::format(sim.clone(), &parameters(), OPTIONS, Lent, AtOnce).unwrap();
+    let tree = Tree::format(sim.clone(), &parameters(), OPTIONS, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).for_each(|i| _ = tree.write(0, &key(i), put(b"value"), &mut |_| true).unwrap());
     drop(tree);
     sim.images(1, 0).remove(0)
@@ -39,7 +40,7 @@ fn pair(node: Offset, i: u64) -> Offset {
     node.plus(NODE_HEADER_BYTES + i * PAIR_BYTES)
 }
 
-/// The inner nodes, and how many separators each has.
+/// Returns the inner nodes with their numbers of separators.
 fn inner_nodes(sim: &Sim) -> Vec<(Offset, u64)> {
     let place = |at: Offset| Offset(word(sim, at) & ((1 << 48) - 1));
     let (mut nodes, mut found) = (vec![place(ROOT)], Vec::new());
@@ -68,17 +69,17 @@ fn scan_ends(tree: &Store, direction: Direction) -> bool {
     })
 }
 
-/// Whether the check ends, and says that something is wrong.
+/// Returns true if the check ends and reports damage.
 fn check_ends(tree: &Store) -> bool {
-    let (mut met, mut told) = (0, 0);
-    let checked = tree.check_while(&mut |_| told += 1, &mut || {
+    let (mut met, mut reported) = (0, 0);
+    let checked = tree.check_while(&mut |_| reported += 1, &mut || {
         met += 1;
         met < STEP_COUNT_MAX
     });
-    !matches!(checked, Err(Error::Stopped)) && told > 0
+    !matches!(checked, Err(Error::Stopped)) && reported > 0
 }
 
-/// Keys between all those that are there, so that leaves and inner nodes are split.
+/// Puts keys between all existing ones, so that leaves and inner nodes split.
 fn new_keys() -> Vec<Vec<u8>> {
     (0..KEY_COUNT).map(|i| [key(i), vec![b'x']].concat()).collect()
 }
@@ -109,7 +110,7 @@ fn everything_ends_where_separators_are_out_of_order() {
             let mut see = |what: &str, ends: &dyn Fn(&Store) -> bool| {
                 let sim = Sim::from_image(&whole, Model::Line);
                 sim.store(pair(node, i), word(&sim, pair(node, j)), Ordering::Relaxed);
-                let tree = Store::open(sim, OPTIONS, Lent, AtOnce).unwrap();
+                let tree = Store::open(sim, OPTIONS, SimDram, FreeImmediately).unwrap();
                 if !ends(&tree) {
                     faults.push(format!("{what}: separator {i} of the node at {:#x} is its {j}", node.0));
                 }

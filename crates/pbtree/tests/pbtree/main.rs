@@ -1,4 +1,4 @@
-//! The tree beside a map, and crashed at every step.
+//! The tree compared with a map, and crashed at every step.
 
 mod breath;
 mod crash;

@@ -1,10 +1,10 @@
-//! Without crashes: the tree answers like a map, whatever its order, and is sound.
+//! Without crashes: the tree behaves like a map at every order, and is consistent.
 
 use std::collections::BTreeMap;
 
 use pbtree::layout::node_bytes;
-use pbtree::{AtOnce, Change, Direction, Options, Tree};
-use pmem_sim::{Lent, Model, Sim};
+use pbtree::{Change, Direction, FreeImmediately, Options, Tree};
+use pmem_sim::{Model, Sim, SimDram};
 use std::ops::Bound;
 use testkit::{Operations, Shape, Subject, conformance};
 
@@ -23,7 +23,7 @@ fn it_answers_like_a_map() {
     }
 }
 
-/// Keys in a drawn order, of which some come again, some go, and some share long starts.
+/// Keys in random order: some repeat, some are deleted, and some share long prefixes.
 fn key(i: u32) -> Vec<u8> {
     let mixed = i.wrapping_mul(0x9E37_79B1);
     format!("{}{:04}", if mixed.is_multiple_of(3) { "a common start of some length/" } else { "" }, mixed % 1500).into()
@@ -33,7 +33,8 @@ fn key(i: u32) -> Vec<u8> {
 fn trees_of_every_order_split_pack_and_stay_sound() {
     for order in [7, 15, 63, 255] {
         let sim = Sim::new(0, Model::Span);
-        let tree = Tree::format(sim, &parameters(), Options { order, in_place: false }, Lent, AtOnce).unwrap();
+        let tree =
+            Tree::format(sim, &parameters(), Options { order, in_place: false }, SimDram, FreeImmediately).unwrap();
         let mut map = BTreeMap::new();
         for i in 0..4000 {
             let (key, value) = (key(i), i.to_le_bytes());
@@ -58,11 +59,11 @@ fn trees_of_every_order_split_pack_and_stay_sound() {
 }
 
 #[test]
-fn a_tree_that_is_opened_again_is_the_same_and_sweeps_to_the_same_space() {
+fn reopened_tree_sweeps_to_same_space() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     (0..300).for_each(|i| store.put(&key(i), &[i as u8; 40]).unwrap());
-    // But for the node that the splits have kept for merges.
+    // Except the spare node that the splits have kept for merges.
     let used_bytes = store.0.check(&mut |_| {}).unwrap().used_bytes - node_bytes(ORDER);
     drop(store);
     let store = Crashed::<false>::open(sim).unwrap();

@@ -1,4 +1,5 @@
-//! Merges: what is left of a tree, when merges stand back, and that nothing is free that a crash might bring back.
+//! Merges: the resulting tree, the conditions under which merges do not run, and that nothing is freed that a crash
+//! might restore.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -8,13 +9,13 @@ use std::thread;
 
 use heap::{Place, Reservation};
 use pbtree::layout::node_bytes;
-use pbtree::{AtOnce, Change, Error, Merged, Options, Tree};
+use pbtree::{Change, Error, FreeImmediately, Merged, Options, Tree};
 use pmem::Canary;
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem_sim::{Image, Model, Sim, SimDram};
 
 use crate::subject::{merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const KEY_COUNT: u32 = 600;
 
@@ -24,7 +25,8 @@ fn key(i: u32) -> Vec<u8> {
 
 fn store_of(order: usize, canary: Option<Canary>) -> (Sim, Store) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
-    let tree = Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, Lent, AtOnce).unwrap();
+    let tree =
+        Tree::format(sim.clone(), &parameters(), Options { order, in_place: false }, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).for_each(|i| _ = tree.write(0, &key(i), put(&i.to_le_bytes()), &mut |_| true).unwrap());
     (sim, tree)
 }
@@ -34,7 +36,7 @@ fn delete(tree: &Store, i: u32) {
 }
 
 #[test]
-fn a_tree_shrinks_with_its_keys() {
+fn tree_shrinks_with_its_keys() {
     for order in [7, 15, 63] {
         let (_, tree) = store_of(order, None);
         let mut map: BTreeMap<Vec<u8>, u32> = (0..KEY_COUNT).map(|i| (key(i), i)).collect();
@@ -50,7 +52,7 @@ fn a_tree_shrinks_with_its_keys() {
             let figures = tree.check(&mut |damage| panic!("order {order}: {damage:?}")).unwrap();
             assert_eq!(figures.key_count, u64::from(left));
             assert_eq!(figures.used_bytes, tree.heap().stats().live_bytes, "nothing leaks");
-            // Leaves that no merge can help are more than three eighths full, and each parent may have one that is not.
+            // Leaves that no merge can help are more than three eighths full; each parent may have one exception.
             let leaves_max = 2 + left as usize * 8 / (order * 3) * 3 / 2;
             assert!(figures.node_count as usize <= leaves_max * 3 / 2, "order {order}, {left} left: {figures:?}");
             for i in 0..KEY_COUNT {
@@ -76,13 +78,13 @@ fn full_nodes_stay_as_they_are() {
     assert!(merged.node_count > before.node_count / 2);
 }
 
-/// Puts keys of `name` until one is refused, and says how many there are.
+/// Puts keys of `name` until one is refused, and returns their number.
 fn fill(tree: &Store, name: &str) -> u32 {
     let put = |i: u32| tree.write(0, format!("{name} {i:06}").as_bytes(), put(&[7; 40]), &mut |_| true);
     (0..).find(|i| put(*i).is_err()).expect("a region is full at some time")
 }
 
-/// A tree that fills its region, the number of keys that filled it, and the nodes that were left, which are taken.
+/// Returns a tree that fills its region, the number of keys that filled it, and reservations of all remaining nodes.
 fn full() -> (Store, u32, Vec<Place>) {
     let (sim, tree) = store_of(7, None);
     sim.fail_grow_after(3);
@@ -93,18 +95,18 @@ fn full() -> (Store, u32, Vec<Place>) {
     (tree, count, taken)
 }
 
-/// A clear makes its root before it lets go of the old tree.
+/// A clear makes its root before it releases the old tree.
 #[test]
-fn a_full_region_is_cleared() {
+fn full_region_is_cleared() {
     let (tree, count, _) = full();
     tree.clear(0).unwrap();
     assert_eq!(tree.check(&mut |damage| panic!("{damage:?}")).unwrap().key_count, 0);
     assert!(fill(&tree, "new") > count / 2);
 }
 
-/// A merge needs a node before it lets go of two, and a full region has none but the one that splits leave.
+/// A merge needs a node before it releases two, and a full region has only the spare that splits leave.
 #[test]
-fn what_is_deleted_from_a_full_region_makes_room_for_others() {
+fn deletes_in_full_region_free_space() {
     let (tree, count, taken) = full();
     (0..count).filter(|i| i % 4 > 0).for_each(|i| {
         let deleted = tree.write(0, format!("old {i:06}").as_bytes(), Change::Delete, &mut |_| true);
@@ -121,7 +123,7 @@ fn what_is_deleted_from_a_full_region_makes_room_for_others() {
     assert_eq!(figures.used_bytes, tree.heap().stats().live_bytes, "nothing leaks");
 }
 
-/// Before the sweep separators may only move up, and within a walk they stay.
+/// Before the sweep separators may only move up, and during a walk they stay.
 #[test]
 fn merges_stand_back_for_the_sweep_and_for_walks() {
     let (sim, tree) = store_of(7, None);
@@ -135,14 +137,15 @@ fn merges_stand_back_for_the_sweep_and_for_walks() {
     assert_eq!(tree.check_while(&mut |damage| panic!("{damage:?}"), &mut meanwhile), Err(Error::Stopped));
     assert_eq!((looks, merge(&tree)), (9, Merged::Fewer));
     drop(tree);
-    let tree = Tree::open(sim, Options::default(), Lent, AtOnce).unwrap();
+    let tree = Tree::open(sim, Options::default(), SimDram, FreeImmediately).unwrap();
     assert_eq!((merge(&tree), tree.vacated_count()), (Merged::NotNow, 0));
     tree.sweep().unwrap();
     assert!(tree.vacated_count() > 0, "the sweep has seen how few pairs there are");
     assert_eq!(merge(&tree), Merged::Fewer);
 }
 
-/// Writers, readers and walks beside a thread that merges without a pause: each has keys of its own, and finds them.
+/// Writers, readers and walks run alongside a thread that merges without a pause. Each has its own keys and finds
+/// them.
 #[test]
 fn others_read_and_write_beside_merges() {
     engine::relax_by_threads();
@@ -189,18 +192,20 @@ fn others_read_and_write_beside_merges() {
     assert_eq!((figures.key_count, figures.used_bytes), (u64::from(KEY_COUNT), tree.heap().stats().live_bytes));
 }
 
-/// True if a crash at some step of merges leaves a tree that names what was free when the power failed.
+/// Returns true if a crash at some step of merges leaves a tree with a reference to a place that was free when the
+/// power failed.
 fn something_named_is_free(canary: Option<Canary>) -> bool {
     let (sim, tree) = store_of(7, canary);
     (0..KEY_COUNT - 3).for_each(|i| delete(&tree, i));
     let tree = Arc::new(tree);
     let (found, looked_at) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (live, told, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
+    let (live, reported, count) = (Arc::clone(&tree), Arc::clone(&found), Arc::clone(&looked_at));
     let look = Mutex::new(move |image: &Image| {
-        let left = Tree::open(Sim::from_image(image, Model::Line), Options::default(), Lent, AtOnce).unwrap();
+        let left =
+            Tree::open(Sim::from_image(image, Model::Line), Options::default(), SimDram, FreeImmediately).unwrap();
         let mut named_count = 0;
         left.each_named(&mut |place| {
-            told.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
             named_count += 1;
         })
         .unwrap();
@@ -221,7 +226,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn nothing_is_free_that_a_crash_within_a_merge_might_bring_back() {
+fn crashed_merge_frees_nothing_needed() {
     assert!(!something_named_is_free(None));
     assert!(something_named_is_free(Some(pbtree::canary::MERGED_FREED_EARLY)));
 }

@@ -1,4 +1,5 @@
-//! What is visible and not durable yet, on a log: a reader that meets a change waits for the log, and a reader after that for nothing.
+//! Data that is visible and not durable yet, on a log: a reader that finds a change waits for the log; a later reader
+//! waits for nothing.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
@@ -27,8 +28,8 @@ fn scanned<S: Operations>(store: &S) -> Option<Vec<u8>> {
     found
 }
 
-/// Looks twice while a writer waits for its log: what is seen, whether it stays, whatever the power takes then; and how many steps
-/// the second look has.
+/// Reads twice while a writer waits for its log. Returns the value read, whether it survives every loss of power from
+/// then on, and the number of steps of the second read.
 fn met<S: Subject<Medium = Sim> + Send + Sync + 'static>(look: fn(&S) -> Option<Vec<u8>>) -> (Vec<u8>, bool, u64) {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(S::format(sim.clone()).unwrap());
@@ -52,7 +53,7 @@ fn met<S: Subject<Medium = Sim> + Send + Sync + 'static>(look: fn(&S) -> Option<
 }
 
 #[test]
-fn what_is_met_is_durable_and_waited_for_once() {
+fn met_write_is_durable_and_awaited_once() {
     let expected = (b"new".to_vec(), true, 0);
     assert_eq!(met::<Crashed>(get), expected, "a value of its own, read");
     assert_eq!(met::<Crashed>(scanned), expected, "a value of its own, scanned");
@@ -60,13 +61,13 @@ fn what_is_met_is_durable_and_waited_for_once() {
     assert_eq!(met::<Crashed<true>>(scanned), expected, "a value written over another, scanned");
 }
 
-/// A split takes a value to a new node while the value's writer waits for the log. The look at the value comes before the thread that splits
-/// waits itself: in its second look at the half that it writes to.
+/// A split moves a value to a new node while the value's writer waits for the log. The value is read before the
+/// splitting thread itself waits: during its second lookup, in the half that it writes to.
 #[test]
-fn what_a_split_has_moved_is_durable_when_it_is_met() {
+fn split_items_are_durable_when_met() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
-    // With KEY, as many as a leaf holds.
+    // With KEY, exactly as many as a leaf holds.
     b"abcdef".iter().for_each(|key| store.put(&[*key], b"old").unwrap());
     let (theirs, outcomes) = (Arc::clone(&store), Arc::new(Mutex::new(Vec::new())));
     let noted = Arc::clone(&outcomes);
@@ -75,7 +76,7 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
         let mut allowed = |_: Option<&Value<'_>>| {
             asked += 1;
             if asked == 2 {
-                noted.lock().unwrap().push(seen_and_left(&theirs, sim));
+                noted.lock().unwrap().push(values_before_and_after_crash(&theirs, sim));
             }
             true
         };
@@ -91,12 +92,12 @@ fn what_a_split_has_moved_is_durable_when_it_is_met() {
     assert!(left.iter().all(|value| value == seen), "{left:?}");
 }
 
-/// A merge takes a value to a new node while the value's writer waits for the log, and waits for nothing itself.
+/// A merge moves a value to a new node while the value's writer waits for the log, and waits for nothing itself.
 #[test]
-fn what_a_merge_has_moved_is_durable_when_it_is_met() {
+fn merged_items_are_durable_when_met() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Crashed::<false>::format(sim.clone()).unwrap());
-    // A leaf more than one holds, of which two leaves with few pairs stay.
+    // One more than a leaf holds, of which two leaves with few pairs remain.
     [KEY, b"a", b"b", b"c", b"d", b"x", b"y", b"z"].iter().for_each(|key| store.put(key, b"old").unwrap());
     [&b"a"[..], b"b", b"c", b"x", b"y"].iter().for_each(|key| _ = store.delete(key).unwrap());
     let (theirs, outcomes) = (Arc::clone(&store), Arc::new(Mutex::new(Vec::new())));
@@ -104,7 +105,7 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
     sim.observe(Box::new(move |sim, kind| {
         if kind == StepKind::WaitBegin {
             assert_eq!(theirs.0.merge(1, 1, None, &mut |_| ()).unwrap(), Merged::Fewer);
-            noted.lock().unwrap().push(seen_and_left(&theirs, sim));
+            noted.lock().unwrap().push(values_before_and_after_crash(&theirs, sim));
         }
     }));
     store.put(KEY, b"new").unwrap();
@@ -115,8 +116,8 @@ fn what_a_merge_has_moved_is_durable_when_it_is_met() {
     assert!(left.iter().all(|value| value == seen), "{left:?}");
 }
 
-/// What a look at KEY shows, and what losses of power then leave of it.
-fn seen_and_left(store: &Crashed, sim: &Sim) -> (Option<Vec<u8>>, Vec<Option<Vec<u8>>>) {
+/// Returns the value that a read of KEY finds, and the values that remain after each loss of power.
+fn values_before_and_after_crash(store: &Crashed, sim: &Sim) -> (Option<Vec<u8>>, Vec<Option<Vec<u8>>>) {
     let seen = get(store);
     let left = sim.images(16, 1).into_iter().map(|image| get(&reopened(&image)));
     (seen, left.collect())
@@ -127,7 +128,7 @@ fn reopened(image: &Image) -> Crashed {
 }
 
 #[test]
-fn a_batch_is_durable_when_it_returns() {
+fn batch_is_durable_when_it_returns() {
     let sim = Sim::new(0, Model::Line);
     let store = Crashed::<false>::format(sim.clone()).unwrap();
     [&b"before"[..], KEY, b"zzz"].iter().for_each(|key| store.put(key, b"old").unwrap());

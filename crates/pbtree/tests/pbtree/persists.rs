@@ -1,19 +1,19 @@
-//! What writes cost: fences and lines, at order 63.
+//! The cost of writes: fences and lines, at order 63.
 
-use pbtree::{AtOnce, Change, NewValue, Options, Tree};
+use pbtree::{Change, FreeImmediately, NewValue, Options, Tree};
 use pmem::{Counted, Medium};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::parameters;
 
-type Store = Tree<Counted<Sim>, Lent, AtOnce>;
+type Store = Tree<Counted<Sim>, SimDram, FreeImmediately>;
 
 const KEY_COUNT: u32 = 1000;
 
 fn store(in_place: bool) -> Store {
     let medium = Counted::new(Sim::new(0, Model::Line));
-    let store = Tree::format(medium, &parameters(), Options { order: 63, in_place }, Lent, AtOnce).unwrap();
-    // Every other key, in an order that leaves nodes as full as they are on the whole.
+    let store = Tree::format(medium, &parameters(), Options { order: 63, in_place }, SimDram, FreeImmediately).unwrap();
+    // Every other key, in an order that leaves nodes about as full as usual.
     for i in 0..KEY_COUNT {
         write(&store, i * 7919 % KEY_COUNT * 2, Some(256));
     }
@@ -35,7 +35,7 @@ fn write(store: &Store, i: u32, value_bytes: Option<usize>) -> (u64, u64) {
     (after.fence_count - before.fence_count, after.flushed_line_count - before.flushed_line_count)
 }
 
-/// Mean lines, and the fences of the median, of some writes.
+/// Returns the mean number of lines and the median number of fences of some writes.
 fn costs(store: &Store, keys: impl Iterator<Item = u32>, value_bytes: Option<usize>) -> (u64, u64) {
     let mut all: Vec<(u64, u64)> = keys.map(|i| write(store, i, value_bytes)).collect();
     all.sort_unstable();

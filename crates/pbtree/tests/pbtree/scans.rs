@@ -1,21 +1,21 @@
-//! Scans by pages, with changes between them: what a scan remembers is used while it is true, and no longer.
+//! Scans by pages with changes in between: a remembered position is used while it is valid, and not afterwards.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
 use pbtree::layout::ROOT;
-use pbtree::{AtOnce, Change, Direction, Ended, Error, Options, Scan, Tree};
+use pbtree::{Change, Direction, Ended, Error, FreeImmediately, Options, Scan, Tree};
 use pmem::{Bytes, Canary};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::{Copied, merge_all, parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
+type Store = Tree<Sim, SimDram, FreeImmediately>;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Every third key is there at first; those between two of them may come.
+/// Every third key exists at first; the keys in between may be added.
 const KEY_COUNT: u32 = 900;
 
 fn key(i: u32) -> Vec<u8> {
@@ -28,7 +28,8 @@ fn stays(i: u32) -> bool {
 
 fn store_with(canary: Option<Canary>) -> Store {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
-    let tree = Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, Lent, AtOnce).unwrap();
+    let tree =
+        Tree::format(sim, &parameters(), Options { order: 7, in_place: false }, SimDram, FreeImmediately).unwrap();
     (0..KEY_COUNT).filter(|i| i % 3 == 0).for_each(|i| write(&tree, i, put(b"value")));
     tree
 }
@@ -37,22 +38,22 @@ fn write(tree: &Store, i: u32, change: Change<'_>) {
     tree.write(0, &key(i), change, &mut |_| true).unwrap();
 }
 
-/// What changes a tree around the place where a scan is.
+/// Changes of a tree around the position of a scan.
 type Between = fn(&Store, u32);
 
-/// Fills the gaps around a key, which splits leaves and now and then their parents.
+/// Fills the gaps around a key, which splits leaves and sometimes their parents.
 fn split_around(tree: &Store, i: u32) {
     (i.saturating_sub(12)..KEY_COUNT.min(i + 12)).filter(|i| i % 3 != 0).for_each(|i| write(tree, i, put(b"new")));
 }
 
-/// Deletes most keys around one, and merges what that leaves.
+/// Deletes most keys around one, and merges the remaining nodes.
 fn merge_around(tree: &Store, i: u32) {
     let around = i.saturating_sub(30)..KEY_COUNT.min(i + 30);
     around.filter(|&i| !stays(i)).for_each(|i| write(tree, i, Change::Delete));
     merge_all(tree).unwrap();
 }
 
-/// Deletes one key and puts another one, of the same leaf mostly.
+/// Deletes one key and puts another one, usually in the same leaf.
 fn replace_around(tree: &Store, i: u32) {
     for i in i.saturating_sub(4)..KEY_COUNT.min(i + 4) {
         match i % 3 {
@@ -63,7 +64,7 @@ fn replace_around(tree: &Store, i: u32) {
     }
 }
 
-/// Behind what a page has shown.
+/// Behind the last item of a page.
 fn behind(page: &Copied, ended: Ended, direction: Direction) -> Bound<Vec<u8>> {
     match (ended, direction) {
         (Ended::AtFence, Direction::Forward) => Bound::Included(page.fence.clone()),
@@ -72,7 +73,7 @@ fn behind(page: &Copied, ended: Ended, direction: Direction) -> Bound<Vec<u8>> {
     }
 }
 
-/// The keys that a scan shows, by pages of `items_max`, with `between` after each page at the key that was shown last.
+/// Returns the keys that a scan shows, by pages of `items_max`. Calls `between` after each page with the last key.
 fn scanned(tree: &Store, direction: Direction, items_max: usize, between: Between) -> Result<Vec<Vec<u8>>, Error> {
     let (mut scan, mut page) = (tree.scanning(direction), Copied::default());
     let (mut from, mut keys) = (Bound::Unbounded, Vec::new());
@@ -89,7 +90,7 @@ fn scanned(tree: &Store, direction: Direction, items_max: usize, between: Betwee
     }
 }
 
-/// True if all keys that were there all the time are shown, in order, each once.
+/// Returns true if all keys that existed during the entire scan are shown, in order, each once.
 fn is_right(keys: &[Vec<u8>], direction: Direction) -> bool {
     let is_next =
         |pair: &[Vec<u8>]| if direction == Direction::Forward { pair[0] < pair[1] } else { pair[0] > pair[1] };
@@ -97,7 +98,7 @@ fn is_right(keys: &[Vec<u8>], direction: Direction) -> bool {
     keys.windows(2).all(is_next) && (0..KEY_COUNT).filter(|&i| stays(i)).all(|i| shown.contains(&key(i)[..]))
 }
 
-/// Whether scans of both directions, by pages of all lengths, show what they have to, whatever goes on between pages.
+/// Checks scans in both directions, by pages of all lengths, whatever happens between pages.
 fn all_are_right(canary: Option<Canary>, between: Between) -> bool {
     DIRECTIONS.into_iter().all(|direction| {
         [1, 2, 3, 5, usize::MAX].into_iter().all(|items_max| {
@@ -108,7 +109,7 @@ fn all_are_right(canary: Option<Canary>, between: Between) -> bool {
 }
 
 #[test]
-fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
+fn changes_between_pages_hide_no_key() {
     for between in [split_around, merge_around, replace_around, |_: &Store, _: u32| ()] {
         assert!(all_are_right(None, between));
     }
@@ -117,9 +118,9 @@ fn no_change_between_two_pages_hides_a_key_or_shows_one_twice() {
     }
 }
 
-/// Takes pages until one is an error or the last; how many were taken. `page` is that of the page before.
+/// Reads pages until the first error or the last page, and returns their number. `page` is the page before.
 fn pages(
-    scan: &mut Scan<'_, Sim, Lent, AtOnce>,
+    scan: &mut Scan<'_, Sim, SimDram, FreeImmediately>,
     page: &mut Copied,
     mut from: Bound<Vec<u8>>,
     direction: Direction,
@@ -135,9 +136,9 @@ fn pages(
     unreachable!("a scan ends")
 }
 
-/// With a root that cannot be read a scan goes on through its leaf, and through what else the leaf's parent has.
+/// With an unreadable root, a scan continues through its leaf and the other children of the leaf's parent.
 #[test]
-fn a_scan_goes_on_without_the_root() {
+fn scan_goes_on_without_root() {
     for direction in DIRECTIONS {
         let tree = store_with(None);
         let (mut scan, mut page) = (tree.scanning(direction), Copied::default());
@@ -157,9 +158,9 @@ fn a_scan_goes_on_without_the_root() {
     }
 }
 
-/// A page that a damaged key ends is not gone by, however often it is asked for.
+/// A page that a damaged key ends is not skipped, however often it is requested.
 #[test]
-fn a_scan_does_not_go_by_what_it_could_not_show() {
+fn scan_stops_at_unreadable_item() {
     let tree = store_with(None);
     let mut place = None;
     tree.get(&key(6), |value| place = Some(value.place)).unwrap();

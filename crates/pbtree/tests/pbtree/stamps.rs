@@ -1,4 +1,4 @@
-//! Stamps never return, whatever a crash takes.
+//! Stamps never repeat, whatever a crash loses.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ fn stamp(store: &Crashed) -> u64 {
     store.0.get(b"key", |value| value.stamp).unwrap().expect("it was just put")
 }
 
-/// True if a store that crashed, at any step, gives a stamp that a reader had read before.
+/// Returns true if a store that crashed, at any step, gives a stamp that a reader had already read.
 fn a_stamp_returns(canary: Option<Canary>) -> bool {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Line), Sim::with_canary);
     let store = Crashed::<false>::format(sim.clone()).unwrap();

@@ -3,17 +3,17 @@
 use std::ops::{Bound, ControlFlow};
 
 use heap::{HeapError, Parameters};
-use pbtree::{AtOnce, Change, Direction as Way, Error, Merged, NewValue, Options, Page, Tree, Value};
+use pbtree::{Change, Direction as Way, Error, FreeImmediately, Merged, NewValue, Options, Page, Tree, Value};
 use pmem::{Medium, MediumError};
-use pmem_sim::{Lent, Sim};
+use pmem_sim::{Sim, SimDram};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 /// Nodes of seven pairs, so that few keys split them.
 pub(crate) const ORDER: usize = 7;
 const LANE_COUNT: u32 = 2;
 
-/// The store that is crashed; `IN_PLACE` says whether values are written over others.
-pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, Lent, AtOnce>);
+/// The store that is crashed; `IN_PLACE` selects whether values overwrite others.
+pub(crate) struct Crashed<const IN_PLACE: bool = false>(pub(crate) Tree<Sim, SimDram, FreeImmediately>);
 
 /// A leaf's keys, copied.
 #[derive(Default)]
@@ -55,8 +55,9 @@ pub(crate) fn put(value: &[u8]) -> Change<'_> {
     Change::Put(NewValue { bytes: value, expiry: None })
 }
 
-/// Merges whatever can be merged, from the leaves up. Parents that were merged have children that may be, so then all is gone through again.
-pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, Lent, AtOnce>) -> Result<(), Error> {
+/// Merges everything that can be merged, from the leaves up. After parents were merged, their children may be
+/// mergeable, so it starts again.
+pub(crate) fn merge_all<M: Medium>(tree: &Tree<M, SimDram, FreeImmediately>) -> Result<(), Error> {
     let (mut level, mut from, mut is_last) = (1, None, true);
     loop {
         let mut behind = None;
@@ -138,8 +139,8 @@ impl<const IN_PLACE: bool> Operations for Crashed<IN_PLACE> {
 
     fn check(&self) -> Result<Vec<String>, Failure> {
         let mut damage = Vec::new();
-        let tell = &mut |found: pbtree::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
-        self.0.check(tell).map_err(failure)?;
+        let report = &mut |found: pbtree::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
+        self.0.check(report).map_err(failure)?;
         Ok(damage)
     }
 }
@@ -149,11 +150,13 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
 
     fn format(medium: Sim) -> Result<Self, Failure> {
         engine::relax_by_threads();
-        Tree::format(medium, &parameters(), options(IN_PLACE), Lent, AtOnce).map(Crashed).map_err(heap_failure)
+        Tree::format(medium, &parameters(), options(IN_PLACE), SimDram, FreeImmediately)
+            .map(Crashed)
+            .map_err(heap_failure)
     }
 
     fn open(medium: Sim) -> Result<Self, Failure> {
-        Tree::open(medium, options(IN_PLACE), Lent, AtOnce).map(Crashed).map_err(heap_failure)
+        Tree::open(medium, options(IN_PLACE), SimDram, FreeImmediately).map(Crashed).map_err(heap_failure)
     }
 
     fn open_to_read(medium: Sim) -> Option<Result<Self, Failure>> {
@@ -164,7 +167,7 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
         self.0.sweep().and_then(|()| merge_all(&self.0)).map_err(failure)
     }
 
-    /// What the walk over the tree reaches is all that is taken.
+    /// The places that the walk over the tree reaches are exactly those in use.
     fn space(&self, _contents: &Contents) -> Option<Space> {
         let needed_bytes = self.0.check(&mut |_| {}).ok()?.used_bytes;
         Some(Space { live_bytes: self.0.heap().stats().live_bytes, needed_bytes })

@@ -4,28 +4,28 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use heap::{Heap, Place};
-use pbtree::{AtOnce, Change, NewValue, Options, Retire, Tree};
+use pbtree::{Change, FreeImmediately, NewValue, Options, Retire, Tree};
 use pmem::Canary;
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::subject::{parameters, put};
 
-type Store = Tree<Sim, Lent, AtOnce>;
-/// How long the first is held up, in looks at what the second has found.
+type Store = Tree<Sim, SimDram, FreeImmediately>;
+/// The delay of the first thread, in checks of the second thread's result.
 const LOOK_COUNT: usize = 20_000;
 
-/// A tree that was opened, in which there is a value that nothing names any more.
+/// Returns an opened tree that contains a value without a reference.
 fn reopened(canary: Option<Canary>) -> (Sim, Arc<Store>) {
     let sim = canary.into_iter().fold(Sim::new(0, Model::Span), Sim::with_canary);
-    let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), Lent, AtOnce).unwrap();
+    let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), SimDram, FreeImmediately).unwrap();
     let change = Change::Put(NewValue { bytes: &[7; 100_000], expiry: None });
     tree.write(0, b"key", change, &mut |_| true).unwrap();
     tree.heap().reserve_extent(tree.medium(), 200_000).unwrap().publish();
     drop(tree);
-    (sim.clone(), Arc::new(Tree::open(sim, Options::default(), Lent, AtOnce).unwrap()))
+    (sim.clone(), Arc::new(Tree::open(sim, Options::default(), SimDram, FreeImmediately).unwrap()))
 }
 
-/// What the second finds, which begins while the first gives space back: it returns without that space being known.
+/// The second sweep begins while the first frees space. Returns true if it returns before all free space is known.
 fn returns_early(canary: Option<Canary>) -> bool {
     let (sim, tree) = reopened(canary);
     let second = Arc::new(Mutex::new(None));
@@ -48,24 +48,24 @@ fn returns_early(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_sweep_returns_when_all_free_space_is_known() {
+fn sweep_returns_when_free_space_is_known() {
     assert!(!returns_early(None));
     assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
 }
 
-/// For readers that never go.
+/// For readers that never leave.
 struct Never;
 
-impl Retire<Sim, Lent> for Never {
-    fn retire(&self, _: &Sim, _: &Heap<Lent>, _: Place) {}
+impl Retire<Sim, SimDram> for Never {
+    fn retire(&self, _: &Sim, _: &Heap<SimDram>, _: Place) {}
 }
 
-/// The sweep frees what it does not meet, unless it was told; readers may still look at what was let go of.
+/// The sweep frees everything that it does not find, unless it was marked; readers may still read released places.
 #[test]
 fn the_sweep_is_told_of_what_it_will_not_meet() {
     for change in [Change::Delete, put(b"another")] {
         let (sim, _) = reopened(None);
-        let tree = Tree::open(sim, Options::default(), Lent, Never).unwrap();
+        let tree = Tree::open(sim, Options::default(), SimDram, Never).unwrap();
         let place = tree.get(b"key", |value| value.place).unwrap().expect("it is there");
         tree.write(0, b"key", change, &mut |_| true).unwrap();
         assert_eq!(tree.heap().mark_reached(place), Ok(false), "it would be freed under a reader");

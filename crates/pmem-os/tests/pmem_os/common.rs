@@ -1,4 +1,4 @@
-//! Places to test on, and what the tests do with a region.
+//! Directories to test on, and operations of the tests on a region.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
-/// A directory on memory (where there is such a file system) and one on the file system for temporary files.
+/// Returns a directory on tmpfs (if there is one) and one on the file system for temporary files.
 pub(crate) fn places() -> Vec<TempDir> {
     let memory = Path::new("/dev/shm");
     let mut places = vec![tempfile::tempdir().unwrap()];
@@ -19,8 +19,8 @@ pub(crate) fn places() -> Vec<TempDir> {
     places
 }
 
-/// Runs `test` in a fresh mount of `kind`, which only its thread sees and which goes with it. Where mounting is refused
-/// the test is left out, and says so.
+/// Runs `test` in a fresh mount of `kind`, which only its thread sees and which ends with it. If mounting is
+/// refused, skips the test and prints that.
 pub(crate) fn on_mount(kind: &str, options: &CStr, test: impl FnOnce(PathBuf) + Send) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_owned();
@@ -35,7 +35,7 @@ pub(crate) fn on_mount(kind: &str, options: &CStr, test: impl FnOnce(PathBuf) + 
 }
 
 fn mount_privately(at: &Path, kind: &str, options: &CStr) -> rustix::io::Result<()> {
-    // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+    // SAFETY: a separate mount namespace changes no file descriptor and no memory.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     mount(kind, at, kind, MountFlags::empty(), options)
@@ -54,8 +54,8 @@ pub(crate) fn put(medium: &impl Medium, at: u64, bytes: &[u8]) {
     medium.order();
 }
 
-/// The `len` bytes at `at`.
+/// Returns the `len` bytes at `at`.
 pub(crate) fn bytes(medium: &impl Medium, at: u64, len: u64) -> Vec<u8> {
-    // SAFETY: the tests do not write meanwhile.
+    // SAFETY: the tests do not write at the same time.
     unsafe { medium.bytes(Offset(at).span(len)) }.unwrap().to_vec()
 }

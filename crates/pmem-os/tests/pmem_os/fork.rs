@@ -1,14 +1,14 @@
-//! A forked child: it knows of the fork, has no region, and takes nothing from the parent.
+//! Forked children: a child detects the fork, has no region, and takes nothing from the parent.
 
 use crate::alone;
 use crate::common::{bytes, put};
 use pmem::{Bytes, MediumError, Space};
 use pmem_os::{MapOptions, Mapped, StoreLock};
 
-/// How a child ended that ran `act` and then, unless it said otherwise, exited with 0.
+/// Returns the status of a child that ran `act` and then, unless it exited before, exited with 0.
 fn fork(act: impl FnOnce()) -> i32 {
-    // SAFETY: the child runs `act`, which takes no lock that another thread of the tests could hold, and leaves without
-    // unwinding into the harness.
+    // SAFETY: the child runs `act`, which takes no lock that another thread of the tests could hold, and exits
+    // without unwinding into the test harness.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
@@ -16,17 +16,17 @@ fn fork(act: impl FnOnce()) -> i32 {
         exit(0);
     }
     let mut status = 0;
-    // SAFETY: the child is ours and `status` lives through the call.
+    // SAFETY: the child belongs to this process, and `status` lives through the call.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     status
 }
 
 fn exit(code: i32) -> ! {
-    // SAFETY: leaves at once; no destructor of the parent's runs in the child.
+    // SAFETY: exits immediately; no destructor of the parent runs in the child.
     unsafe { libc::_exit(code) }
 }
 
-/// The child's exit code.
+/// Returns the child's exit code.
 fn exit_code(status: i32) -> i32 {
     assert!(libc::WIFEXITED(status), "the child was killed by signal {}", libc::WTERMSIG(status));
     libc::WEXITSTATUS(status)
@@ -49,13 +49,13 @@ fn only_the_opener_is_the_owner() {
 }
 
 #[test]
-fn the_child_has_neither_the_region_nor_the_reserved_addresses() {
+fn child_has_no_region_or_reservation() {
     let _alone = alone();
     let (_place, medium) = region();
     medium.grow(2 << 20).unwrap();
     for at in [0, (2 << 20) - 1, 1 << 30] {
         let status = fork(|| {
-            // SAFETY: in the child nothing lies there, so the load ends it; that is what is tested.
+            // SAFETY: in the child nothing is mapped there, so the load ends it; that is the tested behaviour.
             let byte = unsafe { medium.base().as_ptr().add(at).read_volatile() };
             exit(i32::from(byte));
         });
@@ -64,7 +64,7 @@ fn the_child_has_neither_the_region_nor_the_reserved_addresses() {
 }
 
 #[test]
-fn the_child_can_neither_grow_the_region_nor_unmap_what_took_its_place() {
+fn child_cannot_grow_or_unmap_region() {
     let _alone = alone();
     let (place, medium) = region();
     put(&medium, 0, b"kept");
@@ -73,7 +73,7 @@ fn the_child_can_neither_grow_the_region_nor_unmap_what_took_its_place() {
     let status = fork(|| {
         let inherited = medium.take().unwrap();
         let refused = inherited.grow(1 << 25) == Err(MediumError::Os { errno: libc::ECHILD });
-        // SAFETY: nothing is mapped there in the child, and with this flag nothing would be replaced.
+        // SAFETY: nothing is mapped there in the child, and with this flag no mapping would be replaced.
         let own = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
             libc::mmap(base.cast(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)

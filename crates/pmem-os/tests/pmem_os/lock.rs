@@ -11,13 +11,13 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::{alone, common};
 
-/// In a test that was started again: the lock to hold, and whether for writing.
+/// An environment variable of a test that was started again: the lock to hold, and `w` for writing.
 const ROLE: &str = "PMEM_OS_TEST_HOLDS";
 
-/// Another process that holds a lock until it is told to stop or killed.
+/// Another process that holds a lock until it is stopped or killed.
 struct Holder {
     child: Child,
-    /// Kept open, so that the harness in the other process can write to its end.
+    /// Kept open, so that the harness in the other process can write to the end.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
@@ -38,20 +38,20 @@ impl Holder {
         self.child.id()
     }
 
-    /// By SIGKILL.
+    /// Kills the process by SIGKILL.
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// By letting it end.
+    /// Lets the process end.
     fn stop(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
 }
 
-/// Where the test was started as the other process: holds the lock until its standard input ends.
+/// Holds the lock until standard input ends, if the test was started as the other process; returns true then.
 #[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
 fn hold_if_started_for_it() -> bool {
     let Ok(role) = env::var(ROLE) else { return false };
@@ -72,17 +72,17 @@ fn holder_of(refused: Result<StoreLock, LockError>) -> String {
 }
 
 #[test]
-fn a_writer_in_another_process_is_named() {
+fn writer_in_another_process_is_named() {
     if hold_if_started_for_it() {
         return;
     }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
-    let writer = Holder::start("a_writer_in_another_process_is_named", &path, "w");
+    let writer = Holder::start("writer_in_another_process_is_named", &path, "w");
     let program = env::current_exe().unwrap().file_name().unwrap().to_string_lossy().into_owned();
     let named =
-        format!("process {} ({program} lock::a_writer_in_another_process_is_named --exact --nocapture)", writer.pid());
+        format!("process {} ({program} lock::writer_in_another_process_is_named --exact --nocapture)", writer.pid());
     let named: String = named.chars().take(100).collect();
     for refused in [StoreLock::exclusive(&path), StoreLock::shared(&path)] {
         let holder = holder_of(refused);
@@ -96,14 +96,14 @@ fn a_writer_in_another_process_is_named() {
 }
 
 #[test]
-fn a_killed_writer_holds_nothing() {
+fn killed_writer_holds_nothing() {
     if hold_if_started_for_it() {
         return;
     }
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
-    let writer = Holder::start("a_killed_writer_holds_nothing", &path, "w");
+    let writer = Holder::start("killed_writer_holds_nothing", &path, "w");
     let left = format!("{} ", writer.pid());
     assert!(StoreLock::exclusive(&path).is_err());
     writer.kill();
@@ -138,7 +138,7 @@ fn readers_share_and_keep_a_writer_out() {
 }
 
 #[test]
-fn a_lock_file_is_for_its_owner_and_must_exist_for_readers() {
+fn lock_file_is_private_and_required() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");
@@ -156,13 +156,13 @@ fn why_not(refused: Result<StoreLock, LockError>) -> String {
 }
 
 #[test]
-fn what_is_no_lock_file_is_not_touched() {
+fn foreign_file_is_not_used_as_lock() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let [path, letter] = ["lock", "letter"].map(|name| place.path().join(name));
     let refused_for = |why: &str| {
-        for told in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
-            assert!(told.contains(why) && told.contains("/lock: "), "{told}");
+        for reported in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
+            assert!(reported.contains(why) && reported.contains("/lock: "), "{reported}");
         }
     };
     fs::write(&letter, "dear").unwrap();
@@ -179,7 +179,7 @@ fn what_is_no_lock_file_is_not_touched() {
     refused_for("not a lock file");
     StoreLock::remove_unused(&path).unwrap();
 
-    // What has another name, or is longer than what a writer leaves, is locked and keeps its bytes.
+    // A file that has another name, or is longer than a writer's text, is locked and keeps its bytes.
     fs::hard_link(&letter, &path).unwrap();
     drop(StoreLock::exclusive(&path).unwrap());
     assert_eq!(fs::read(&letter).unwrap(), b"dear");
@@ -213,9 +213,9 @@ fn an_open_file_is_locked_whatever_its_name() {
     assert_eq!(fs::read(&one).unwrap(), b"bytes");
 }
 
-/// As device-DAX is, which few machines have.
+/// Like device-DAX, which few machines have.
 #[test]
-fn a_character_device_is_locked_itself() {
+fn character_device_is_locked_itself() {
     let _alone = alone();
     let path = Path::new("/dev/full");
     let open = || fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -225,7 +225,7 @@ fn a_character_device_is_locked_itself() {
     StoreLock::of_open(open(), path, true).unwrap();
 }
 
-/// What the module's head says of nodes; a file system of its own, on which devices can be opened.
+/// Tests the statements about nodes in the module's head, on a separate file system on which devices can be opened.
 #[test]
 fn one_node_of_a_device_is_one_lock_and_two_are_two() {
     let _alone = alone();
@@ -252,7 +252,7 @@ fn one_node_of_a_device_is_one_lock_and_two_are_two() {
 }
 
 #[test]
-fn a_full_file_system_does_not_keep_the_store_locked() {
+fn full_file_system_leaves_store_unlocked() {
     let _alone = alone();
     common::on_mount("tmpfs", c"size=4k", |dir| {
         fs::write(dir.join("filler"), [1; 4096]).unwrap();

@@ -1,4 +1,5 @@
-//! Files mapped, their growth and space, locks, and forked children. Limits of the process are in `limits`.
+//! Tests of mapped files, their growth and space, locks, and forked children. Limits of the process are in
+//! `limits`.
 
 mod common;
 mod fork;
@@ -9,8 +10,8 @@ mod space;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Between fork and exec a process that one test starts has open what another test has locked: until this is dropped no
-/// other test that locks or forks runs.
+/// Until the result is dropped, no other test that locks or forks runs. Otherwise a process that a test starts
+/// could, between fork and exec, have a file open that another test has locked.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

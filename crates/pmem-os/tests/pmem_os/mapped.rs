@@ -1,4 +1,4 @@
-//! A mapped region on memory and on an ordinary file system.
+//! A mapped region on tmpfs and on an ordinary file system.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ fn read_only() -> MapOptions {
 }
 
 #[test]
-fn what_was_stored_is_there_after_reopening() {
+fn stored_bytes_are_there_after_reopening() {
     for place in places() {
         let path = place.path().join("region");
         let medium = Mapped::create(&path, 1 << 20, options()).unwrap();
@@ -49,7 +49,7 @@ fn growth_adds_zeros_and_moves_nothing() {
         let medium = Mapped::create(&path, PAGE, options()).unwrap();
         put(&medium, 0, b"first");
         let base = medium.base();
-        // SAFETY: nobody stores to the span while the slice lives.
+        // SAFETY: no code stores to the span while the slice lives.
         let kept = unsafe { medium.bytes(Offset(0).span(5)) }.unwrap();
         for to_bytes in [PAGE + 1, 3 << 20, (3 << 20) - 1, (7 << 20) + PAGE, 32 << 20] {
             let before = medium.len_bytes();
@@ -103,7 +103,7 @@ fn growth_ends_at_the_limit_that_was_asked_for() {
 }
 
 #[test]
-fn a_region_opened_for_reading_refuses_every_store() {
+fn region_opened_for_reading_refuses_every_store() {
     for place in places() {
         let path = place.path().join("region");
         put(&Mapped::create(&path, PAGE, options()).unwrap(), 64, b"kept");
@@ -166,7 +166,7 @@ fn populating_any_span_is_harmless() {
 }
 
 #[test]
-fn a_region_survives_being_renamed() {
+fn region_survives_being_renamed() {
     for place in places() {
         let (early, late) = (place.path().join("region.new"), place.path().join("region"));
         let medium = Mapped::create(&early, PAGE, options()).unwrap();
@@ -197,7 +197,7 @@ fn durability_is_detected_and_explained() {
 }
 
 #[test]
-fn what_cannot_be_mapped_is_told() {
+fn unmappable_file_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     fs::write(path("short"), b"no page").unwrap();

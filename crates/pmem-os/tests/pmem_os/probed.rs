@@ -1,4 +1,4 @@
-//! What a probe is told of reads: the model of slow memory charges nothing that it does not hear of.
+//! Reads that a probe sees: the model of slow memory only charges for calls that it sees.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ fn every_way_to_read_is_told_with_its_place() {
         (&|| assert_eq!(medium.peek(at), 0), 8),
         (&|| assert_eq!(medium.load4(at), [0; 4]), 32),
         (&|| assert_eq!(medium.match4(at, 1), 0), 32),
-        // SAFETY: nobody stores to the span while the slice lives.
+        // SAFETY: no code stores to the span while the slice lives.
         (&|| assert_eq!(unsafe { medium.bytes(at.span(300)) }.unwrap().len(), 300), 300),
     ];
     for (read, len_bytes) in reads {

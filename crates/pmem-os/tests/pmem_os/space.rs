@@ -1,4 +1,4 @@
-//! Space that runs out, and huge pages: on file systems mounted for the purpose.
+//! Space that runs out, and huge pages, on file systems mounted for the tests.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use pmem_os::{MapError, MapOptions, Mapped, probe};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn a_full_tmpfs_is_an_error_and_what_exists_still_works() {
+fn full_tmpfs_is_an_error() {
     for huge_pages in [false, true] {
         on_mount("tmpfs", c"size=8m", |dir| {
             let options = MapOptions { huge_pages, ..MapOptions::default() };
@@ -32,7 +32,7 @@ fn a_full_tmpfs_is_an_error_and_what_exists_still_works() {
 }
 
 #[test]
-fn a_region_that_does_not_fit_leaves_no_file() {
+fn region_that_does_not_fit_leaves_no_file() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         let refused = Mapped::create(&path, 4 * MIB, MapOptions::default()).unwrap_err();
@@ -43,7 +43,7 @@ fn a_region_that_does_not_fit_leaves_no_file() {
 }
 
 #[test]
-fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
+fn unfillable_holes_are_errors_not_signals() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         File::create(&path).unwrap().set_len(4 * MIB).unwrap();
@@ -57,7 +57,7 @@ fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
 }
 
 #[test]
-fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
+fn released_space_is_reusable_by_others() {
     on_mount("tmpfs", c"size=4m", |dir| {
         let medium = Mapped::create(&dir.join("region"), 3 * MIB, MapOptions::default()).unwrap();
         put(&medium, MIB, b"kept");
@@ -75,10 +75,10 @@ fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
     });
 }
 
-/// Where the mount gives huge pages, the last one of a file may reach past its end: what it takes there is no sign that all of the file is
-/// backed.
+/// If the mount has huge pages, a file's last one may reach past its end: its space there does not mean that all of
+/// the file has space.
 #[test]
-fn a_huge_page_past_the_end_hides_no_hole() {
+fn huge_page_past_end_hides_no_hole() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| {
         let path = dir.join("region");
         let medium = Mapped::create(&path, 3 * MIB, MapOptions::default()).unwrap();
@@ -107,13 +107,13 @@ fn the_probe_makes_do_with_little_room() {
 }
 
 #[test]
-fn a_tmpfs_with_huge_pages_gives_them() {
+fn tmpfs_with_huge_pages_gives_them() {
     on_mount("tmpfs", c"size=64m,huge=always", |dir| shows_huge_pages(&dir.join("region")));
 }
 
-/// The mount refuses huge pages on its own; putting pages together does not ask it (Linux 6.1).
+/// The mount itself refuses huge pages; collapsing works regardless (Linux 6.1).
 #[test]
-fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
+fn tmpfs_collapses_huge_pages_on_request() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -126,7 +126,7 @@ fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
     });
 }
 
-/// All of the file was there when the first pages were looked at.
+/// All of the file existed when the first pages were checked.
 #[test]
 fn holes_that_are_made_while_pages_are_put_together_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -146,7 +146,7 @@ fn holes_that_are_made_while_pages_are_put_together_stay() {
     });
 }
 
-/// A file that has small pages, as a copy has, gets huge ones when there is time; but not where it has a hole, which stays one.
+/// A file with small pages, such as a copy, gets huge ones when there is time. A page with a hole stays as it is.
 #[test]
 fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
@@ -173,9 +173,9 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     });
 }
 
-/// The worker looks about between two calls, which takes longer than such a page.
+/// The worker pauses between two calls for longer than such a page takes.
 #[test]
-fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
+fn unchanged_pages_are_skipped_together() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -191,7 +191,7 @@ fn several_pages_that_stay_as_they_are_are_gone_through_at_once() {
 }
 
 #[test]
-fn a_region_for_reading_keeps_its_pages() {
+fn region_for_reading_keeps_its_pages() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         let path = dir.join("region");
         fs::write(&path, vec![1; 4 << 20]).unwrap();
@@ -215,7 +215,7 @@ fn shows_huge_pages(path: &std::path::Path) {
     assert_eq!(medium.huge_page_bytes().unwrap(), 16 * MIB);
 }
 
-/// Asked of the kernel's version and settings, not of the code that is tested.
+/// Reads the kernel's version and settings, not the tested code.
 fn collapses() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());

@@ -38,7 +38,7 @@ impl File for SimFile {
         Ok(self.disk.operate(self.number, |sectors| sectors.read(into, at))?)
     }
 
-    /// What is not durable yet, or was not when a sync failed, is in the cache, and nothing else.
+    /// Returns only data that is not durable yet, or was not when a sync failed: the rest is not in the cache.
     fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize> {
         Ok(self.disk.operate(self.number, |sectors| {
             let is_cached = |start: &u64| sectors.is_pending(*start..*start + PAGE_BYTES);
@@ -57,7 +57,7 @@ impl File for SimFile {
         self.step(StepKind::FileWrite, written)
     }
 
-    /// So that writing in whole pages is what is explored.
+    /// Returns true, so that tests explore writing in complete pages.
     fn has_way_past_cache(&self) -> bool {
         true
     }

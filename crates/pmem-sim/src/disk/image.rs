@@ -1,4 +1,4 @@
-//! What a crash left of the simulated disk's files, or a kill.
+//! The state of the simulated disk's files after a crash or a kill.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -11,13 +11,13 @@ use crate::choice::choices;
 use crate::crashable::CrashImage;
 use crate::pages::{PAGE_BYTES, Pages};
 
-/// The files after a crash. Cheap: it shares what is durable with its disk and owns the differences.
+/// The files after a crash. Cheap: it shares the durable data with its disk and owns the differences.
 #[derive(Clone)]
 pub struct DiskImage {
     files: [FileImage; 2],
     choice: Vec<(Part, usize)>,
     hash: u64,
-    /// Of a kill: the files as they are, of which what was not synced may be lost yet.
+    /// After a kill: the files as they are; unsynced data in them may still be lost.
     left: Option<Arc<[Sectors; 2]>>,
 }
 
@@ -29,7 +29,7 @@ struct FileImage {
     holes: Arc<BTreeSet<u64>>,
 }
 
-/// A piece of the pending state that survives or not whatever the others do.
+/// A piece of the pending state that survives independently of the other pieces.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     file: usize,
@@ -38,7 +38,7 @@ struct Part {
     outcome_count: usize,
 }
 
-/// Images of `files`, at most `budget`, as [`crate::Sim::images`].
+/// Returns at most `budget` images of `files`, like [`crate::Sim::images`].
 pub(super) fn images(files: &[Sectors; 2], budget: usize, seed: u64) -> Vec<DiskImage> {
     let parts: Vec<Part> = files.iter().enumerate().flat_map(|(file, sectors)| parts(file, sectors)).collect();
     let outcome_counts: Vec<usize> = parts.iter().map(|part| part.outcome_count).collect();
@@ -49,7 +49,7 @@ pub(super) fn images(files: &[Sectors; 2], budget: usize, seed: u64) -> Vec<Disk
     images
 }
 
-/// What a killed process leaves, unless all of it is durable.
+/// Returns the state that a killed process leaves, or `None` if all of it is durable.
 pub(super) fn killed(files: &[Sectors; 2]) -> Option<DiskImage> {
     let parts = files.iter().enumerate().flat_map(|(file, sectors)| parts(file, sectors));
     let choice: Vec<_> = parts.map(|part| (part, part.outcome_count - 1)).collect();
@@ -81,7 +81,8 @@ impl DiskImage {
         image
     }
 
-    /// The files as the next opening finds them: all that is there is durable, but for what a killed process left.
+    /// Returns the files as the next opening finds them: all of it is durable, except unsynced data of a killed
+    /// process.
     pub(super) fn files(&self) -> [Sectors; 2] {
         if let Some(left) = &self.left {
             return <[Sectors; 2]>::clone(left);
@@ -116,7 +117,7 @@ impl FileImage {
         for (number, content) in &self.survivors {
             set_sector(&mut pages, *number, content);
         }
-        // What a cut length takes away is zero when the file gets longer again.
+        // The bytes behind a cut length are zero when the file gets longer again.
         let past = self.durable.present().map(|(start, _)| (start.0 + PAGE_BYTES) / SECTOR_BYTES).max().unwrap_or(0);
         (self.len_bytes.div_ceil(SECTOR_BYTES)..past)
             .for_each(|number| set_sector(&mut pages, number, &Sector::default()));
@@ -130,10 +131,10 @@ impl CrashImage for DiskImage {
     }
 }
 
-/// Which pending sectors survived, and in which state of how many. Long lists are cut.
+/// The pending sectors that survived, each with its state and the number of states. Long lists are cut.
 impl fmt::Display for DiskImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// As many as fit a line or two of a terminal.
+        /// As many as fit on one or two lines of a terminal.
         const SHOWN_PARTS_MAX: usize = 12;
         if self.left.is_some() {
             return f.write_str("the process was killed");

@@ -1,15 +1,16 @@
-//! The simulated disk: two files, a journal's base and its log. A crash leaves what it likes of what was not synced.
+//! The simulated disk: two files, a journal's base and its log. A crash may keep or drop any unsynced data.
 //!
-//! - A *sector* of 512 bytes is written whole or not at all. After a crash each shows any content from the last surely
-//!   durable one on, whatever the others show: so unsynced writes are lost, torn between sectors, and reordered.
-//! - A sync makes the present content of all sectors of its file durable that were written since the last one, and the
-//!   length. A sync that fails makes nothing durable and *forgets*: what should have been written counts as written for
-//!   later syncs, as on Linux, while reads show it until the crash. Only a new write can make it durable. (The length is
-//!   the file system's own, which keeps it until written.)
-//! - A length that was not synced may be lost, with all behind it. New bytes are zero.
-//! - Faults on request ([`SimDisk::fail`]): any operation, by its number, may be refused.
+//! - A *sector* of 512 bytes is written completely or not at all. After a crash each shows any content from the
+//!   last surely durable one on, independently of the other sectors: so unsynced writes are lost, torn between
+//!   sectors, and reordered.
+//! - A sync makes the present content of all sectors of its file durable that were written since the last one, and
+//!   the length. A sync that fails makes nothing durable and *forgets*: later syncs treat the sectors as written,
+//!   as on Linux, while reads show them until the crash. Only a new write can make them durable. (The length is the
+//!   file system's own, which keeps it until written.)
+//! - A length that was not synced may be lost, with everything behind it. New bytes are zero.
+//! - A test can request a fault ([`SimDisk::fail`]): any operation, by its number, may be refused.
 //!
-//! A step is any operation but reading, and what a medium above reports by [`SimDisk::report`].
+//! A step is any operation except reading, and any step that a medium above reports by [`SimDisk::report`].
 
 mod file;
 mod image;
@@ -33,14 +34,15 @@ use sectors::Sectors;
 pub use file::SimFile;
 pub use image::DiskImage;
 
-/// What goes wrong.
+/// A fault that a test requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The operation of this number, counted from 1, answers with an input or output error. Others work.
+    /// The operation of this number, counted from 1, fails with an input or output error. The other operations
+    /// work.
     Error(u64),
-    /// From the operation of this number on files cannot get longer.
+    /// From the operation of this number on, files cannot get longer.
     Full(u64),
-    /// The process is dead: from the operation of this number on nothing happens any more.
+    /// The process is dead: from the operation of this number on, operations do nothing.
     Dead(u64),
 }
 
@@ -76,35 +78,35 @@ impl SimDisk {
         }))
     }
 
-    /// The two files, opened.
+    /// Returns the two files, opened.
     #[must_use]
     pub fn files(&self) -> Files<SimFile> {
         Files { base: SimFile::new(self, 0), log: SimFile::new(self, 1) }
     }
 
-    /// Whether a store opens the files for reading.
+    /// Returns true if a store has opened the files for reading.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.0.is_frozen.load(Ordering::Acquire)
     }
 
-    /// Asks for a fault, in place of the one before.
+    /// Requests a fault, and replaces the earlier one.
     pub fn fail(&self, fault: Option<Fault>) {
         self.0.state.lock().fault = fault;
     }
 
-    /// How many operations there were, reads among them.
+    /// Returns the number of operations so far, including reads.
     #[must_use]
     pub fn operation_count(&self) -> u64 {
         self.0.state.lock().operation_count
     }
 
-    /// A medium above this disk made a step: a moment at which another thread may come by.
+    /// Reports a step of a medium above this disk: a moment at which another thread may run.
     pub fn report(&self, kind: StepKind) {
         self.0.steps.step(self, kind);
     }
 
-    /// Carries out an operation on one of the files, unless it is to fail.
+    /// Carries out an operation on one of the files, unless it has to fail.
     fn operate<T>(&self, file: usize, act: impl FnOnce(&mut Sectors) -> io::Result<T>) -> Result<T, Refusal> {
         let mut state = self.0.state.lock();
         state.operation_count += 1;
@@ -116,7 +118,7 @@ impl SimDisk {
         Ok(act(&mut state.files[file])?)
     }
 
-    /// Counts a file's growth; an error where there is no room for it.
+    /// Counts a file's growth; returns an error if there is no space for it.
     fn grow(&self) -> io::Result<()> {
         let mut state = self.0.state.lock();
         let is_full = matches!(state.fault, Some(Fault::Full(from)) if state.operation_count >= from);
@@ -132,14 +134,14 @@ impl SimDisk {
     }
 }
 
-/// Why an operation did not take place.
+/// The reason why an operation did not take place.
 #[derive(Debug)]
 enum Refusal {
-    /// The disk says so.
+    /// The disk failed.
     Failed,
-    /// There is nobody any more.
+    /// The process is dead.
     Dead,
-    /// The file says so.
+    /// The file refused.
     File(io::Error),
 }
 
@@ -161,7 +163,7 @@ impl From<Refusal> for io::Error {
 impl Crashable for SimDisk {
     type Image = DiskImage;
 
-    /// Two empty files: how long a region is, is the journal's to say.
+    /// Creates two empty files: the journal decides the region's length.
     fn new(_region_bytes: u64, model: Model) -> SimDisk {
         assert_eq!(model, Model::Disk, "a disk has a model of its own");
         SimDisk::holding(Default::default())
@@ -204,7 +206,7 @@ impl Crashable for SimDisk {
         image::images(&self.0.state.lock().files, budget, seed)
     }
 
-    /// The system keeps what was written, and a later sync writes it.
+    /// The operating system keeps unsynced data, and a later sync writes it.
     fn killed(&self) -> Option<DiskImage> {
         image::killed(&self.0.state.lock().files)
     }

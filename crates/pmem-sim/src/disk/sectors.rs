@@ -1,4 +1,4 @@
-//! A file's sectors: what is durable, what is not yet, and what a failed sync has forgotten.
+//! A file's sectors: the durable ones, the pending ones, and those that a failed sync has forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,7 +9,7 @@ use pmem::{LINE_BYTES, Offset};
 
 use crate::pages::{Line, PAGE_BYTES, Pages};
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes completely or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
 const LINE_COUNT: usize = (SECTOR_BYTES / LINE_BYTES) as usize;
@@ -17,12 +17,12 @@ const LINE_COUNT: usize = (SECTOR_BYTES / LINE_BYTES) as usize;
 /// A sector's content.
 pub(super) type Sector = [Line; LINE_COUNT];
 
-/// What something was since it was last surely durable.
+/// The contents of something since it was last surely durable.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct History<T> {
-    /// The first is surely durable, the last is what programs read.
+    /// The first is surely durable; programs read the last.
     pub(super) contents: Vec<T>,
-    /// Whether the next sync writes it.
+    /// True if the next sync writes it.
     is_dirty: bool,
 }
 
@@ -35,7 +35,7 @@ impl<T: PartialEq> History<T> {
         self.contents.last().expect("a history holds the durable content")
     }
 
-    /// Written again it is dirty again, even with the same content.
+    /// Adds a content. A write makes it dirty again, even with the same content.
     fn set(&mut self, content: T) {
         if *self.now() != content {
             self.contents.push(content);
@@ -43,7 +43,7 @@ impl<T: PartialEq> History<T> {
         self.is_dirty = true;
     }
 
-    /// Forgets what came before, if a sync writes it. True if nothing is pending any more.
+    /// Drops the earlier contents, if a sync writes the last one. Returns true if nothing is pending any more.
     fn settle(&mut self) -> bool {
         if self.is_dirty {
             self.contents.drain(..self.contents.len() - 1);
@@ -53,14 +53,14 @@ impl<T: PartialEq> History<T> {
     }
 }
 
-/// A file.
+/// A simulated file.
 #[derive(Clone)]
 pub(super) struct Sectors {
     durable: Arc<Pages>,
-    /// By their number.
+    /// The pending sectors, by number.
     pending: BTreeMap<u64, History<Sector>>,
     len_bytes: History<u64>,
-    /// Sectors whose space was given back.
+    /// Sectors whose space was freed.
     holes: Arc<BTreeSet<u64>>,
 }
 
@@ -91,12 +91,12 @@ impl Sectors {
         self.pending.iter().map(|(&number, history)| (number, history))
     }
 
-    /// True if any of `range` may be otherwise after a crash.
+    /// Returns true if any byte of `range` may differ after a crash.
     pub(super) fn is_pending(&self, range: Range<u64>) -> bool {
         self.pending.range(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).next().is_some()
     }
 
-    /// The lengths that a crash may leave.
+    /// Returns the lengths that a crash may leave.
     pub(super) fn lengths(&self) -> &[u64] {
         &self.len_bytes.contents
     }
@@ -117,7 +117,7 @@ impl Sectors {
         Ok(())
     }
 
-    /// Page by page, for most are zero, and so is what a region is loaded into.
+    /// Reads page by page, because most pages are zero, like the buffer into which a region is loaded.
     fn read_durable(&self, mut into: &mut [u8], mut at: u64) {
         while !into.is_empty() {
             let within = (at % PAGE_BYTES) as usize;
@@ -147,7 +147,7 @@ impl Sectors {
         }
     }
 
-    /// True if space must be found for `range`.
+    /// Returns true if `range` needs new space.
     pub(super) fn lacks_space(&self, range: &Range<u64>) -> bool {
         self.len_bytes() < range.end
             || sectors_of(range.start, range.end).any(|(number, _)| self.holes.contains(&number))
@@ -159,7 +159,7 @@ impl Sectors {
             .retain(|number| !(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).contains(number));
     }
 
-    /// What was there is gone at once, as far as any program relies on it: a crash before may leave it.
+    /// Frees the sectors in `range`. Programs must not rely on the old content; a crash before a sync may leave it.
     pub(super) fn punch(&mut self, range: Range<u64>) {
         for number in range.start / SECTOR_BYTES..range.end / SECTOR_BYTES {
             self.set(number, Sector::default());
@@ -173,13 +173,13 @@ impl Sectors {
         }
     }
 
-    /// The first byte from `at` on without space, or `past`.
+    /// Returns the first byte from `at` on without space, or `past`.
     pub(super) fn spaced_up_to(&self, at: u64, past: u64) -> u64 {
         let hole = self.holes.range(at / SECTOR_BYTES..past / SECTOR_BYTES).next();
         hole.map_or(past, |&number| number * SECTOR_BYTES)
     }
 
-    /// To whole sectors. New ones have no space.
+    /// Sets the length, in complete sectors. New sectors have no space.
     pub(super) fn truncate(&mut self, to_bytes: u64) {
         let holes = Arc::make_mut(&mut self.holes);
         holes.retain(|&number| number < to_bytes.div_ceil(SECTOR_BYTES));
@@ -190,7 +190,7 @@ impl Sectors {
         self.len_bytes.set(to_bytes);
     }
 
-    /// A sync that succeeds.
+    /// Applies a successful sync.
     pub(super) fn settle(&mut self) {
         let durable = Arc::make_mut(&mut self.durable);
         self.pending.retain(|&number, history| {
@@ -201,7 +201,7 @@ impl Sectors {
         self.len_bytes.settle();
     }
 
-    /// A sync that fails: later ones do not try again.
+    /// Applies a failed sync: later ones do not try again.
     pub(super) fn forget(&mut self) {
         self.pending.values_mut().for_each(|history| history.is_dirty = false);
     }
@@ -218,7 +218,7 @@ impl Sectors {
     }
 }
 
-/// The sectors that hold bytes of `start..end`, and which of each one's bytes.
+/// Returns the sectors that hold bytes of `start..end`, each with the range of bytes within it.
 fn sectors_of(start: u64, end: u64) -> impl Iterator<Item = (u64, Range<u64>)> {
     (start / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)).map(move |number| {
         let first = number * SECTOR_BYTES;

@@ -1,4 +1,4 @@
-//! What the tests of both models say images with.
+//! Helpers of the tests of both models.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ pub(crate) fn store(sim: &Sim, at: Offset, word: u64) {
     sim.store(at, word, Ordering::Relaxed);
 }
 
-/// The words at `at` in every image possible now. The recovered media must agree with the images.
+/// Returns the words at `at` in every image possible now. The recovered media must agree with the images.
 pub(crate) fn words(sim: &Sim, at: &[Offset]) -> BTreeSet<Vec<u64>> {
     let in_image = |image: pmem_sim::Image| -> Vec<u64> {
         let words = at.iter().map(|at| image.line(*at)[(at.0 % 64 / 8) as usize]).collect();
@@ -29,7 +29,7 @@ pub(crate) fn words(sim: &Sim, at: &[Offset]) -> BTreeSet<Vec<u64>> {
     sim.images(BUDGET, 0).into_iter().map(in_image).collect()
 }
 
-/// The expected images.
+/// Builds the set of expected images.
 pub(crate) fn set<const N: usize, const IMAGES: usize>(images: [[u64; N]; IMAGES]) -> BTreeSet<Vec<u64>> {
     images.into_iter().map(Vec::from).collect()
 }

@@ -25,7 +25,7 @@ fn two_stores_to_a_line_survive_in_program_order() {
 }
 
 #[test]
-fn a_word_shows_each_value_it_had() {
+fn word_shows_each_value_it_had() {
     let sim = line_sim();
     for word in [1, 2, 1] {
         store(&sim, A, word);
@@ -43,7 +43,7 @@ fn two_unfenced_lines_survive_independently() {
 }
 
 #[test]
-fn a_fence_fixes_what_was_flushed_and_nothing_else() {
+fn fence_persists_only_flushed_lines() {
     for fence in [|sim: &Sim| sim.order(), |sim: &Sim| _ = sim.commit(Level::Strongest)] {
         let sim = line_sim();
         store(&sim, A, 1);
@@ -55,7 +55,7 @@ fn a_fence_fixes_what_was_flushed_and_nothing_else() {
 }
 
 #[test]
-fn a_store_between_flush_and_fence_is_not_promised() {
+fn store_between_flush_and_fence_is_unsure() {
     let sim = line_sim();
     store(&sim, A, 1);
     sim.flush(A.span(8));
@@ -68,7 +68,7 @@ fn a_store_between_flush_and_fence_is_not_promised() {
 }
 
 #[test]
-fn a_flush_takes_every_line_it_touches() {
+fn flush_takes_every_line_it_touches() {
     let sim = line_sim();
     for at in [A, B, C] {
         store(&sim, at, 1);
@@ -79,20 +79,20 @@ fn a_flush_takes_every_line_it_touches() {
 }
 
 #[test]
-fn a_copy_may_run_upwards_or_downwards() {
+fn copy_may_run_upwards_or_downwards() {
     let sim = line_sim();
     let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(A, &bytes) };
     let expected = set([[0, 0, 0], [1, 0, 0], [1, 2, 0], [0, 2, 3], [0, 0, 3], [1, 2, 3]]);
     assert_eq!(words(&sim, &[A, A.plus(8), A.plus(16)]), expected);
 }
 
 #[test]
-fn a_copy_smaller_than_a_word_keeps_its_neighbours() {
+fn small_copy_keeps_adjacent_bytes() {
     let sim = line_sim();
     store(&sim, A, u64::from_ne_bytes([9; 8]));
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(A.plus(6), &[1, 2, 3]) };
     let first = u64::from_ne_bytes([9, 9, 9, 9, 9, 9, 1, 2]);
     let second = u64::from_ne_bytes([3, 0, 0, 0, 0, 0, 0, 0]);
@@ -102,9 +102,9 @@ fn a_copy_smaller_than_a_word_keeps_its_neighbours() {
 }
 
 #[test]
-fn a_stream_is_a_copy_and_its_flush() {
+fn stream_is_copy_and_its_flush() {
     let sim = line_sim();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.stream(Offset(48), &[&[1; 20], &[2; 4]]) };
     let at = [Offset(48), Offset(56), B];
     let full = [[1; 8], [1; 8], [1, 1, 1, 1, 2, 2, 2, 2]].map(u64::from_ne_bytes);
@@ -117,7 +117,7 @@ fn a_stream_is_a_copy_and_its_flush() {
 }
 
 #[test]
-fn a_publish_never_leaves_a_position_without_its_signature() {
+fn publish_orders_signature_before_position() {
     let sim = line_sim();
     assert_eq!(sim.publish(&[(A, 7), (A.plus(32), 9)], 9), Taken::Yes);
     assert_eq!(words(&sim, &[A, A.plus(32)]), set([[0, 0], [7, 0], [7, 9]]));
@@ -137,7 +137,7 @@ fn an_exchange_is_a_store_and_no_fence() {
 }
 
 #[test]
-fn a_fence_completes_the_write_backs_of_its_own_thread_only() {
+fn fence_completes_own_threads_flushes() {
     let sim = line_sim();
     store(&sim, A, 1);
     sim.flush(A.span(8));

@@ -23,7 +23,7 @@ fn growth_moves_nothing_and_adds_zeroes() {
     }
 }
 
-/// At the start of a line, within one, at the region's end: whether by a flush or by a stream.
+/// At the start of a line, within one, at the region's end; by a flush and by a stream.
 #[test]
 fn an_empty_span_is_in_no_line_and_no_record() {
     for (model, image_count) in [(Model::Line, 2), (Model::Span, 1)] {
@@ -31,7 +31,7 @@ fn an_empty_span_is_in_no_line_and_no_record() {
         sim.store(Offset(32), 1, Ordering::Relaxed);
         for at in [0, 16, 32, 64, 4096].map(Offset) {
             sim.flush(at.span(0));
-            // SAFETY: nobody else uses the region.
+            // SAFETY: no other thread uses the region.
             unsafe { sim.stream(at, &[&[]]) };
         }
         sim.wait(sim.commit(Level::Strongest)).expect("a simulated wait succeeds");
@@ -67,7 +67,7 @@ fn only_the_chosen_step_is_broken() {
     assert!(!Sim::new(4096, Model::Line).breaks(Canary("FlushLeftOut")));
 }
 
-/// Makes one call of each kind and says which steps the observer saw.
+/// Makes one call of each kind and returns the steps that the observer saw.
 fn steps_of_every_call(model: Model) -> Vec<StepKind> {
     let sim = Sim::new(4096, model);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -75,7 +75,7 @@ fn steps_of_every_call(model: Model) -> Vec<StepKind> {
     sim.observe(Box::new(move |_, kind| recorder.lock().expect("no recorder panics").push(kind)));
     sim.store(Offset(0), 1, Ordering::Relaxed);
     let _ = sim.compare_exchange(Offset(0), 1, 2);
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe {
         sim.write(Offset(64), &[1; 100]);
         sim.stream(Offset(256), &[&[1; 100]]);
@@ -108,7 +108,7 @@ fn every_call_is_a_step() {
 }
 
 #[test]
-fn an_observer_may_use_the_medium_and_is_not_called_for_that() {
+fn observer_may_use_medium_without_recursion() {
     let sim = Sim::new(4096, Model::Line);
     let calls = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&calls);
@@ -125,9 +125,9 @@ fn an_observer_may_use_the_medium_and_is_not_called_for_that() {
 }
 
 #[test]
-fn a_large_pending_state_is_sampled_and_images_stay_apart_from_the_medium() {
+fn large_pending_state_is_sampled() {
     let sim = Sim::new(2 << 20, Model::Line);
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(Offset(0), &vec![7; 1 << 20]) };
     let images = sim.images(40, 3);
     assert_eq!(images.len(), 40);

@@ -17,7 +17,7 @@ fn sync(sim: &Sim) {
 }
 
 #[test]
-fn what_was_never_flushed_never_survives() {
+fn unflushed_bytes_never_survive() {
     let sim = span_sim();
     store(&sim, A, 1);
     assert_eq!(sim.compare_exchange(B, 0, 2), Ok(0));
@@ -37,7 +37,7 @@ fn flushed_spans_survive_as_a_prefix_in_log_order() {
 }
 
 #[test]
-fn a_flush_takes_exactly_its_bytes_as_they_are_then() {
+fn flush_covers_exactly_its_bytes() {
     let sim = span_sim();
     store(&sim, A, u64::from_ne_bytes([1; 8]));
     store(&sim, A.plus(8), 2);
@@ -48,7 +48,7 @@ fn a_flush_takes_exactly_its_bytes_as_they_are_then() {
 }
 
 #[test]
-fn a_commit_promises_nothing_before_its_wait() {
+fn commit_promises_nothing_before_its_wait() {
     let sim = span_sim();
     store(&sim, A, 1);
     sim.flush(A.span(8));
@@ -63,7 +63,7 @@ fn a_commit_promises_nothing_before_its_wait() {
 }
 
 #[test]
-fn a_publish_survives_whole_or_not_at_all() {
+fn publish_survives_whole_or_not_at_all() {
     let sim = span_sim();
     assert_eq!(sim.publish(&[(A, 7), (A.plus(32), 9)], 9), Taken::Yes);
     assert_eq!(sim.publish(&[(A.plus(32), 10)], 10), Taken::Yes);
@@ -71,9 +71,9 @@ fn a_publish_survives_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_stream_is_one_record_across_lines() {
+fn stream_is_one_record_across_lines() {
     let sim = span_sim();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.stream(Offset(48), &[&[1; 30]]) };
     let end = u64::from_ne_bytes([1, 1, 1, 1, 1, 1, 0, 0]);
     let whole = u64::from_ne_bytes([1; 8]);

@@ -1,6 +1,6 @@
-//! What differs from one processor to the next: write-back, fences, stores past the cache, and a few small helpers.
+//! Processor-specific code: write-back, fences, non-temporal stores, and a few small helpers.
 //!
-//! Each file offers the same functions. Features beyond the architecture's baseline are detected once, at run time; a
+//! Each file has the same functions. Features beyond the architecture's baseline are detected once, at run time; a
 //! build for the baseline is as fast as a native one.
 
 #[cfg(miri)]
@@ -16,7 +16,7 @@ mod imp;
 mod imp;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
+compile_error!("unsupported processor: hikv has write-back instructions for x86-64 and AArch64 only");
 
 pub use imp::{
     count_below, crc32c, crc32c_in_line, crc32c_of_many, equal_halves, evict, fence, flush_instruction, match4,
@@ -29,11 +29,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::LINE_BYTES;
 
-/// Writes the concatenation of `parts` through the cache, padded with zeros to a multiple of 16 bytes, and starts its
-/// write-back.
+/// Writes the concatenation of `parts` through the cache, padded with zeros to a multiple of 16 bytes, and starts
+/// its write-back.
 ///
 /// # Safety
-/// `target` is writable for the padded length, and nobody else uses those bytes.
+/// `target` is writable for the padded length, and no other thread uses those bytes.
 #[inline]
 pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
     let mut len_bytes = 0;
@@ -43,7 +43,7 @@ pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
         len_bytes += part.len();
     }
     let padded_bytes = len_bytes.next_multiple_of(16);
-    // SAFETY: and for the padding.
+    // SAFETY: as above, for the padding.
     unsafe { target.add(len_bytes).write_bytes(0, padded_bytes - len_bytes) };
     let mut at = 0;
     while at < padded_bytes {
@@ -53,27 +53,27 @@ pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
     }
 }
 
-/// [`match4`] by four atomic loads, for any processor.
+/// Implements [`match4`] by four atomic loads, for any processor.
 ///
 /// # Safety
 /// As for [`match4`].
 #[inline(always)]
 pub(crate) unsafe fn match4_scalar(words: *const u64, word: u64) -> u32 {
     let hit = |i: usize| {
-        // SAFETY: the caller promises four aligned words that may be reached as atomics.
+        // SAFETY: the caller promises four aligned words that may be accessed as atomics.
         let found = unsafe { AtomicU64::from_ptr(words.add(i).cast_mut()) }.load(Ordering::Relaxed);
         u32::from(found == word) << i
     };
     hit(0) | hit(1) | hit(2) | hit(3)
 }
 
-/// [`count_below`] by atomic loads, for any processor.
+/// Implements [`count_below`] by atomic loads, for any processor.
 #[inline(always)]
 pub(crate) fn count_below_scalar(words: &[AtomicU64], word: u64) -> usize {
     words.iter().map(|other| usize::from(other.load(Ordering::Relaxed) < word)).sum()
 }
 
-/// [`equal_halves`] half by half, for processors without vector registers of that width.
+/// Implements [`equal_halves`] half by half, for processors without vector registers of that width.
 #[cfg(any(test, miri, not(target_feature = "sse2")))]
 #[inline(always)]
 pub(crate) fn equal_halves_scalar(words: [u64; 8], wanted: [u32; 4]) -> u32 {
@@ -81,7 +81,7 @@ pub(crate) fn equal_halves_scalar(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     (0..8).fold(0, |hits, i| hits | u32::from(half(i) == wanted[i % 4]) << i)
 }
 
-/// [`take_pairs`] by atomic loads, for processors without vector registers of that width.
+/// Implements [`take_pairs`] by atomic loads, for processors without vector registers of that width.
 #[cfg(any(test, miri, not(target_feature = "sse2")))]
 #[inline(always)]
 pub(crate) fn take_pairs_scalar(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
@@ -169,7 +169,7 @@ mod tests {
                 let ways = ways.flat_map(|write| [&parts[..], &two, &one, &one[..1]].map(|parts| (write, parts)));
                 for (write, parts) in ways {
                     target.0.fill(0xEE);
-                    // SAFETY: the target is ours, aligned, and longer than any rounded length.
+                    // SAFETY: the target belongs to this thread, is aligned, and is longer than any rounded length.
                     unsafe { write(target.0.as_mut_ptr(), parts) };
                     fence();
                     let padded = end.next_multiple_of(16);
@@ -186,7 +186,7 @@ mod tests {
         let line = Aligned([1u8; 64]);
         prefetch(line.0.as_ptr());
         prefetch_to_write(line.0.as_ptr());
-        // SAFETY: the line is ours.
+        // SAFETY: the line belongs to this thread.
         unsafe { write_back(line.0.as_ptr()) };
         fence();
         assert!(!flush_instruction().is_empty());

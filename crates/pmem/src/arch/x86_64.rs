@@ -1,4 +1,4 @@
-//! x86-64: CLWB, CLFLUSHOPT or CLFLUSH; SFENCE; MOVNTDQ; SSE4.2's CRC32, VPCLMULQDQ for long ones; AVX's compare.
+//! x86-64: CLWB, CLFLUSHOPT or CLFLUSH; SFENCE; MOVNTDQ; SSE4.2's CRC32, VPCLMULQDQ for long parts; AVX's compare.
 
 #[path = "x86_64_checksum.rs"]
 mod checksum;
@@ -33,9 +33,9 @@ const CLFLUSHOPT: u32 = 4;
 const CRC32: u32 = 8;
 const AVX: u32 = 16;
 const AVX2: u32 = 32;
-/// What folding lines needs (`x86_64_folds.rs`).
+/// The features for folding lines (`x86_64_folds.rs`).
 const FOLDS: u32 = 64;
-/// What comparing eight words at once needs.
+/// The features for comparing eight words with one instruction.
 const EIGHTS: u32 = 128;
 
 /// The processor's features, once they have been detected.
@@ -47,7 +47,7 @@ fn has(feature: u32) -> bool {
     (if known == 0 { detect() } else { known }) & feature != 0
 }
 
-/// True if the processor is known to have it: one test, where [`has`] takes two. What is not known to be there is asked for apart.
+/// Returns true if the feature is known to exist, with one test instead of the two of [`has`].
 #[inline(always)]
 fn is_known(feature: u32) -> bool {
     FEATURES.load(Ordering::Relaxed) & feature != 0
@@ -92,7 +92,7 @@ fn detect() -> u32 {
     found
 }
 
-/// The write-back instruction that this processor offers, for stats.
+/// Returns the best write-back instruction of this processor, for statistics.
 #[must_use]
 pub fn flush_instruction() -> &'static str {
     if has(CLWB) {
@@ -119,7 +119,7 @@ pub unsafe fn write_back(byte: *const u8) {
     }
 }
 
-/// As [`write_back`], on another processor, or the first time.
+/// Like [`write_back`], for a processor without CLWB, or before detection.
 ///
 /// # Safety
 /// As for [`write_back`].
@@ -138,7 +138,7 @@ unsafe fn write_back_otherwise(byte: *const u8) {
     }
 }
 
-/// Starts the write-back of the line that holds `byte`, and takes it out of every cache: for measurements.
+/// Starts the write-back of the line that holds `byte`, and removes it from every cache. For measurements.
 ///
 /// # Safety
 /// `byte` is a readable address.
@@ -148,18 +148,18 @@ pub unsafe fn evict(byte: *const u8) {
     unsafe { _mm_clflush(byte) }
 }
 
-/// What was written back, or stored past the cache, is durable before any later store.
+/// Orders lines that were written back, and non-temporal stores: they are durable before any later store.
 #[inline(always)]
 pub fn fence() {
     // SAFETY: SFENCE is part of the baseline and touches no memory.
     unsafe { _mm_sfence() }
 }
 
-/// Writes the concatenation of `parts` past the cache, padded with zeros to a multiple of 16 bytes.
+/// Writes the concatenation of `parts` with non-temporal stores, padded with zeros to a multiple of 16 bytes.
 ///
 /// # Safety
-/// `target` is 16-byte aligned and writable for the padded length, and nobody else uses those bytes. They are visible
-/// to other threads only after [`fence`].
+/// `target` is 16-byte aligned and writable for the padded length, and no other thread uses those bytes. Other
+/// threads see them only after [`fence`].
 #[inline(always)]
 pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
     match parts {
@@ -177,13 +177,13 @@ pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
     }
 }
 
-/// Copies `len_bytes`, a multiple of 16, past the cache; returns where the next ones go.
+/// Copies `len_bytes`, a multiple of 16, with non-temporal stores; returns the target of the next bytes.
 ///
 /// # Safety
 /// `out` is aligned to 16 bytes and writable for that length, and `from` readable.
 #[inline(always)]
 unsafe fn put_all(mut out: *mut u8, mut from: *const u8, len_bytes: usize) -> *mut u8 {
-    // SAFETY: neither pointer goes beyond the length, which the caller vouches for.
+    // SAFETY: neither pointer goes beyond the length, which the caller guarantees.
     unsafe {
         let past = from.add(len_bytes);
         let lines_bytes = len_bytes & !63;
@@ -199,7 +199,7 @@ unsafe fn put_all(mut out: *mut u8, mut from: *const u8, len_bytes: usize) -> *m
     out
 }
 
-/// Copies `bytes` past the cache, padded with zeros to a multiple of 16.
+/// Copies `bytes` with non-temporal stores, padded with zeros to a multiple of 16.
 ///
 /// # Safety
 /// `out` is aligned to 16 bytes and writable for the padded length.
@@ -212,7 +212,7 @@ unsafe fn put_padded(out: *mut u8, bytes: &[u8]) {
         return;
     }
     let padded = match bytes.last_chunk::<16>() {
-        // The last sixteen bytes have the tail behind what was copied.
+        // The tail is at the end of the last sixteen bytes, behind bytes that were already copied.
         Some(last) => (u128::from_le_bytes(*last) >> (8 * (16 - tail_bytes))).to_le_bytes(),
         None => {
             let mut padded = [0; 16];
@@ -220,11 +220,11 @@ unsafe fn put_padded(out: *mut u8, bytes: &[u8]) {
             padded
         }
     };
-    // SAFETY: as above; this is the last sixteen of the padded length.
+    // SAFETY: as above; these are the last sixteen of the padded length.
     unsafe { put16(out, padded.as_ptr()) };
 }
 
-/// As [`stream`], of parts that begin and end anywhere.
+/// Like [`stream`], for parts that begin and end anywhere.
 ///
 /// # Safety
 /// As for [`stream`].
@@ -243,11 +243,11 @@ unsafe fn stream_any(target: *mut u8, parts: &[&[u8]]) {
             if carried < 16 {
                 continue;
             }
-            // SAFETY: the caller's target reaches as far as the padded length, of which these are the next 16 bytes.
+            // SAFETY: the caller's target is as long as the padded length, of which these are the next 16 bytes.
             out = unsafe { put16(out, carry.as_ptr()) };
         }
         let (whole, tail) = rest.split_at(rest.len() & !15);
-        // SAFETY: as above, of the next sixteens.
+        // SAFETY: as above, for the next blocks of sixteen.
         out = unsafe { put_all(out, whole.as_ptr(), whole.len()) };
         carry[..tail.len()].copy_from_slice(tail);
         carried = tail.len();
@@ -259,24 +259,24 @@ unsafe fn stream_any(target: *mut u8, parts: &[&[u8]]) {
     }
 }
 
-/// Asks the cache for the line of `byte`, which may be any address at all.
+/// Prefetches the line of `byte`, which may be any address.
 #[inline(always)]
 pub fn prefetch(byte: *const u8) {
     // SAFETY: a prefetch never faults and changes no value.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(byte.cast()) }
 }
 
-/// As [`prefetch`], of a line that is going to be written.
+/// Like [`prefetch`], for a line that is about to be written.
 #[inline(always)]
 pub fn prefetch_to_write(byte: *const u8) {
-    // SAFETY: a prefetch never faults and changes no value; processors that do not know this one take it for nothing.
+    // SAFETY: a prefetch never faults and changes no value; processors without this instruction ignore it.
     unsafe { asm!("prefetchw [{}]", in(reg) byte, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically, in no given order.
+/// Returns the mask of the words that equal `word`: bit i for word i. Each is loaded atomically, in no given order.
 ///
 /// # Safety
-/// `words` points at four words, aligned to 32 bytes, that may be reached as [`AtomicU64`]s: its provenance allows stores.
+/// `words` points to four words, aligned to 32 bytes, accessible as [`AtomicU64`]s: its provenance allows stores.
 #[inline(always)]
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     if !is_known(AVX) {
@@ -287,30 +287,30 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     unsafe { match4_at_once(words, word) }
 }
 
-/// As [`match4`], on another processor, or the first time.
+/// Like [`match4`], for a processor without AVX, or before detection.
 ///
 /// # Safety
 /// As for [`match4`].
 #[cold]
 #[inline(never)]
 unsafe fn match4_otherwise(words: *const u64, word: u64) -> u32 {
-    // SAFETY: the caller's promise; AVX exists where it is asked.
+    // SAFETY: the caller's promise; AVX is used only if it exists.
     unsafe { if has(AVX) { match4_at_once(words, word) } else { match4_scalar(words, word) } }
 }
 
-/// Which of the first four words' low halves, and of the last four's high halves, equal the halves wanted of each four: bit i for word i.
+/// Returns a mask: bit i is set if the low half of word i (i < 4) or its high half (i >= 4) equals `wanted[i % 4]`.
 #[inline(always)]
 pub fn equal_halves(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     equal_halves_at_once(words, wanted)
 }
 
-/// How many of `words` are below `word`. Each is loaded atomically, in no given order.
+/// Returns the number of `words` that are below `word`. Each is loaded atomically, in no given order.
 #[inline(always)]
 pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     if has(EIGHTS) {
         let (many, rest) = words.as_chunks();
         let (eights, rest) = rest.as_chunks();
-        // SAFETY: what they need exists (just checked).
+        // SAFETY: the required features exist (just checked).
         let many = many.iter().map(|many| unsafe { count_below_32(many, word) }).sum::<usize>();
         // SAFETY: as above.
         let eights = eights.iter().map(|eight| unsafe { count_below_8(eight, word) }).sum::<usize>();
@@ -320,26 +320,26 @@ pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
     if fours.is_empty() || !has(AVX2) {
         return count_below_scalar(words, word);
     }
-    // SAFETY: AVX2 exists (just checked), and there is a four.
+    // SAFETY: AVX2 exists (just checked), and there is at least one group of four.
     unsafe { count_fours_below(fours, word) + count_below_scalar(rest, word) }
 }
 
-/// Loads words that other threads may store to, each atomically, in no given order, as many pairs as both have.
+/// Loads words that other threads may store to, each atomically, in no given order, up to the shorter length.
 #[inline(always)]
 pub fn take_pairs(from: &[[AtomicU64; 2]], into: &mut [[MaybeUninit<u64>; 2]]) {
     let count = from.len().min(into.len());
-    // SAFETY: so many pairs are readable, and so many writable, which are the caller's alone.
+    // SAFETY: `count` pairs are readable, and `count` pairs writable, which only the caller uses.
     unsafe { take_pairs_at_once(from.as_ptr(), into.as_mut_ptr(), count) };
 }
 
-/// The processor's time-stamp counter: constant rate, not serialising.
+/// Returns the processor's time-stamp counter: constant rate, not serialising.
 #[inline(always)]
 pub fn timestamp() -> u64 {
     // SAFETY: RDTSC is part of the baseline.
     unsafe { _rdtsc() }
 }
 
-/// [`timestamp`], read when everything before it is done and before anything after it starts: for timing one operation.
+/// Like [`timestamp`], but after everything before it is done and before anything after it starts. For timing.
 #[inline(always)]
 pub fn timestamp_in_order() -> u64 {
     // SAFETY: LFENCE and RDTSC are part of the baseline.
@@ -358,20 +358,20 @@ mod tests {
     #[repr(align(16))]
     struct Aligned([u8; 16]);
 
-    /// What kernels and firmware use is run here, where it can be.
+    /// Runs the code for kernels and firmware here, because it can also run in user space.
     #[test]
     fn general_registers_do_what_vector_registers_do() {
         let source: [u8; 101] = core::array::from_fn(|i| (i * 7) as u8);
         for start in 0..source.len() - 16 {
             let mut lines = [Aligned([0; 16]), Aligned([0; 16]), Aligned([0; 16]), Aligned([0; 16])];
             if let Some(line) = source[start..].first_chunk::<64>() {
-                // SAFETY: 64 aligned bytes of ours, and as many of the source.
+                // SAFETY: 64 aligned bytes of this thread, and as many of the source.
                 unsafe { words::put_lines(lines.as_mut_ptr().cast(), line.as_ptr(), 64) };
                 fence();
                 assert!(lines.iter().flat_map(|sixteen| sixteen.0).eq(*line));
             }
             let mut target = Aligned([0; 16]);
-            // SAFETY: 16 aligned bytes of ours, and 16 bytes of the source.
+            // SAFETY: 16 aligned bytes of this thread, and 16 bytes of the source.
             let next = unsafe { words::put16(target.0.as_mut_ptr(), source[start..].as_ptr()) };
             fence();
             assert_eq!(
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(unsafe { words::match4_at_once(words.as_mut_ptr(), 7) }, 0b0101);
         assert_eq!(words::equal_halves_at_once([7, 8, 9, 7, 1, 8 << 32, 3, 4], [7, 8, 5, 5]), 0b10_0011);
         let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
-        // SAFETY: this one needs nothing.
+        // SAFETY: this variant needs no feature.
         assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);
         let many: [_; 32] = core::array::from_fn(|number| AtomicU64::new(number as u64));
         let eight: &[_; 8] = many.first_chunk().expect("there are more");

@@ -1,4 +1,4 @@
-//! CRC-32C: by the instruction, a word after the other; of long ones, by folding their lines.
+//! CRC-32C: by the CRC32 instruction, word after word; for long parts, by folding their lines.
 
 #[cfg(target_feature = "sse2")]
 #[path = "x86_64_folds.rs"]
@@ -11,7 +11,7 @@ use crate::checksum::{MANY_BYTES, crc32c_by_table};
 #[cfg(target_feature = "sse2")]
 use folds::{LINES_MIN, fold_lines};
 
-/// Without vector registers nothing is folded.
+/// Without vector registers, lines are not folded.
 #[cfg(not(target_feature = "sse2"))]
 const LINES_MIN: usize = usize::MAX;
 #[cfg(not(target_feature = "sse2"))]
@@ -30,26 +30,27 @@ pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 
     }
 }
 
-/// As [`crc32c`], of bytes that may be many: their lines are folded, if the processor can.
+/// Like [`crc32c`], for one part, which may be long: its lines are folded if the processor supports that.
 pub fn crc32c_of_many(remainder: u32, bytes: &[u8]) -> u32 {
     let (lines, rest) = bytes.as_chunks::<LINE_BYTES>();
     if lines.len() >= LINES_MIN && has(FOLDS) {
-        // SAFETY: what folding needs exists (just checked), the CRC32 instruction with it, and there are lines enough.
+        // SAFETY: the features for folding exist (just checked), including the CRC32 instruction, and there are
+        // enough lines.
         unsafe { crc32c_by_instruction(fold_lines(remainder, lines), rest) }
     } else {
         crc32c(remainder, [bytes])
     }
 }
 
-/// Continues an inverted CRC-32C remainder over `bytes`. In assembly, so that it is inlined where the build does not assume the
-/// instruction: a call for every part costs more than the parts of an item do.
+/// Continues an inverted CRC-32C remainder over `bytes`. Written in assembly, so that it is inlined in builds that
+/// do not assume the instruction: a call per part costs more than the parts of an item.
 ///
 /// # Safety
 /// The CRC32 instruction exists.
 #[inline(always)]
 unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
     let (lines, rest) = bytes.as_chunks::<LINE_BYTES>();
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees the instruction.
     unsafe { crc32c_of_rest(crc32c_of_lines(remainder, lines), rest) }
 }
 
@@ -59,7 +60,7 @@ unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
 unsafe fn crc32c_of_lines(remainder: u32, lines: &[[u8; LINE_BYTES]]) -> u32 {
     let mut crc = u64::from(remainder);
     for block in lines {
-        // SAFETY: the caller vouches for the instruction.
+        // SAFETY: the caller guarantees the instruction.
         crc = unsafe { line::<0>(crc, block.as_ptr()) };
     }
     crc as u32
@@ -96,7 +97,8 @@ unsafe fn crc32c_of_rest(remainder: u32, bytes: &[u8]) -> u32 {
     crc as u32
 }
 
-/// As [`crc32c`], of two parts of known lengths and one of any: less than [`MANY_BYTES`] of it are summed up without a loop.
+/// Like [`crc32c`], for two parts of fixed length and a third part. A third part below [`MANY_BYTES`] is summed
+/// without a loop.
 #[inline(always)]
 pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
     if rest.len() >= MANY_BYTES || !is_known(CRC32) {
@@ -106,21 +108,22 @@ pub fn crc32c_in_line(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &
     unsafe { crc32c_in_pieces(half(word::<0>(remainder.into(), first.as_ptr()), second.as_ptr()), rest) }
 }
 
-/// Apart: what sums up short ones needs the registers for other things.
+/// Not inlined: the code for short parts needs the registers.
 #[cold]
 #[inline(never)]
 fn crc32c_of_parts(remainder: u32, first: &[u8; 8], second: &[u8; 4], rest: &[u8]) -> u32 {
     crc32c_of_many(crc32c(remainder, [first, second]), rest)
 }
 
-/// Each bit of the length stands for a piece, so no loop counts them.
+/// Sums up `bytes` without a counting loop: each bit of the length stands for a piece.
 ///
 /// # Safety
 /// The CRC32 instruction exists, and there are less than [`MANY_BYTES`].
 #[inline(always)]
 unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
     let mut from = bytes.as_ptr();
-    // SAFETY: the caller vouches for the instruction; the pieces lie one behind the other, and together are as long as the bytes.
+    // SAFETY: the caller guarantees the instruction; the pieces follow each other, and together are as long as the
+    // bytes.
     unsafe {
         if bytes.len() & 256 != 0 {
             crc = line::<192>(line::<128>(line::<64>(line::<0>(crc, from), from), from), from);
@@ -158,7 +161,7 @@ unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
 /// The CRC32 instruction exists, and `from` has a line at `AT`.
 #[inline(always)]
 unsafe fn line<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
-    // SAFETY: the caller vouches for the instruction, which reads eight of the line's bytes at a time.
+    // SAFETY: the caller guarantees the instruction, which reads eight of the line's bytes at a time.
     unsafe {
         asm!(
             "crc32 {crc}, qword ptr [{from} + {at}]",
@@ -182,7 +185,8 @@ unsafe fn line<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
 /// The CRC32 instruction exists, and `from` has four bytes.
 #[inline(always)]
 unsafe fn half(mut crc: u64, from: *const u8) -> u64 {
-    // SAFETY: the caller vouches for the instruction, which reads the four bytes; the upper half of the remainder becomes 0.
+    // SAFETY: the caller guarantees the instruction, which reads the four bytes; the upper half of the remainder
+    // becomes 0.
     unsafe {
         asm!("crc32 {crc:e}, dword ptr [{from}]", crc = inout(reg) crc, from = in(reg) from,
             options(pure, readonly, nostack, preserves_flags));

@@ -1,19 +1,20 @@
-//! CRC-32C of whole lines by carry-less multiplication, four lanes of 16 bytes at a time.
+//! CRC-32C of complete lines by carry-less multiplication, four lanes of 16 bytes at a time.
 //!
-//! A lane is a polynomial of 128 bits. To move a lane `n` bits ahead in the message is to multiply by x^n; the two halves, each multiplied by
-//! a remainder of 33 bits, sum up to a lane of the same remainder, which is added to what lies there. So each line folds onto the next,
-//! and three lanes of the last line onto the fourth, whose remainder the CRC32 instruction finds. The sum is the same as by that
-//! instruction alone, which waits three cycles for each eight bytes.
+//! A lane is a polynomial of 128 bits. Moving a lane `n` bits ahead in the message multiplies it by x^n. Each of
+//! its two halves is multiplied by a remainder of 33 bits; the sum is a lane with the same remainder, which is
+//! added to the lane at that position. So each line folds onto the next, and three lanes of the last line onto the
+//! fourth, whose remainder the CRC32 instruction computes. The result is the same as with that instruction only,
+//! which takes three cycles per eight bytes.
 
 use core::arch::asm;
 
-/// x^(n + 32) and x^(n - 32), modulo the polynomial: for a lane's first half and for its second, `n` bits ahead. Bits are mirrored, as
-/// the message's are.
+/// Returns x^(n + 32) and x^(n - 32), modulo the polynomial: the factors that move a lane's first and second half
+/// `n` bits ahead. Bits are mirrored, like the message's.
 const fn ahead(n: u32) -> [u64; 2] {
     [power(n + 32), power(n - 32)]
 }
 
-/// x^n modulo the polynomial, mirrored, and shifted by the bit that a product of mirrored words lacks.
+/// Returns x^n modulo the polynomial, mirrored, and shifted by the bit that a product of mirrored words lacks.
 const fn power(n: u32) -> u64 {
     let mut remainder = 1u32 << 31;
     let mut i = 0;
@@ -26,7 +27,7 @@ const fn power(n: u32) -> u64 {
 
 #[repr(C, align(64))]
 struct Factors {
-    /// A line's lanes onto its last; that one stays.
+    /// Moves a line's lanes onto its last lane, which stays.
     together: [[u64; 2]; 4],
     by_one_line: [u64; 2],
     by_four_lines: [u64; 2],
@@ -38,29 +39,31 @@ static FACTORS: Factors = Factors {
     by_four_lines: ahead(2048),
 };
 
-/// Four lines side by side are folded once at least. Of four lines alone the remainder takes as many instructions to find as one word
-/// after the other.
+/// Lines are folded four abreast, at least once. For only four lines, computing the remainder takes as many
+/// instructions as summing word after word.
 pub(super) const LINES_MIN: usize = 8;
 
 /// Continues an inverted CRC-32C remainder over `lines`.
 ///
-/// Registers above the fifteenth are used alone: so the upper halves of the others stay clean, and code of older instructions
-/// beside this waits for nothing.
+/// Uses only registers above the fifteenth. So the upper halves of the other registers stay clean, and code with
+/// older instructions around it does not stall.
 ///
 /// # Safety
-/// There are [`LINES_MIN`] lines at least; the processor has AVX-512 (F, VL), VPCLMULQDQ and CRC32, and the system keeps the registers.
+/// There are at least [`LINES_MIN`] lines; the processor has AVX-512 (F, VL), VPCLMULQDQ and CRC32, and the
+/// operating system saves the registers.
 #[inline(always)]
 pub(super) unsafe fn fold_lines(remainder: u32, lines: &[[u8; 64]]) -> u32 {
     let past = lines.as_ptr_range().end;
     let mut crc = u64::from(remainder);
-    // SAFETY: the caller vouches for the instructions. The index goes from the lines' length below their end up to 0, and what is read
-    // lies behind it: four lines at a time only while four are left, as at first.
+    // SAFETY: the caller guarantees the instructions. The index runs from minus the lines' length up to 0, relative
+    // to their end, and only bytes in that range are read: four lines at a time only while four are left, as at
+    // first.
     unsafe {
         asm!(
             "vmovd xmm16, {crc:e}",
             "vpxorq zmm16, zmm16, [{past} + {i}]",
             "vbroadcasti32x4 zmm17, [{factors} + 64]",
-            // Four lines side by side: no one waits for the product of the line before it.
+            // Four lines abreast: none waits for the product of the line before it.
             "vmovdqu64 zmm20, [{past} + {i} + 64]",
             "vmovdqu64 zmm21, [{past} + {i} + 128]",
             "vmovdqu64 zmm22, [{past} + {i} + 192]",

@@ -1,4 +1,4 @@
-//! x86-64 with vector registers: what any process has.
+//! x86-64 with vector registers, which every process has.
 
 use core::arch::asm;
 use core::arch::x86_64::{
@@ -8,7 +8,7 @@ use core::arch::x86_64::{
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 
-/// Copies 16 bytes past the cache; returns where the next ones go.
+/// Copies 16 bytes with non-temporal stores; returns the target of the next bytes.
 ///
 /// # Safety
 /// `out` is an aligned, writable 16 bytes and `from` a readable 16 bytes.
@@ -21,13 +21,15 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
     }
 }
 
-/// Copies whole lines past the cache.
+/// Copies complete lines with non-temporal stores.
 ///
 /// # Safety
-/// `len_bytes` is a multiple of 64, and not 0; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+/// `len_bytes` is a multiple of 64, and not 0; `out` is aligned to 16 bytes and writable for that length; `from` is
+/// readable.
 #[inline(always)]
 pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
-    // SAFETY: the index goes from the length below both ends up to them; the caller vouches for all bytes in between.
+    // SAFETY: the index runs from minus the length up to 0, relative to both ends; the caller guarantees all bytes
+    // in between.
     unsafe {
         asm!(
             "2:",
@@ -53,15 +55,16 @@ pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) 
     }
 }
 
-/// [`super::match4`] by two vector compares.
+/// Implements [`super::match4`] by two vector compares.
 ///
 /// # Safety
 /// As for [`super::match4`]; and AVX exists.
 #[inline(always)]
 pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
     let mask: u32;
-    // SAFETY: the caller vouches for AVX, and the 32 bytes are readable and aligned. Other threads may store to them
-    // meanwhile, which a Rust load of that width would not allow; the instruction loads each aligned word atomically.
+    // SAFETY: the caller guarantees AVX, and the 32 bytes are readable and aligned. Other threads may store to them
+    // at the same time, which a Rust load of that width would not allow; the instruction loads each aligned word
+    // atomically.
     unsafe {
         asm!(
             "vmovq {wanted}, {word}",
@@ -81,16 +84,17 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
     mask
 }
 
-/// How many words of `fours` are below `word`.
+/// Returns the number of words in `fours` that are below `word`.
 ///
 /// # Safety
-/// AVX2 exists, and there is at least one four.
+/// AVX2 exists, and there is at least one group of four.
 #[inline(always)]
 pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
     let count: usize;
-    // SAFETY: the caller vouches for AVX2 and for the first round; the words are readable. Other threads may store to
-    // them meanwhile, which a Rust load of that width would not allow; the instruction loads each word, aligned as it
-    // is, atomically. Every vector register counts as changed, since the upper halves are zeroed in the end.
+    // SAFETY: the caller guarantees AVX2 and the first round; the words are readable. Other threads may store to
+    // them at the same time, which a Rust load of that width would not allow; the instruction loads each word
+    // atomically, because it is aligned. Every vector register counts as changed, because the upper halves are
+    // zeroed at the end.
     unsafe {
         asm!(
             // The compare is signed: both sides are shifted by half of the range.
@@ -128,18 +132,19 @@ pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> u
     count
 }
 
-/// [`super::take_pairs`], a pair at a time, and a line where there are so many.
+/// Implements [`super::take_pairs`] with one load per pair, and four pairs per round.
 ///
 /// # Safety
-/// `count` pairs are readable at `from`, and writable at `into`, which is the caller's alone.
+/// `count` pairs are readable at `from`, and writable at `into`, which only the caller uses.
 #[inline(always)]
 pub(super) unsafe fn take_pairs_at_once(
     mut from: *const [AtomicU64; 2],
     mut into: *mut [MaybeUninit<u64>; 2],
     mut count: usize,
 ) {
-    // SAFETY: the pointers go up to the end of so many pairs, which the caller vouches for. Other threads may store to the words
-    // meanwhile, which a Rust load of that width would not allow; each instruction loads both words, aligned as they are, atomically.
+    // SAFETY: the pointers stay within `count` pairs, which the caller guarantees. Other threads may store to the
+    // words at the same time, which a Rust load of that width would not allow; each instruction loads both aligned
+    // words atomically.
     unsafe {
         while count >= 4 {
             asm!(
@@ -175,17 +180,17 @@ pub(super) unsafe fn take_pairs_at_once(
     }
 }
 
-/// How many of the words are below `word`.
+/// Returns the number of the words that are below `word`.
 ///
-/// Registers above the fifteenth are used alone, as `fold_lines` does.
+/// Uses only registers above the fifteenth, like `fold_lines`.
 ///
 /// # Safety
-/// AVX-512 (F, BW) and POPCNT exist, and the system keeps the registers.
+/// AVX-512 (F, BW) and POPCNT exist, and the operating system saves the registers.
 #[inline(always)]
 pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize {
     let mut count: u64;
-    // SAFETY: the caller vouches for the instructions; the words are readable. Other threads may store to them meanwhile: see
-    // `count_fours_below`.
+    // SAFETY: the caller guarantees the instructions; the words are readable. Other threads may store to them at
+    // the same time: see `count_fours_below`.
     unsafe {
         asm!(
             "vpbroadcastq zmm16, {count}",
@@ -207,7 +212,7 @@ pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize
     count as usize
 }
 
-/// As [`count_below_32`].
+/// Like [`count_below_32`], for eight words.
 ///
 /// # Safety
 /// As for [`count_below_32`].
@@ -230,13 +235,13 @@ pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
     count as usize
 }
 
-/// [`super::equal_halves`] by two vector compares.
+/// Implements [`super::equal_halves`] by two vector compares.
 #[inline(always)]
 pub(super) fn equal_halves_at_once(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     const LOW: i32 = 0b10_00_10_00;
     const HIGH: i32 = 0b11_01_11_01;
     let wanted = wanted.map(|half| half as i32);
-    // SAFETY: SSE2 exists: this file is for processors that have it.
+    // SAFETY: SSE2 exists: this file is only compiled for processors that have it.
     unsafe {
         let two = |i: usize| _mm_castsi128_ps(_mm_set_epi64x(words[i + 1] as i64, words[i] as i64));
         let wanted = _mm_set_epi32(wanted[3], wanted[2], wanted[1], wanted[0]);

@@ -1,12 +1,12 @@
-//! x86-64 with general registers alone: kernels and firmware, whose vector registers hold the interrupted program's
-//! values.
+//! x86-64 with general registers only: for kernels and firmware, where the vector registers hold the interrupted
+//! program's values.
 
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-/// Copies 16 bytes past the cache; returns where the next ones go.
+/// Copies 16 bytes with non-temporal stores; returns the target of the next bytes.
 ///
 /// # Safety
 /// `out` is an aligned, writable 16 bytes and `from` a readable 16 bytes.
@@ -27,10 +27,10 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
     }
 }
 
-/// Copies whole lines past the cache.
+/// Copies complete lines with non-temporal stores.
 ///
 /// # Safety
-/// `len_bytes` is a multiple of 64; `out` is aligned to 16 bytes and writable for that length, and `from` readable.
+/// `len_bytes` is a multiple of 64; `out` is aligned to 16 bytes and writable for that length; `from` is readable.
 #[inline(always)]
 pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) {
     for sixteen in (0..len_bytes).step_by(16) {
@@ -39,7 +39,7 @@ pub(super) unsafe fn put_lines(out: *mut u8, from: *const u8, len_bytes: usize) 
     }
 }
 
-/// [`super::match4`], a word at a time.
+/// Implements [`super::match4`], a word at a time.
 ///
 /// # Safety
 /// As for [`super::match4`].
@@ -49,19 +49,19 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
     unsafe { super::match4_scalar(words, word) }
 }
 
-/// [`super::count_below`], a word at a time.
+/// Implements [`super::count_below`] for groups of four, a word at a time.
 ///
 /// # Safety
-/// None: it is unsafe where it is quick.
+/// None: it is unsafe only because the vector variant is.
 #[inline(always)]
 pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
     super::count_below_scalar(fours.as_flattened(), word)
 }
 
-/// [`super::take_pairs`], a word at a time.
+/// Implements [`super::take_pairs`], a word at a time.
 ///
 /// # Safety
-/// `count` pairs are readable at `from`, and writable at `into`, which is the caller's alone.
+/// `count` pairs are readable at `from`, and writable at `into`, which only the caller uses.
 #[inline(always)]
 pub(super) unsafe fn take_pairs_at_once(from: *const [AtomicU64; 2], into: *mut [MaybeUninit<u64>; 2], count: usize) {
     // SAFETY: the caller's promise.
@@ -69,7 +69,7 @@ pub(super) unsafe fn take_pairs_at_once(from: *const [AtomicU64; 2], into: *mut 
     super::super::take_pairs_scalar(from, into);
 }
 
-/// The same.
+/// Implements [`super::count_below`] for 32 words.
 ///
 /// # Safety
 /// As for [`count_fours_below`].
@@ -78,7 +78,7 @@ pub(super) unsafe fn count_below_32(words: &[AtomicU64; 32], word: u64) -> usize
     super::count_below_scalar(words, word)
 }
 
-/// The same.
+/// Implements [`super::count_below`] for eight words.
 ///
 /// # Safety
 /// As for [`count_fours_below`].
@@ -87,7 +87,7 @@ pub(super) unsafe fn count_below_8(words: &[AtomicU64; 8], word: u64) -> usize {
     super::count_below_scalar(words, word)
 }
 
-/// [`super::equal_halves`], half by half.
+/// Implements [`super::equal_halves`], half by half.
 #[inline(always)]
 pub(super) fn equal_halves_at_once(words: [u64; 8], wanted: [u32; 4]) -> u32 {
     super::super::equal_halves_scalar(words, wanted)

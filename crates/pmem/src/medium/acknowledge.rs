@@ -1,12 +1,12 @@
-//! When a caller is told that its write is durable.
+//! The time at which a caller learns that its write is durable.
 
 use crate::{MediumError, Persist, Ticket, Waited};
 
-/// Waiting for durability on a caller's behalf, or leaving it to the caller. Memory has no more than [`Persist::wait`]; a log's
-/// writers may go on and wait for many writes at once.
+/// Waits for durability on a caller's behalf, or leaves the wait to the caller. On memory, this is
+/// [`Persist::wait`]. A log's writers may continue, and wait once for many writes.
 pub trait Acknowledge: Persist {
-    /// As [`Persist::wait`], unless the calling thread has undertaken to wait itself, and with what it then tells (a log's
-    /// medium has a way to say so).
+    /// Like [`Persist::wait`], unless the calling thread has promised to wait before it reports results (a log's
+    /// medium has a way to record the promise).
     ///
     /// # Errors
     /// As for [`Persist::wait`].
@@ -15,7 +15,7 @@ pub trait Acknowledge: Persist {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Persist::wait`], but without waiting for a disk: for a caller that holds locks.
+    /// Like [`Persist::wait`], but without waiting for a disk: for a caller that holds locks.
     ///
     /// # Errors
     /// As for [`Persist::wait`].
@@ -24,8 +24,9 @@ pub trait Acknowledge: Persist {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Acknowledge::acknowledge`], for a caller that has written nothing, only read what others wrote. Where the medium has failed,
-    /// an error for what is not durable: then there is nothing to wait for, and nothing to tell.
+    /// Like [`Acknowledge::acknowledge`], for a caller that has only read other threads' writes. If the medium has
+    /// failed, returns an error for writes that are not durable: they never become durable, so the caller must not
+    /// report them.
     ///
     /// # Errors
     /// As for [`Persist::wait`].
@@ -34,9 +35,8 @@ pub trait Acknowledge: Persist {
         if self.health().is_ok() { self.acknowledge(ticket) } else { self.acknowledge_now(ticket) }
     }
 
-    /// When everything is durable that was published by callers which went on without waiting: for a reader that meets its effect
-    /// elsewhere than in the entry itself. `None` where no reader can, since no
-    /// caller goes on.
+    /// Returns the point at which everything is durable that callers published without waiting, for a reader that
+    /// sees its effect in other places than the entry itself. `None` if no caller continues without waiting.
     #[inline(always)]
     fn deferred(&self) -> Option<Ticket> {
         None

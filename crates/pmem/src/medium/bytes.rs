@@ -1,30 +1,31 @@
-//! What a medium holds: bytes at offsets, and words that several threads reach.
+//! The content of a medium: bytes at offsets, and words that several threads access.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::{MediumError, Offset, Span, arch};
 
-/// A region of bytes, and the loads and stores of it.
+/// A region of bytes, with its loads and stores.
 ///
-/// Shared words are reached only through [`Bytes::load`], [`Bytes::store`], [`Bytes::compare_exchange`] and
-/// [`Persist::publish`](crate::Persist::publish), so that a model checker's medium can stand in.
+/// Shared words are accessed only through [`Bytes::load`], [`Bytes::store`], [`Bytes::compare_exchange`] and
+/// [`Persist::publish`](crate::Persist::publish), so that a model checker's medium can replace the real one.
 ///
 /// # Panics
-/// Every access is checked against the region's size; an access outside it is a bug of the caller and panics. Offsets
-/// read from the region, which damage can change, are checked by [`Bytes::bytes`], which answers with an error.
+/// Every access is checked against the region's size; an access outside it is a bug of the caller and panics.
+/// Offsets read from the region, which damage can change, are checked by [`Bytes::bytes`], which returns an error.
 ///
 /// # Safety
-/// `base()` points at `len_bytes()` readable bytes (writable unless the medium is read-only), aligned to 4096, which
-/// stay put while the medium lives; `len_bytes()` never shrinks. Stores take effect in that memory at once.
+/// `base()` points to `len_bytes()` readable bytes (writable unless the medium is read-only), aligned to 4096,
+/// which stay in place while the medium lives; `len_bytes()` never shrinks. Stores take effect in that memory
+/// immediately.
 pub unsafe trait Bytes: Send + Sync + 'static {
-    /// The region's first byte.
+    /// Returns the address of the region's first byte.
     fn base(&self) -> NonNull<u8>;
 
-    /// The region's present size.
+    /// Returns the region's present size.
     fn len_bytes(&self) -> u64;
 
-    /// False where nothing may be stored.
+    /// Returns false if nothing may be stored.
     fn is_writable(&self) -> bool {
         true
     }
@@ -32,17 +33,17 @@ pub unsafe trait Bytes: Send + Sync + 'static {
     /// Stores one aligned word atomically.
     fn store(&self, at: Offset, word: u64, ordering: Ordering);
 
-    /// Replaces one aligned word if it is `current`: (AcqRel, Acquire). The word found is returned.
+    /// Replaces one aligned word if it is `current` (AcqRel, Acquire). Returns the word found.
     fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64>;
 
     /// Copies `bytes` into the region through the cache.
     ///
     /// # Safety
-    /// The caller alone uses the span: no reference into it lives and no other thread touches it.
+    /// Only the caller uses the span: no reference into it lives and no other thread accesses it.
     unsafe fn write(&self, at: Offset, bytes: &[u8]);
 
-    /// Writes the concatenation of `parts`, past the cache where that is faster, and flushes it. Up to 15 bytes after
-    /// the end, to the next multiple of 16, become zero.
+    /// Writes the concatenation of `parts`, with non-temporal stores if they are faster, and flushes it. Up to 15
+    /// bytes after the end, to the next multiple of 16, become zero.
     ///
     /// # Safety
     /// As for [`Bytes::write`], for the span rounded up to 16 bytes.
@@ -51,11 +52,12 @@ pub unsafe trait Bytes: Send + Sync + 'static {
     /// If `at` is not a multiple of 16.
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]);
 
-    /// Shows `bytes` at `at` to this process alone, in a region that is open for reading: its file or device keeps the bytes that
-    /// it has. A reader recovers by this from a crash.
+    /// Shows `bytes` at `at` only to this process, in a region that is open for reading: the file or DAX device is
+    /// not changed. A reader recovers from a crash this way.
     ///
     /// # Errors
-    /// [`MediumError::ReadOnly`] where a medium has no such memory; as for [`Bytes::check`]; [`MediumError::Os`].
+    /// [`MediumError::ReadOnly`] if a medium has no such memory; the errors of [`Bytes::check`];
+    /// [`MediumError::Os`].
     ///
     /// # Safety
     /// The region is open for reading, and no thread but the caller uses it.
@@ -76,21 +78,22 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
     }
 
-    /// Loads words of the 256 bytes at `at` (8-byte aligned), by their numbers there: each atomically with `Acquire`, one after the other.
+    /// Loads words of the 256 bytes at `at` (8-byte aligned), by index, each atomically with `Acquire`, one after
+    /// the other.
     #[inline(always)]
     fn load_some<const COUNT: usize>(&self, at: Offset, numbers: [u8; COUNT]) -> [u64; COUNT] {
         numbers.map(|i| self.load(at.plus(8 * u64::from(i & 31)), Ordering::Acquire))
     }
 
-    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
-    /// concludes from words that something is not there.
+    /// Executes an acquire fence: everything loaded before is not newer than later loads. For a reader that
+    /// concludes from words that something is absent.
     #[inline(always)]
     fn acquire(&self) {
         fence(Ordering::Acquire);
     }
 
-    /// Sees that `span` lies in the region, and that its bytes are in memory. Every access comes by here, or by a check of
-    /// its own that does the same.
+    /// Checks that `span` is in the region and that its bytes are in memory. Every access makes this check, or one
+    /// of its own that does the same.
     ///
     /// # Errors
     /// [`MediumError::OutOfBounds`]; [`MediumError::Unreadable`] if a part of it was lost.
@@ -104,33 +107,35 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The bytes of `span`.
+    /// Returns the bytes of `span`.
     ///
     /// # Errors
     /// As for [`Bytes::check`].
     ///
     /// # Safety
-    /// Nobody stores to the span while the slice lives: it is private to the caller, or published and pinned.
+    /// No thread stores to the span while the slice lives: it is private to the caller, or published and pinned.
     #[inline(always)]
     unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
         self.check(span)?;
-        // SAFETY: the span lies in the region (just checked), which stays put while `self` is borrowed; the caller
-        // promises that nobody stores to it meanwhile.
+        // SAFETY: the span is in the region (just checked), which stays in place while `self` is borrowed; the
+        // caller promises that no thread stores to it during that time.
         Ok(unsafe {
             core::slice::from_raw_parts(self.base().as_ptr().add(span.start.0 as usize), span.len_bytes as usize)
         })
     }
 
-    /// Which of the four words at `at` (32-byte aligned) equal `word`: bit i for word i. Each word is loaded atomically.
+    /// Returns the mask of the four words at `at` (32-byte aligned) that equal `word`: bit i for word i. Each is
+    /// loaded atomically.
     #[inline(always)]
     fn match4(&self, at: Offset, word: u64) -> u32 {
         self.assert_within(at, 32);
         at.expect_aligned(32);
-        // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
+        // SAFETY: the 32 bytes are in the region (just checked) and aligned.
         unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
     }
 
-    /// As [`Bytes::match4`], and what stands 32 bytes behind the first of them, loaded with `Acquire`; 0 where none equals.
+    /// Like [`Bytes::match4`], and also returns the word 32 bytes behind the first match, loaded with `Acquire`; 0
+    /// without a match.
     #[inline(always)]
     fn match4_behind(&self, at: Offset, word: u64) -> (u32, u64) {
         match self.match4(at, word) {
@@ -139,18 +144,20 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         }
     }
 
-    /// The atomic word at `at`. For implementations of media only: a store through it is not seen.
+    /// Returns the atomic word at `at`. Only for implementations of media: the medium does not see a store through
+    /// it.
     #[doc(hidden)]
     #[inline(always)]
     fn word(&self, at: Offset) -> &AtomicU64 {
         self.assert_within(at, 8);
         at.expect_aligned(8);
-        // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
-        // that several threads reach are only ever accessed atomically.
+        // SAFETY: the word is in the region (just checked), is aligned, and stays in place while `self` is
+        // borrowed; words that several threads access are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }
     }
 
-    /// Panics unless `len_bytes` at `at` lie in the region. What of them was lost is zeros: see [`Residency::check_lost_ranges`].
+    /// Panics unless `len_bytes` bytes at `at` are in the region. Lost bytes read as zeros: see
+    /// [`Residency::check_lost_ranges`].
     #[doc(hidden)]
     #[inline(always)]
     fn assert_within(&self, at: Offset, len_bytes: u64) {

@@ -1,14 +1,14 @@
-//! The medium: every store to persistent memory, and what makes it durable.
+//! The medium: every store to persistent memory, and the operations that make it durable.
 //!
-//! | trait | asks |
+//! | trait | answers |
 //! |---|---|
-//! | [`Bytes`] | what is there |
-//! | [`Persist`] | what is durable, and before what |
-//! | [`Acknowledge`] | when the caller is told so |
-//! | [`Residency`] | what is in memory, what is lost |
-//! | [`Space`] | what room it takes |
+//! | [`Bytes`] | the content |
+//! | [`Persist`] | the durable content, and the order in which it becomes durable |
+//! | [`Acknowledge`] | the time at which the caller learns that a write is durable |
+//! | [`Residency`] | the bytes that are in memory, and the bytes that were lost |
+//! | [`Space`] | the space that the region uses |
 //!
-//! A medium implements each; what a trait requires is what has no default.
+//! A medium implements each trait; only methods without a default are required.
 
 mod acknowledge;
 mod bytes;
@@ -26,26 +26,28 @@ pub use space::Space;
 
 /// Persistent memory: a region of bytes, the stores to it, and their durability.
 pub trait Medium: Acknowledge + Residency + Space {
-    /// A short name for stats and banners, such as `tmpfs` or `dax`.
+    /// Returns a short name for statistics and banners, such as `tmpfs` or `dax`.
     fn name(&self) -> &'static str;
 
-    /// True where stores become durable through a log: the file behind the region is not the region by itself, which the region's
-    /// format says. Engines ask what follows from it: [`Persist::opens_durable`], [`Acknowledge::deferred`].
+    /// Returns true if stores become durable through a log: the file behind the region is not a complete region
+    /// without the log, and the region's format records that. Engines use the consequences:
+    /// [`Persist::opens_durable`], [`Acknowledge::deferred`].
     fn is_journaled(&self) -> bool {
         false
     }
 
-    /// The caller is in the middle of a long walk, and holds no lock but such as others wait for by [`Backoff`](crate::Backoff): a host that
-    /// takes no processor away from its threads by itself, as a kernel, lets others run.
+    /// Lets other threads run. A caller in the middle of a long walk calls it, holding only locks that other
+    /// threads wait for by [`Backoff`](crate::Backoff). For hosts that do not preempt their threads, such as a
+    /// kernel.
     #[inline(always)]
     fn breathe(&self) {}
 
-    /// How often the medium flushed and fenced, if it counts them.
+    /// Returns the medium's counts of flushes and fences, if it counts them.
     fn counts(&self) -> Option<Counts> {
         None
     }
 
-    /// True on a crash medium that was asked to break this step; see [`Canary`].
+    /// Returns true on a crash medium that was configured to break this step; see [`Canary`].
     #[inline(always)]
     fn breaks(&self, _canary: Canary) -> bool {
         false

@@ -1,8 +1,8 @@
-//! The room that a region takes.
+//! The space that a region uses.
 
 use crate::{Bytes, MediumError, Span};
 
-/// Growth of the region, and space given back and taken again within it.
+/// Growth of the region, and freeing and allocating space within it.
 pub trait Space: Bytes {
     /// Makes the region at least `to_bytes` long; new bytes are zero. The region does not move.
     ///
@@ -10,27 +10,28 @@ pub trait Space: Bytes {
     /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
 
-    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What the
-    /// pages hold from then on is undefined, for loads and after a crash. Ordered as a flush is: what was ordered before is durable
-    /// before it. It is not durable itself: after a crash the space may be taken still, or again.
+    /// Frees the space of the complete pages within `span`. Returns the number of bytes, 0 if the medium cannot.
+    /// The content of the pages is undefined from then on, for loads and after a crash. Ordered like a flush:
+    /// everything ordered before is durable before it. Not itself durable: after a crash the space may still be
+    /// allocated, or allocated again.
     ///
     /// # Safety
-    /// The caller alone uses the span: no reference into it lives and no other thread touches it. Nobody stores to those
-    /// pages before [`Space::allocate`] has taken space for them, in this process or a later one.
+    /// Only the caller uses the span: no reference into it lives and no other thread accesses it. No thread stores
+    /// to those pages before [`Space::allocate`] has allocated space for them, in this process or a later one.
     unsafe fn discard(&self, _span: Span) -> u64 {
         0
     }
 
-    /// Takes space for all pages that `span` touches, as far as they have none: stores to them find it. Bytes that were
-    /// there stay.
+    /// Allocates space for all pages that `span` touches and that have none, so that stores to them do not fail.
+    /// Existing bytes stay.
     ///
     /// # Errors
-    /// [`MediumError::Full`], and nothing has changed that matters.
+    /// [`MediumError::Full`]; nothing that matters has changed then.
     fn allocate(&self, _span: Span) -> Result<(), MediumError> {
         Ok(())
     }
 
-    /// The space that the region takes, holes not counted, if the medium knows.
+    /// Returns the space that the region uses, without holes, if the medium can determine it.
     fn allocated_bytes(&self) -> Option<u64> {
         None
     }

@@ -1,5 +1,6 @@
-//! What the tables claim, at every step of a script: what was acknowledged is there, what was under way is there whole or not at
-//! all, however often recovery is crashed, too. And their broken twins, which must be caught.
+//! The tables' guarantees at every step of a script, also when recovery is crashed repeatedly: an acknowledged
+//! operation is present, and an operation in progress is present completely or not at all. Their broken variants must
+//! be caught.
 
 use pmem::{Canary, Counted, Medium};
 use pmem_sim::{Model, Sim};
@@ -12,7 +13,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i}").into_bytes()
 }
 
-/// Nobody comes between two steps: no more is claimed.
+/// No visitors, because no more is guaranteed.
 fn settings() -> Settings {
     Settings { region_bytes: 4096, visitors: vec![Visitor::Nobody], nested_images_max: 2, ..Settings::default() }
 }
@@ -22,7 +23,7 @@ fn shape(key_count: u32, op_count: usize) -> Shape {
     Shape { keys, value_lens_bytes: vec![0, 1, 8, 14, 15], reopens: true, ..Shape::small(op_count) }
 }
 
-/// Whether an item moves when the last of these keys comes after the others.
+/// Returns true if an item moves when the last of these keys is inserted after the others.
 fn is_moving<T: Table<Counted<Sim>>>(keys: &[u32]) -> bool {
     let table = T::format(Counted::new(Sim::new(0, Model::Line)), SLOT_COUNT.max(T::SLOT_COUNT_MIN)).unwrap();
     let count = || table.medium().counts().unwrap().fence_count;
@@ -35,7 +36,7 @@ fn is_moving<T: Table<Counted<Sim>>>(keys: &[u32]) -> bool {
     last > 2
 }
 
-/// Few keys of which the last has an item move; some keys, where none ever does.
+/// Returns a few keys of which the last one causes a move; or some keys if none ever does.
 fn moving<T: Table<Counted<Sim>>>() -> Vec<u32> {
     let first = (1..90).map(|last| (0..last).collect::<Vec<u32>>()).find(|keys| is_moving::<T>(keys));
     let Some(mut keys) = first else { return (0..30).collect() };
@@ -48,7 +49,7 @@ fn moving<T: Table<Counted<Sim>>>() -> Vec<u32> {
     keys
 }
 
-/// Keys come until an item moves, and are then written over and removed.
+/// Keys are inserted until an item moves, and are then overwritten and removed.
 fn crowded<T: Table<Counted<Sim>>>() -> Script {
     let (keys, put) = (moving::<T>(), |i: &u32, tag: u8| Op::Put(key(*i), vec![tag; 15]));
     let (last, before) = keys.split_last().expect("there are some");
@@ -63,7 +64,7 @@ fn scripts<T: Table<Counted<Sim>>>() -> Vec<Script> {
 
 fn keeps_its_claims<T: Table<Sim> + Send + Sync + 'static>(scripts: &[Script]) {
     let open = || -> Box<dyn Operations> {
-        Box::new(Crashed::<T>::format(Sim::new(4096, Model::Line)).expect("there is room"))
+        Box::new(Crashed::<T>::format(Sim::new(4096, Model::Line)).expect("there is space"))
     };
     let compared = conformance(open, &Shape { reopens: false, ..shape(12, 400) }, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{}: {mismatch}", T::NAME)) >= 1600);

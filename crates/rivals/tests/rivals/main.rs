@@ -1,4 +1,4 @@
-//! The tables beside a map, crashed at every step, and what they persist.
+//! The tables compared with a map, crashed at every step, and the fences of their operations.
 
 mod crash;
 mod persists;

@@ -1,4 +1,4 @@
-//! What operations persist: fences; and how full the tables get.
+//! The fences of each operation, and the load at which a table is full.
 
 use pmem::{Counted, Medium};
 use pmem_sim::{Model, Sim};
@@ -17,7 +17,7 @@ fn fences<T: Table<OnSim>>(table: &T, work: impl FnOnce(&T)) -> u64 {
     count(table) - before
 }
 
-/// Fences of every insert until the table is full; and how full that is.
+/// Fills a table; returns it with the fences of every insert, and its load.
 fn filled<T: Table<OnSim>>() -> (T, Vec<u64>, f64) {
     let table = T::format(Counted::new(Sim::new(0, Model::Line)), SLOT_COUNT).unwrap();
     let mut counts = Vec::new();
@@ -31,7 +31,7 @@ fn filled<T: Table<OnSim>>() -> (T, Vec<u64>, f64) {
             }
         });
         if is_full {
-            assert_eq!(count, 0, "what is refused changes nothing");
+            assert_eq!(count, 0, "a refused insert changes nothing");
             break;
         }
         counts.push(count);
@@ -48,7 +48,7 @@ fn costs<T: Table<OnSim>>(insert: &[u64], update: &[u64], load_least: f64) {
     let keys = 0..counts.len() as u32;
     assert!(keys.clone().all(|i| table.get(&key(i), |value| assert_eq!(value, b"a value"))));
     assert!(!table.get(&key(9999), |_| {}));
-    // Half of the keys go: there is room in some buckets, and none in others.
+    // Half of the keys are removed: some buckets have space then, and others have none.
     for i in keys.clone().filter(|i| i % 2 == 0) {
         assert_eq!(fences(&table, |table| assert!(table.delete(&key(i)).unwrap())), 1);
         assert!(!table.get(&key(i), |_| {}));
@@ -77,7 +77,7 @@ fn level_hashing_logs_updates_of_full_buckets_alone() {
 }
 
 #[test]
-fn what_fits_no_slot_is_refused() {
+fn value_too_large_for_slot_is_refused() {
     let table = Pfht::format(Sim::new(0, Model::Line), SLOT_COUNT).unwrap();
     assert_eq!(table.insert(b"short", b""), Err(Error::Length));
     assert_eq!(table.insert(&key(1), &[0; 16]), Err(Error::Length));

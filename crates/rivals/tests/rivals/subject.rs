@@ -1,13 +1,13 @@
-//! A table on a crash medium. Keys are shorter than its own: the last byte of one of those says how long.
+//! A table on a crash medium. Scripts' keys are shorter than the table's, whose last byte holds the length.
 
 use pmem_sim::Sim;
 use rivals::{Error, KEY_BYTES, Table};
 use testkit::{Failure, Operations, Subject};
 
-/// So few that some dozens of keys crowd them.
+/// So few slots that some dozens of keys crowd them.
 pub(crate) const SLOT_COUNT: u64 = 96;
 
-/// Keys of the right length.
+/// Returns a key of the right length.
 pub(crate) fn key(i: u32) -> Vec<u8> {
     format!("a key of 16 {i:04}").into_bytes()
 }
@@ -15,7 +15,7 @@ pub(crate) fn key(i: u32) -> Vec<u8> {
 pub(crate) fn padded(key: &[u8]) -> [u8; KEY_BYTES] {
     let mut padded = [0; KEY_BYTES];
     padded[..key.len()].copy_from_slice(key);
-    assert!(key.len() < KEY_BYTES, "there is room for its length");
+    assert!(key.len() < KEY_BYTES, "the key has no space for its length");
     padded[KEY_BYTES - 1] = key.len() as u8;
     padded
 }
@@ -50,7 +50,7 @@ impl<T: Table<Sim>> Operations for Crashed<T> {
         self.0.delete(&padded(key)).map_err(failure)
     }
 
-    /// None of the tables has a way to empty it as one step.
+    /// None of the tables can be cleared atomically.
     fn clear(&self) -> Result<(), Failure> {
         Err(Failure::Full)
     }

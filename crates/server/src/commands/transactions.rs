@@ -85,7 +85,7 @@ impl Drop for UntilWritten<'_> {
 /// Replies that a watched key was changed.
 fn overtaken(call: &mut Call<'_>) {
     // The reply reveals another client's write, which was not read here and may not be durable yet.
-    call.session.observed = call.session.observed.and(call.shared.keyspace.store.deferred_so_far());
+    call.session.observed = call.session.observed.merge(call.shared.keyspace.store.deferred_so_far());
     call.reply.null_array();
 }
 

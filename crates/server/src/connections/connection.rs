@@ -298,7 +298,7 @@ impl Connection {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
             let (done, ticket) = store.deferred(run);
-            let ticket = ticket.and(mem::take(&mut self.session.observed));
+            let ticket = ticket.merge(mem::take(&mut self.session.observed));
             let now = Instant::now();
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);

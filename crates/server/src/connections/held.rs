@@ -29,9 +29,9 @@ struct Part {
 impl Held {
     /// Holds the bytes from `start` on, after all present parts, until `ticket` is durable.
     pub(crate) fn add(&mut self, start: usize, ticket: Ticket) {
-        self.all = self.all.and(ticket);
+        self.all = self.all.merge(ticket);
         match self.parts.back_mut() {
-            Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.and(ticket),
+            Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.merge(ticket),
             _ => self.parts.push_back(Part { start, ticket }),
         }
     }
@@ -94,7 +94,7 @@ impl Holders {
 
     /// Records that replies are held behind `ticket`, which the loop requests before it sleeps.
     pub(crate) fn defer(&mut self, ticket: Ticket) {
-        self.owed = self.owed.and(ticket);
+        self.owed = self.owed.merge(ticket);
     }
 
     /// Adds connection number `key`; its ticket is already recorded as owed.
@@ -105,7 +105,7 @@ impl Holders {
     /// Requests the owed ticket, and returns whether it is already durable, or never will be.
     pub(crate) fn request(&mut self) -> bool {
         let owed = std::mem::take(&mut self.owed);
-        owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
+        owed != Ticket::default() && self.waker.request(owed).unwrap_or(true)
     }
 
     /// Calls `release` for each connection, and keeps those for which it returns true.

@@ -170,7 +170,7 @@ mod tests {
         drop(server);
         let is_idle = |_| {
             std::thread::yield_now();
-            store.upkeep().expect("this process has opened it").queued_count == 0
+            store.queue_stats().expect("this process has opened it").queued_count == 0
         };
         assert!((0..10_000_000).any(is_idle));
     }

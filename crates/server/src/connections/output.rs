@@ -95,7 +95,7 @@ impl Output {
             self.hold(start, ticket);
         } else {
             message.iter().for_each(|part| self.pushed.extend_from_slice(part));
-            self.pushed_ticket = self.pushed_ticket.and(ticket);
+            self.pushed_ticket = self.pushed_ticket.merge(ticket);
         }
     }
 
@@ -150,7 +150,7 @@ impl Output {
 
     /// Returns the ticket that must be durable before nothing is held.
     pub(crate) fn held_ticket(&self) -> Ticket {
-        self.held.ticket().and(self.pushed_ticket)
+        self.held.ticket().merge(self.pushed_ticket)
     }
 
     /// Releases durable bytes, and returns whether there were any.

@@ -21,6 +21,6 @@ impl Order {
             return Ok(asked);
         }
         let waiting = store.ordered()?;
-        Ok(self.0.get_or_init(|| OrderHandles { refusing: waiting.clone().refusing_early(), waiting }))
+        Ok(self.0.get_or_init(|| OrderHandles { refusing: waiting.clone().fail_if_not_ready(), waiting }))
     }
 }

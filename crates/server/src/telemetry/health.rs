@@ -1,6 +1,6 @@
 //! The server's health: the status, and the reason if the server does not serve.
 
-use hikv::{Error, MediumError, Standing, Stats};
+use hikv::{Error, FilesStatus, MediumError, Stats};
 use serde::Serialize;
 
 use crate::shared::Shared;
@@ -85,8 +85,8 @@ impl Health {
         });
         let out_of_space = shared.telemetry.space.out_of_space(stats, disk_free_bytes);
         let health = Health::from_parts(shared.keyspace.store.health().err(), out_of_space, order, stats.counted);
-        match shared.keyspace.store.look_at_files() {
-            Standing::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
+        match shared.keyspace.store.check_files() {
+            FilesStatus::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
             _ => health,
         }
     }

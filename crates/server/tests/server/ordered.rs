@@ -152,7 +152,7 @@ fn store_without_order_has_no_ranges() {
     let mut client = server.client();
     assert_eq!(
         client.say("RANGE - +"),
-        error("ERR the store was opened without order: there are no ranges; Options::ordered opens it with order")
+        error("ERR the store was opened without order; open it with `Options::ordered` to read ranges")
     );
     assert_eq!(client.say("SET k v"), ok());
     assert_eq!(order_of(&mut client), "none");

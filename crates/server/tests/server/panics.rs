@@ -117,7 +117,7 @@ fn write_that_panics_leaves_reads() {
     assert_eq!(client.reply(), panicked());
     assert!(client.is_at_end());
     let refused = error(
-        "ERR a write panicked, and may have left the store half way: no write is taken until the store is opened again",
+        "ERR a write panicked and may have left a change unfinished; writes fail until the store is opened again",
     );
     other.converse([
         ("SET k w", refused.clone()),

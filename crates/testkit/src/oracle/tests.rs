@@ -1,4 +1,4 @@
-//! What the oracle allows.
+//! The states that the oracle accepts and rejects.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn an_operation_in_flight_is_there_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_refused_operation_changes_nothing() {
+fn refused_operation_changes_nothing() {
     let mut oracle = Oracle::exactly(state([]));
     oracle.begin(&put("a", "1"));
     oracle.refuse();
@@ -34,7 +34,7 @@ fn a_refused_operation_changes_nothing() {
 }
 
 #[test]
-fn what_a_reader_saw_must_stay() {
+fn observed_value_must_stay() {
     let mut oracle = Oracle::exactly(state([("a", "1"), ("b", "1")]));
     oracle.begin(&Op::Delete("a".into()));
     let before = oracle.fingerprint();
@@ -47,7 +47,7 @@ fn what_a_reader_saw_must_stay() {
     assert_eq!(oracle.judge(&state([("b", "1")])), Ok(()));
     assert_ne!(oracle.fingerprint(), before);
     assert!(oracle.saw(b"a", Some(b"1")).is_err(), "time does not run backwards");
-    assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value nobody put");
+    assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value of no put");
 }
 
 #[test]

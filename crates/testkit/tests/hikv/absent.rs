@@ -1,5 +1,5 @@
-//! Snapshots of a store of which most is not in memory yet: each shows what was there when it was taken, whatever is
-//! written meanwhile.
+//! Snapshots of a store most of which is not in memory yet: each snapshot shows the contents when it was taken,
+//! whatever is written afterwards.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -26,12 +26,12 @@ fn absent_bytes(journal: &Acknowledger<SimFile>) -> u64 {
     loaded.total_bytes - loaded.done_bytes
 }
 
-/// What is there before anything is changed.
+/// Returns the contents before any change.
 fn first_contents() -> Contents {
     (0..KEY_COUNT).map(|key| (vec![key], value(key))).collect()
 }
 
-/// Some keys get another value, some go, and some are new.
+/// Replaces some keys' values, deletes some keys and adds one; returns the new contents.
 fn change(store: &Store) -> Contents {
     let mut contents = first_contents();
     for key in (0..KEY_COUNT).step_by(3) {
@@ -67,7 +67,7 @@ fn found_at(store: &Store, at: Moment) -> Result<Contents, Error> {
 }
 
 #[test]
-fn a_snapshot_shows_what_nobody_has_read_yet() {
+fn snapshot_shows_what_nobody_has_read_yet() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, journal) = opened(&filled(is_closed));
@@ -79,7 +79,7 @@ fn a_snapshot_shows_what_nobody_has_read_yet() {
 }
 
 #[test]
-fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
+fn snapshot_shows_overwritten_values() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, journal) = opened(&filled(is_closed));
@@ -94,9 +94,9 @@ fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
     }
 }
 
-/// Two writers change what nobody has read, each its own keys, while a reader looks at what was there before.
+/// Two writers change unread data, each its own keys, while a reader looks at the contents before.
 #[test]
-fn a_snapshot_shows_what_was_there_before_two_writers_came() {
+fn snapshot_shows_values_before_two_writers() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, _) = opened(&filled(is_closed));
@@ -119,12 +119,12 @@ fn a_snapshot_shows_what_was_there_before_two_writers_came() {
 }
 
 #[test]
-fn a_snapshot_of_what_lacks_the_log_is_caught() {
+fn snapshot_without_log_is_caught() {
     let disk = filled(false).with_canary(journal::canary::LOADED_WITHOUT_REDO);
     let journal = Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap();
     let shown = HiKv::open(journal, HostDram).map(|store: Store| {
         let at = store.take_snapshot().unwrap();
         walked_at(&store, at)
     });
-    assert!(!matches!(shown, Ok(Ok(shown)) if shown == first_contents()), "the twin was not caught");
+    assert!(!matches!(shown, Ok(Ok(shown)) if shown == first_contents()), "the broken variant was not caught");
 }

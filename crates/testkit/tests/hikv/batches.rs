@@ -1,4 +1,4 @@
-//! Batches crashed at every step, and read between every two: all of one is there or nothing.
+//! Batches crashed at every step and read between every two: a batch is visible completely or not at all.
 
 use engine::Hasher;
 use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
@@ -9,7 +9,7 @@ use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
 use crate::subject::{Crashed, HASH_SEED, InOrder};
 use crate::{at_a_glance, caught, journaled, passes, settings, sparing};
 
-/// A change: a key with its new value, or without one.
+/// Returns a change: a key with its new value, or with `None` for a delete.
 fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
     (key.as_ref().to_vec(), value.map(<[u8]>::to_vec))
 }
@@ -19,7 +19,7 @@ pub(crate) fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<I
     Op::Batch(changes.collect())
 }
 
-/// Inserts, replacements and deletions, together; a key twice; nothing; keys that are not there.
+/// Inserts, replacements and deletes in one batch; one key twice; an empty change; absent keys.
 pub(crate) fn several_changes_at_once() -> Script {
     let ops = [
         batch([("a", Some("1")), ("b", Some("2"))]),
@@ -32,8 +32,8 @@ pub(crate) fn several_changes_at_once() -> Script {
     Script::fresh(70, ops)
 }
 
-/// What is written after a batch, while its word may still be there: where it is a later batch on the same keys, and where
-/// it is not.
+/// Writes after a batch, while the batch word may still be set: writes of the same keys by a later batch, and by single
+/// operations.
 fn changed_again() -> Script {
     let ops = [
         batch([("a", Some("1")), ("b", Some("2"))]),
@@ -47,7 +47,8 @@ fn changed_again() -> Script {
     Script::fresh(71, ops)
 }
 
-/// So many keys that some share a pair, some overflow to its partner or the stash, and the batch that has no room splits.
+/// So many keys that some share a pair and some overflow to its partner or the stash. The batch finds no space and
+/// splits a segment.
 fn around_a_split() -> Script {
     let setup = up_to_a_split();
     let next = setup.len() as u32;
@@ -57,7 +58,8 @@ fn around_a_split() -> Script {
     Script::after(72, setup, tail)
 }
 
-/// Keys of one home line, which is full before a batch inserts more of them; then some are replaced and deleted.
+/// Keys of one home line. The line is full before a batch inserts more of them; then some are replaced and some
+/// deleted.
 fn in_one_line() -> Script {
     const KEY_COUNT: usize = 6;
     let home = |number: u32| Home::of(Hasher::new(HASH_SEED).signature(&number.to_be_bytes()));
@@ -72,10 +74,10 @@ fn in_one_line() -> Script {
     Script::after(75, first.iter().map(|key| put(key, "1")), ops)
 }
 
-/// A batch that is given up since a segment has no room, after an entry was chosen in another one, outside its full home
-/// line. The second writer's key has that home line.
+/// A batch that is abandoned because a segment is full, after an entry was chosen in another segment, outside its full
+/// home line. The second writer's key has the same home line.
 fn given_up() -> Script {
-    /// Of a pair and the stash.
+    /// The entries of a pair and the stash.
     const PAIR_ENTRY_COUNT: usize = 64;
     let hasher = &Hasher::new(HASH_SEED);
     let home = |key: &[u8]| Home::of(hasher.signature(key));
@@ -91,17 +93,17 @@ fn given_up() -> Script {
     Script::after(77, crowd.chain(fill).map(|key| put(key, "1")), [op]).with_rival(rival)
 }
 
-/// Batches for which there is no room, and one for which there is.
+/// Batches for which there is no space, and one for which there is.
 fn where_it_is_full() -> Script {
     let large = |fill: u8, count: u8| batch((0..count).map(move |i| ([b'k', i], Some(vec![fill; EXTENT_BYTES]))));
     let ops = [large(1, 3), large(2, 8), batch([([b'k', 0], None), ([b's', 0], Some("small"))]), large(3, 8)];
     Script::after(73, [Op::Full], ops)
 }
 
-/// Batches as the server's transactions write them: several commands' changes, those of keys that expire, renamed, made to
-/// stay or replaced among them; with restarts, and with the reaper at work between them.
+/// Batches as the server's transactions write them: changes of several commands, with keys that expire and are renamed,
+/// made persistent or replaced; with restarts, and with the reaper running in between.
 fn transactions() -> Script {
-    /// A key, and its new value with the time at which it expires.
+    /// A key and its new value with an expiry time.
     type Change<'a> = (&'a str, Option<(&'a str, Option<u64>)>);
     let until = |&(key, new): &Change<'_>| (key.into(), new.map(|(value, at_ms)| (value.into(), at_ms)));
     let batch = |changes: &[Change<'_>]| Op::BatchExpiring(changes.iter().map(until).collect());
@@ -120,7 +122,7 @@ fn transactions() -> Script {
     Script::fresh(76, ops)
 }
 
-/// Batches while the store keeps order, and after it was opened again without.
+/// Batches while the store keeps an ordered index, and after it was reopened without one.
 fn in_order() -> Script {
     let ops = [
         batch([("b", Some("1")), ("a", Some("2"))]),
@@ -136,7 +138,7 @@ fn in_order() -> Script {
     Script::fresh(74, ops)
 }
 
-/// Batches with conditions on keys that they write and on keys that they do not; those that hold, and those that do not.
+/// Batches with conditions on keys that they write and on other keys; some conditions hold and some do not.
 fn conditional() -> Vec<Script> {
     let all = |changes: &[(&str, Option<&str>)]| {
         changes.iter().map(|(key, value)| change(key, value.map(str::as_bytes))).collect()
@@ -164,7 +166,7 @@ fn those_with_conditions_survive() {
     assert!(counts.reach(100, 100, 50), "{counts:?}");
 }
 
-/// A reader comes by at the steps at which the later batches of a script are marked, committed and finished.
+/// Readers at the steps at which the later batches of a script are marked, committed and finished.
 fn late() -> Settings {
     let readers = (12..36).step_by(4).map(Visitor::ReaderAfter);
     let always = [Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
@@ -183,7 +185,7 @@ fn they_survive_with_keys_that_expire() {
     passes::<Crashed>(&[transactions()], &at_a_glance());
     passes::<InOrder>(&[transactions()], &at_a_glance());
     let violation = caught(index::canary::HALF_BATCH, Model::Line, &[transactions()], sparing());
-    assert!(matches!(violation.op, Op::BatchExpiring(_)), "another write gave it away: {violation}");
+    assert!(matches!(violation.op, Op::BatchExpiring(_)), "caught at another operation: {violation}");
 }
 
 #[test]
@@ -195,7 +197,7 @@ fn they_survive_in_order() {
 fn they_survive_in_one_line() {
     passes::<Crashed>(&[in_one_line()], &sparing());
     let violation = caught(index::canary::OVERFLOW_BIT_LATE, Model::Line, &[in_one_line()], sparing());
-    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+    assert!(matches!(violation.op, Op::Batch(_)), "caught at another operation: {violation}");
 }
 
 #[test]
@@ -204,11 +206,11 @@ fn they_survive_a_split() {
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
 
-/// A writer who relies on what a batch flushed that was given up has ordered it.
+/// A writer that relies on lines that an abandoned batch flushed has ordered these flushes.
 #[test]
-fn a_batch_that_is_given_up_leaves_others_what_they_rely_on() {
+fn abandoned_batch_keeps_others_data() {
     let at_marks = vec![Visitor::WriterAt(StepKind::CompareExchange)];
-    // All that is pending is lost, or nothing, at each of some hundred steps.
+    // Everything pending is lost, or nothing, at each of some hundred steps.
     let few = Settings { images_per_step_max: 2, images_per_op_max: 2000, nested_images_max: 0, ..sparing() };
     let settings = Settings { visitors: at_marks, models: vec![Model::Line], ..few };
     passes::<Crashed>(&[given_up()], &settings);
@@ -224,7 +226,7 @@ fn they_survive_for_long() {
 }
 
 #[test]
-fn a_batch_for_which_there_is_no_room_changes_nothing() {
+fn batch_without_space_changes_nothing() {
     passes::<Crashed>(&[where_it_is_full()], &sparing());
     passes::<InOrder>(&[where_it_is_full()], &sparing());
 }
@@ -242,13 +244,13 @@ fn broken_batches_are_caught() {
         index::canary::UNSETTLED_READ,
     ] {
         let violation = caught(canary, Model::Line, &[several_changes_at_once()], settings.clone());
-        // What single writes leave unsettled a reader meets as well.
+        // A reader also meets unsettled data of single writes.
         let of_batches_alone = canary != index::canary::UNSETTLED_READ;
-        assert!(!of_batches_alone || matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+        assert!(!of_batches_alone || matches!(violation.op, Op::Batch(_)), "caught at another operation: {violation}");
     }
 }
 
-/// Marks are what keeps readers from seeing half of it, too.
+/// Marks also keep readers from seeing half of a batch.
 #[test]
 fn half_a_batch_is_seen_by_readers() {
     let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };

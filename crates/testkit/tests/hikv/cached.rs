@@ -1,4 +1,4 @@
-//! HiKV with a read cache: as a map, crashed, under contention, and its broken twins.
+//! HiKV with a read cache: answers like a map, crashes, contention, and broken variants.
 
 use engine::Engine;
 use engine_hikv::HiKv;
@@ -65,7 +65,7 @@ fn broken_twins_are_caught() {
     is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
 }
 
-/// As an event loop writes: a reader in between is shown no copy of what a loss of power takes.
+/// Writes as an event loop does: a reader in between sees no cached copy of data that a loss of power may take.
 #[test]
 fn it_tells_nothing_that_nobody_waited_for() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];
@@ -74,9 +74,9 @@ fn it_tells_nothing_that_nobody_waited_for() {
     assert!(counts.reach(100, 0, 20), "{counts:?}");
 }
 
-/// A put that nobody has waited for; then a read of its key. Whether the read may be told at once, and how many images of a crash
-/// then lack the key. (A visitor of the explorer walks, too, which waits for everything.)
-fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
+/// Puts a key without waiting, then reads it. Returns whether the result of the read may be reported immediately, and
+/// how many crash images then lack the key. (The explorer's visitors also walk the store, which waits for everything.)
+fn acknowledged_deferred_put(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
@@ -96,24 +96,24 @@ fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
-    let (is_told, lost_count) = told_of_a_deferred_put(None);
-    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
-    let (is_told, lost_count) = told_of_a_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
-    assert!(is_told && lost_count > 0, "the twin was not caught");
+fn reader_waits_for_unawaited_put() {
+    let (is_acknowledged, lost_count) = acknowledged_deferred_put(None);
+    assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
+    let (is_acknowledged, lost_count) = acknowledged_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
+    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
 }
 
 const FEW_KEYS: Contention =
     Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: true, clear_every: 150, seed: 1 };
 
 fn assert_linearizable<O: Kept>(contention: &Contention) {
-    let store = crate::subject::Crashed::<O, Restless>::format(Sim::new(0, Model::Span)).expect("there is room");
+    let store = crate::subject::Crashed::<O, Restless>::format(Sim::new(0, Model::Span)).expect("there is space");
     let judged = contend(&store, contention);
     assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
     assert_eq!(store.check(), Ok(vec![]));
 }
 
-/// Beside those of the library's tests, whose media let nobody in between.
+/// In addition to those of the library's tests, whose media never yield between steps.
 #[test]
 fn histories_without_a_cache_are_linearizable() {
     for seed in 0..2 {

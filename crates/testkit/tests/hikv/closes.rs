@@ -1,4 +1,4 @@
-//! HiKV closed in an orderly way, and crashed at every step of that and of what follows.
+//! HiKV closed cleanly, and crashed at every step of the close and of the operations after it.
 
 use pmem_sim::Model;
 use testkit::{Op, Script, Settings, Shape, Visitor};
@@ -7,10 +7,11 @@ use crate::scripts::{delete, put};
 use crate::subject::{Crashed, InOrder};
 use crate::{caught, passes, settings};
 
-/// Larger than the largest size class: an extent, which may lie where an image lay.
+/// Larger than the largest size class: an extent, which may use the space of an old image.
 const EXTENT_BYTES: usize = 300_000;
 
-/// Changes of every kind before and after images; an image where an older one lay; closes without a change between.
+/// Changes of every kind before and after images; an image in the space of an older one; consecutive closes without a
+/// change.
 pub(crate) fn closed_and_changed() -> Script {
     let ops = [
         put("a", "1"),
@@ -30,14 +31,14 @@ pub(crate) fn closed_and_changed() -> Script {
     Script::fresh(60, ops)
 }
 
-/// The extent that an image gives up is the next large item's.
+/// The next large item uses the extent that an image gives up.
 fn extents() -> Script {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = [Op::Reopen, put("a", large(1)), Op::Reopen, put("a", large(2)), delete("b"), Op::Reopen, delete("a")];
     Script::after(61, [put("b", "1")], ops)
 }
 
-/// Where there is no room for an image there is none.
+/// No image is written if there is no space for it.
 fn full() -> Script {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = (0..5).map(|i| put([b'k', i], large(i)));
@@ -49,7 +50,7 @@ fn seeded() -> impl Iterator<Item = Script> {
     (63..65).map(move |seed| Script::seeded(seed, &shape))
 }
 
-/// Images that have the keys' order: of a change since, of none, and where the order is not asked for again.
+/// Images that contain the keys' order: with a change since, without one, and without a scan after the opening.
 fn in_order() -> Script {
     let ops = [
         put("b", "1"),
@@ -91,7 +92,7 @@ fn an_image_that_stays_named_is_caught() {
     caught(heap::canary::CLEAN_FLAG_LEFT_SET, Model::Line, &[closed_and_changed()], settings());
 }
 
-/// Few of the many mixtures of two images, one over the other, are whole.
+/// Only few of the many mixtures of two images, one written over the other, are intact.
 #[test]
 fn an_image_that_is_not_of_now_is_caught() {
     let thorough = || Settings { images_per_step_max: 60, ..settings() };

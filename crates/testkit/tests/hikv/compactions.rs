@@ -1,4 +1,4 @@
-//! HiKV compacted, and crashed at every step of that and of what uses the space that was given back.
+//! HiKV compacted, and crashed at every step of the compaction and of the operations that reuse the freed space.
 
 use pmem_sim::Model;
 use testkit::{Op, Script, Settings};
@@ -7,9 +7,9 @@ use crate::scripts::{delete, put};
 use crate::subject::{Crashed, InOrder};
 use crate::{caught, passes, settings, sparing};
 
-/// Eight of these fill a chunk of slots.
+/// Eight values of this size fill a chunk of slots.
 const LARGE_BYTES: usize = 30_000;
-/// A chunk of its own.
+/// A value of this size gets a chunk of its own.
 const EXTENT_BYTES: usize = 300_000;
 
 fn key(number: u8) -> [u8; 2] {
@@ -20,8 +20,8 @@ fn large(number: u8, fill: u8) -> Op {
     put(key(number), [fill; LARGE_BYTES])
 }
 
-/// Of two chunks one is nearly empty: its item moves into a gap of the other. Then the space that was given back is used
-/// again, and there is more to move.
+/// Of two chunks, one is nearly empty: its item moves into a gap of the other. Then the freed space is used again, and
+/// more items have to be moved.
 fn evacuated() -> Script {
     let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2))]);
     let ops = [
@@ -38,7 +38,7 @@ fn evacuated() -> Script {
     Script::after(70, setup, ops)
 }
 
-/// Runs of several chunks, punched, carved and joined again.
+/// Runs of several chunks that are punched, carved and joined again.
 fn runs() -> Script {
     let extent = |name: &str, fill: u8| put(name, vec![fill; EXTENT_BYTES]);
     let setup = [extent("a", 1), extent("b", 2), put("c", "3"), extent("d", 4), delete("a"), delete("b")];
@@ -46,7 +46,7 @@ fn runs() -> Script {
     Script::after(71, setup, ops.into_iter().chain([extent("e", 7), Op::Reopen, put("f", "8")]))
 }
 
-/// There is no space for what was given back, and none to copy to but gaps.
+/// A full medium: discarded space cannot be allocated again, and items can only be copied into gaps.
 fn full() -> Script {
     let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2)), delete(key(3))]);
     let ops = [
@@ -63,7 +63,7 @@ fn full() -> Script {
     Script::after(72, setup, ops)
 }
 
-/// As in the tree's eyes: what was moved is where the tree says, after more writes, too.
+/// The ordered index follows moved items, also after more writes.
 fn in_order() -> Script {
     let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2)), Op::Scan]);
     Script::after(73, setup, [Op::Compact, Op::Scan, delete(key(8)), large(2, 2), Op::Scan, Op::Compact, Op::Scan])
@@ -76,12 +76,12 @@ fn compactions_survive() {
 }
 
 #[test]
-fn a_compaction_where_there_is_no_space_loses_nothing() {
+fn compaction_without_space_loses_nothing() {
     passes::<Crashed>(&[full()], &sparing());
 }
 
 #[test]
-fn what_is_in_order_stays_so_when_it_is_moved() {
+fn moved_items_stay_in_order() {
     passes::<InOrder>(&[in_order()], &sparing());
 }
 

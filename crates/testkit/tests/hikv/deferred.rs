@@ -1,5 +1,6 @@
-//! HiKV on the journal, as an event loop uses it: every operation is deferred, and its result told when the receipt is
-//! durable. In between other callers see what is not durable yet, and must not be told of it.
+//! HiKV on the journal, used as an event loop does: every operation is deferred, and the result is reported when the
+//! receipt is durable. In between, other callers meet data that is not durable yet, and such values must not be
+//! reported to a caller.
 
 use std::ops::Bound;
 
@@ -22,12 +23,12 @@ use crate::scripts::{
 };
 use crate::subject::{Crashed, HashOnly, Kept, REGION_BYTES, WithOrder};
 
-/// The store, and the way to it.
+/// The store, with deferred operations.
 pub(crate) struct Deferring<O: Kept = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept> Deferring<O> {
-    /// What `operate` returns, once it may be told.
-    fn told<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
+    /// Runs `operate` deferred and returns its result once it may be reported.
+    fn acknowledged<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
         let medium = self.0.0.medium();
         let journal = medium.inner().acknowledger();
         let (result, receipt) = journal.deferred(|| operate(&self.0));
@@ -39,56 +40,56 @@ impl<O: Kept> Deferring<O> {
 
 impl<O: Kept> Operations for Deferring<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        self.told(|store| store.get(key))
+        self.acknowledged(|store| store.get(key))
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        self.told(|store| store.put(key, value))
+        self.acknowledged(|store| store.put(key, value))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-        self.told(|store| store.multi_put(items))
+        self.acknowledged(|store| store.multi_put(items))
     }
 
     fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
-        self.told(|store| store.put_expiring(key, value, at_ms))
+        self.acknowledged(|store| store.put_expiring(key, value, at_ms))
     }
 
     fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
-        self.told(|store| store.expire(key, at_ms))
+        self.acknowledged(|store| store.expire(key, at_ms))
     }
 
     fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
-        self.told(|store| store.batch(changes))
+        self.acknowledged(|store| store.batch(changes))
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
-        // No key expires here; to look when one does would be a read that says itself what it met.
-        self.told(|store| store.scan_values(from, direction, each))
+        // No key expires here. Looking up expiry times would be a second read, which waits on its own.
+        self.acknowledged(|store| store.scan_values(from, direction, each))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
-        self.told(|store| store.delete(key))
+        self.acknowledged(|store| store.delete(key))
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
-        self.told(|store| store.compare_and_swap(key, expected, new))
+        self.acknowledged(|store| store.compare_and_swap(key, expected, new))
     }
 
     fn clear(&self) -> Result<(), Failure> {
-        self.told(Operations::clear)
+        self.acknowledged(Operations::clear)
     }
 
     fn compact(&self) -> Result<(), Failure> {
-        self.told(Operations::compact)
+        self.acknowledged(Operations::compact)
     }
 
     fn len(&self) -> Result<u64, Failure> {
-        self.told(Operations::len)
+        self.acknowledged(Operations::len)
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
-        self.told(|store| store.for_each(each))
+        self.acknowledged(|store| store.for_each(each))
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
@@ -132,7 +133,7 @@ pub(crate) fn passes<O: Kept>(scripts: &[Script], settings: &Settings) -> testki
     explore::<Deferring<O>>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
-/// Batches that insert, replace and delete, and keys that are written again afterwards.
+/// Batches that insert, replace and delete, followed by further writes of the same keys.
 pub(crate) fn batches() -> Script {
     let ops = [
         put("b", "0"),
@@ -146,7 +147,7 @@ pub(crate) fn batches() -> Script {
     Script::fresh(81, ops)
 }
 
-/// A split in the midst of puts that nobody has waited for.
+/// A split in the middle of puts that no caller has waited for.
 fn split_among_many() -> Script {
     let setup = up_to_a_split();
     let next = setup.len() as u32;
@@ -155,24 +156,24 @@ fn split_among_many() -> Script {
 }
 
 #[test]
-fn what_is_told_survives() {
+fn acknowledged_writes_survive() {
     let counts = passes::<HashOnly>(&everyday(), &settings());
     assert!(counts.reach(300, 0, 50), "{counts:?}");
     passes::<HashOnly>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
 }
 
 #[test]
-fn what_is_told_around_a_split_survives() {
+fn acknowledged_writes_around_split_survive() {
     passes::<HashOnly>(&[around_a_split(), split_among_many()], &sparing());
 }
 
 #[test]
-fn what_is_told_in_order_survives() {
+fn acknowledged_ordered_writes_survive() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::ScannerAt(PAUSE)];
     passes::<WithOrder>(&in_order(), &Settings { visitors, ..sparing() });
 }
 
-/// For broken twins: `visitor` is the only one, so that nobody settles anything before.
+/// Settings for broken variants: `visitor` is the only visitor, so that no other reader settles anything first.
 fn visited_by(visitor: Visitor) -> Settings {
     Settings {
         images_per_step_max: 40,
@@ -201,11 +202,12 @@ fn scans_that_tell_too_early_are_caught() {
     caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_TOLD, in_order().remove(0), Visitor::ScannerAt(PAUSE));
 }
 
-/// A put that splits a segment, and that nobody has waited for; then a read of what it put. Whether the read may be told at once,
-/// and how many images of a crash then lack the key.
+/// Puts keys until a put that is not waited for splits a segment, then reads that key. Returns whether the result of
+/// the read may be reported immediately, and how many crash images then lack the key.
 ///
-/// The log is so large that the split does not fill it: a checkpoint would sync what it copies, and nothing would be seen.
-fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
+/// The log is so large that the split does not fill it: a checkpoint would sync the copied entries, and the bug would
+/// not show.
+fn acknowledged_copy(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
     let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..small_journal() };
@@ -219,7 +221,7 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
         let has_split = store.stats().figure("split_count").unwrap() > 0.0;
         has_split || acknowledger.wait(receipt).map(|()| false).unwrap()
     });
-    let key = split.expect("a segment has not so much room");
+    let key = split.expect("so many keys split a segment");
     let (found, receipt) = acknowledger.deferred(|| store.get(&key, &mut |_, _| {}));
     assert!(found.unwrap());
     let lacks = |image: &DiskImage| {
@@ -232,9 +234,9 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
 }
 
 #[test]
-fn who_reads_what_a_split_has_copied_waits_until_it_is_durable() {
-    let (is_told, lost_count) = told_of_a_copy(None);
-    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
-    let (is_told, lost_count) = told_of_a_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
-    assert!(is_told && lost_count > 0, "the twin was not caught");
+fn reader_waits_for_split_copies() {
+    let (is_acknowledged, lost_count) = acknowledged_copy(None);
+    assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
+    let (is_acknowledged, lost_count) = acknowledged_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
+    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
 }

@@ -1,4 +1,5 @@
-//! A disk that fails under a write, in every engine: what was acknowledged can still be read, and is there when the store is opened again.
+//! A disk that fails under a write, in every engine: acknowledged data can still be read, and is present when the store
+//! is opened again.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +19,13 @@ const REGION_BYTES: u64 = 4 << 20;
 const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
 
-/// More than a leaf of InK has, so that one is split.
+/// More keys than a leaf of InK holds, so that one is split.
 const KEY_COUNT: u8 = 70;
 
 type Journal = Journaled<SimFile>;
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// How an engine's stores are made and opened.
+/// The creation and opening of an engine's stores.
 struct Kind {
     format: fn(Journal) -> Box<dyn Engine>,
     open: fn(Journal) -> Box<dyn Engine>,
@@ -49,7 +50,7 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-/// A write, and the keys that it changes.
+/// A write and the keys that it changes.
 struct Write {
     keys: &'static [u8],
     carry_out: fn(&dyn Engine) -> Result<(), Error>,
@@ -90,7 +91,7 @@ fn journal_options(level: Durability) -> JournalOptions {
     JournalOptions { level, ..small_journal() }
 }
 
-/// A store of acknowledged keys.
+/// Returns a store of acknowledged keys.
 fn filled(kind: &Kind, disk: &SimDisk, level: Durability) -> (Box<dyn Engine>, Contents) {
     let journal = Journaled::create(disk.files(), REGION_BYTES, PARAMETERS.uuid, journal_options(level)).unwrap();
     let store = (kind.format)(journal);
@@ -108,7 +109,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Medium(MediumError::Poisoned { .. }))
 }
 
-/// Everything that was acknowledged and that `write` does not change is there.
+/// Checks that everything acknowledged is present, except the keys that `write` changes.
 fn assert_kept(store: &dyn Engine, acknowledged: &Contents, write: &Write, when: &str) {
     for (key, value) in acknowledged.iter().filter(|(found, _)| !write.keys.iter().any(|&own| key(own) == **found)) {
         let (found, name) = (get(store, key), String::from_utf8_lossy(key));
@@ -117,18 +118,19 @@ fn assert_kept(store: &dyn Engine, acknowledged: &Contents, write: &Write, when:
     }
 }
 
-/// One write meets a fault of the disk's operation of this number: `None` if the write is over before that; otherwise whether the store failed.
+/// Carries out one write while the disk operation of this number fails. Returns `None` if the write ended before that
+/// operation, otherwise whether the store failed.
 fn fail(kind: &Kind, write: &Write, number: u64, level: Durability) -> Option<bool> {
     let disk = SimDisk::new(0, Model::Disk);
     let (store, acknowledged) = filled(kind, &disk, level);
     let before = disk.operation_count();
     disk.fail(Some(Fault::Error(before + number)));
     let written = (write.carry_out)(&*store);
-    // At a level that syncs nothing the sync is what fails.
+    // At a level that does not sync, it is this sync that fails.
     let synced = store.sync();
     let has_failed = store.health().is_err();
     if !has_failed {
-        // A region that cannot grow refuses a write, and no more than that.
+        // A region that cannot grow refuses the write, and nothing else.
         assert!(written.as_ref().err().is_none_or(|error| matches!(error, Error::Medium(MediumError::Os { .. }))));
         assert_kept(&*store, &acknowledged, write, "after a refusal");
         return (disk.operation_count() >= before + number).then_some(false);
@@ -147,7 +149,7 @@ fn fail(kind: &Kind, write: &Write, number: u64, level: Durability) -> Option<bo
     let journal = Journaled::open(disk.files(), journal_options(level), &|_| {}).unwrap();
     let again = (kind.open)(journal);
     assert_kept(&*again, &acknowledged, write, "once it is open again");
-    // Of the failed write a reader was shown nothing, or what stays.
+    // A reader saw nothing of the failed write, or a value that stays.
     for (key, seen) in seen {
         let is_new = |seen: &Option<Vec<u8>>| is_acknowledged || seen.as_ref() != acknowledged.get(&key);
         if let Ok(seen) = seen.as_ref().map_err(|error| assert!(is_refusal(error)))

@@ -1,4 +1,4 @@
-//! HiKV on the journal, on a disk that loses, tears and reorders what was not synced.
+//! HiKV on the journal, on a disk that loses, tears and reorders data that was not synced.
 
 use pmem::Canary;
 use pmem_sim::Model;
@@ -35,7 +35,7 @@ pub(crate) fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> 
     }
 }
 
-/// For stores of large values or hundreds of keys.
+/// Settings for stores of large values or hundreds of keys.
 pub(crate) fn sparing() -> Settings {
     Settings {
         images_per_step_max: 3,
@@ -52,7 +52,7 @@ pub(crate) fn filling() -> Script {
     Script::fresh(70, (0..60u8).map(|i| if i % 7 == 6 { delete([i % 5]) } else { put([i % 5], value(i)) }))
 }
 
-/// As many changes of as many keys, with hardly anything waited for: checkpoints come while entries are not durable.
+/// As many changes of as many keys, hardly any of them waited for: checkpoints run while entries are not durable.
 fn filling_at_once() -> Script {
     let many = |i: u8| multi_put((0..24u8).map(move |key| ([key], vec![i; 120 + usize::from(i)])));
     Script::fresh(83, (0..12u8).map(many))
@@ -70,7 +70,7 @@ fn clears_reopens_and_several_puts_at_once_survive() {
 }
 
 #[test]
-fn a_log_that_fills_again_and_again_survives() {
+fn log_that_fills_again_and_again_survives() {
     let counts = passes(&[filling(), filling_at_once()], &sparing());
     assert!(counts.reach(300, 0, 0), "{counts:?}");
 }
@@ -82,11 +82,11 @@ fn growth_and_a_full_disk_survive() {
 }
 
 #[test]
-fn a_split_survives() {
+fn split_survives() {
     passes(&[around_a_split()], &sparing());
 }
 
-/// Which of the scripts shows the fault: the cheapest that does.
+/// Each canary with the cheapest script that shows the bug.
 #[test]
 fn broken_journals_are_caught() {
     let thorough = || Settings {

@@ -1,7 +1,9 @@
-//! HiKV whose process is killed at every step. The next process finds what was stored, durable or not, opens and reads it and goes
-//! on; and then the power fails, at every step of that, and takes what neither has made durable.
+//! HiKV whose process is killed at every step. The next process finds every byte that was stored, durable or not, opens
+//! the store, reads it and continues. Then the power fails, at every step of that, and takes everything that neither
+//! process has made durable.
 //!
-//! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
+//! Values that the second process has read are present after the loss of power as well, and so is everything that
+//! either process acknowledged.
 
 use pmem_sim::Model;
 use testkit::{End, OnDisk, Script, Settings, Verdict, Visitor, hunt};
@@ -13,8 +15,8 @@ use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopen
 use crate::subject::{Crashed, HashOnly, InOrder};
 use crate::{passes, settings};
 
-/// One image a step is of a kill, and of what it leads to few more are needed: nothing pending survives, everything does, and some
-/// mixtures.
+/// Settings for kills. Each step has one image of a kill. A few images of the following power loss are enough: nothing
+/// pending survives, everything does, and some mixtures.
 fn kills(images_per_op_max: usize) -> Settings {
     Settings {
         models: vec![Model::Line],
@@ -33,7 +35,7 @@ fn on_disk() -> Settings {
 }
 
 #[test]
-fn what_a_killed_process_left_survives_the_next_one() {
+fn killed_process_data_survives_next_kill() {
     let counts = passes::<Crashed>(&everyday(), &kills(40));
     assert!(counts.reach(100, 500, 0), "{counts:?}");
     passes::<Crashed>(&[clears_and_reopens(), vec![several_at_once()]].concat(), &kills(20));
@@ -41,32 +43,32 @@ fn what_a_killed_process_left_survives_the_next_one() {
 }
 
 #[test]
-fn batches_and_closes_of_a_killed_process_survive_the_next_one() {
+fn killed_batches_and_closes_survive_next_kill() {
     passes::<Crashed>(&[batches::several_changes_at_once(), closed_and_changed()], &kills(20));
 }
 
 #[test]
-fn splits_and_growth_of_a_killed_process_survive_the_next_one() {
+fn killed_splits_and_growth_survive_next_kill() {
     let few = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 2, ..kills(12) };
     passes::<Crashed>(&[reopened_after_a_split(), crowded_chunk(), growth()], &few);
 }
 
-/// Whatever of the head was seen and not durable: a generation, a mark, a committed split.
+/// Any part of the head that was seen but is not durable: a generation, a mark, a committed split.
 #[test]
-fn a_head_that_is_left_as_it_was_found_is_caught() {
+fn head_left_unsettled_is_caught() {
     let scripts: Vec<Script> = clears_and_reopens();
     let verdict = hunt::<Crashed>(heap::canary::HEAD_LEFT_AS_FOUND, &scripts, &kills(60));
     assert!(matches!(&verdict, Verdict::Caught(violation) if violation.images.len() == 2), "{verdict:?}");
 }
 
 #[test]
-fn what_a_killed_process_wrote_to_a_disk_survives_the_next_one() {
+fn killed_process_disk_writes_survive_next_kill() {
     let counts = journaled::passes(&[everyday(), vec![several_at_once()]].concat(), &on_disk());
     assert!(counts.reach(50, 200, 0), "{counts:?}");
 }
 
 #[test]
-fn a_log_that_is_taken_for_durable_as_it_was_found_is_caught() {
+fn log_assumed_durable_is_caught() {
     let settings = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 40, ..on_disk() };
     let verdict = hunt::<Crashed<HashOnly, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
     assert!(verdict.is_caught(), "{verdict:?}");

@@ -1,7 +1,8 @@
-//! Batches of more keys than a segment has entries, whose records are longer than a segment, than a block and a segment of
-//! the log, and whose items are more than a log holds: on memory, in order, on the journal, waited for and deferred.
+//! Batches with more keys than a segment has entries. Their records are longer than a segment, and longer than a block
+//! and a segment of the log; their items are more than a log holds. They run on memory, with an ordered index, and on
+//! the journal, waited for and deferred.
 //!
-//! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` looks at ten times as much.
+//! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` examines ten times as much.
 
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
@@ -18,15 +19,15 @@ use crate::{caught, passes, sparing};
 /// Keys of a batch.
 const KEY_COUNT: u32 = 1_100;
 const _: () = assert!(KEY_COUNT as u64 > SEGMENT_ENTRY_COUNT && record_bytes(KEY_COUNT as usize) > 1 << 14);
-/// Bytes of a value for which there is no room in so many items, if the region is as large as it is.
+/// A value length at which so many items do not fit in the region's initial size.
 const FILLING_BYTES: usize = (REGION_BYTES / KEY_COUNT as u64) as usize;
 
-/// So many keys, of which some are replaced and others deleted while new ones come, for which segments are split.
+/// Some of many keys are replaced and others deleted while new keys are added, for which segments are split.
 fn large() -> Script {
     Script::after(90, [put("other", "1"), all("1")], [mixed(), put([0; 4], "3"), Op::Reopen])
 }
 
-/// The same, looked at in order: many changes in one place of the queue.
+/// The same with scans: many changes in one place of the queue.
 fn large_in_order() -> Script {
     let ops = [mixed(), put([0; 4], "4"), Op::Scan];
     Script::after(93, [Op::Scan, put("other", "1"), all("1")], ops)
@@ -40,13 +41,13 @@ fn mixed() -> Op {
     batch((KEY_COUNT / 3..KEY_COUNT * 4 / 3).map(|i| (i.to_be_bytes(), (i % 3 > 0).then_some("2"))))
 }
 
-/// The first batch of a store, with nothing there yet.
+/// The first batch of an empty store.
 fn first() -> Script {
     Script::fresh(91, [all("1")])
 }
 
-/// The region fills up in the midst of a batch, before its record has room; then a smaller one finds room, and a large one that
-/// deletes.
+/// The region becomes full in the middle of a batch, before its record has space. Then a smaller batch finds space, and
+/// so does a large one that deletes.
 fn without_room() -> Script {
     let values = |fill: u8, len: usize| move |i: u32| (i.to_be_bytes(), Some(vec![fill; len]));
     let ops = [
@@ -57,12 +58,12 @@ fn without_room() -> Script {
     Script::after(92, [Op::Full, batch((0..KEY_COUNT).map(values(1, 100)))], ops)
 }
 
-/// A reader and a second writer where something is ordered: at a few of the thousands of steps.
+/// A reader and a second writer at ordering fences: a few of the thousands of steps.
 fn few() -> Settings {
     fewer(sparing(), [Visitor::ReaderAt(StepKind::Order), Visitor::WriterAt(StepKind::Order)])
 }
 
-/// A log orders by itself. There they come in the midst of the batch, and where it is waited for.
+/// A log orders writes without fences. There the visitors come in the middle of the batch and at its wait.
 fn few_on_a_journal() -> Settings {
     fewer(journaled::sparing(), [Visitor::ReaderAt(StepKind::WaitBegin), Visitor::WriterAfter(700)])
 }
@@ -72,7 +73,7 @@ fn fewer(settings: Settings, visitors: [Visitor; 2]) -> Settings {
     Settings { images_per_step_max: 2, images_per_op_max: 8, nested_images_max: 1, visitors, ..settings }
 }
 
-/// The same, and nobody; and in the midst of marking, too.
+/// The same visitors, no visitor, and writers in the middle of marking.
 fn for_long(few: Settings) -> Settings {
     let further = [Visitor::Nobody, Visitor::WriterAfter(700), Visitor::WriterAfter(4_000)];
     let visitors = few.visitors.iter().copied().chain(further).collect();
@@ -126,11 +127,11 @@ fn one_for_which_there_is_no_room_changes_nothing() {
 #[test]
 fn broken_ones_are_caught() {
     let alone = |few| Settings { images_per_op_max: 60, visitors: vec![Visitor::Nobody], ..few };
-    // What one missing order gives away is a step or two of thousands: `engine`'s own tests look at those.
+    // A missing fence shows only at one or two of thousands of steps: the tests of `engine` examine those.
     let violation = caught(index::canary::HALF_BATCH, Model::Line, &[large()], alone(few()));
-    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+    assert!(matches!(violation.op, Op::Batch(_)), "caught at another operation: {violation}");
     let violation = journaled::caught(index::canary::HALF_BATCH, &[large()], alone(few_on_a_journal()));
-    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+    assert!(matches!(violation.op, Op::Batch(_)), "caught at another operation: {violation}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A store whose disk cannot read some of the base, whichever part: a key is there, or an error says why it may be.
+//! A store whose disk cannot read some part of the base, whichever part: a key is found, or an error reports why it may
+//! be missing.
 
 use std::thread;
 
@@ -22,7 +23,8 @@ pub(crate) fn value(key: u8) -> Vec<u8> {
     vec![key; 1000]
 }
 
-/// Each item lies in another block, or nearly so. Of what a killed process leaves the log has a part.
+/// Returns a disk with each item in a different block, or nearly so. If the process was killed, a part of the store is
+/// in the log.
 pub(crate) fn filled(is_closed: bool) -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
@@ -40,7 +42,7 @@ pub(crate) fn filled(is_closed: bool) -> SimDisk {
     disk
 }
 
-/// Everything is asked for; how many answers were errors.
+/// Reads everything; returns the number of errors.
 fn error_count(store: &Store) -> usize {
     let mut error_count = 0;
     let mut note = |error: Error| {
@@ -91,7 +93,7 @@ fn whichever_read_fails(is_closed: bool) {
         match opened {
             Ok(Ok(store)) => {
                 let is_lost = error_count(&store) > 0;
-                assert!(!is_lost || store.health().is_err(), "what lost something writes nothing");
+                assert!(!is_lost || store.health().is_err(), "a store that lost something accepts no writes");
                 lost_count += usize::from(is_lost);
             }
             Ok(Err(_)) | Err(_) => refused_count += 1,
@@ -106,10 +108,10 @@ fn whichever_read_fails(is_closed: bool) {
     assert!(refused_count > 5 && lost_count > 10, "{refused_count} were refused, {lost_count} lost something");
 }
 
-/// While some of the base cannot be read one caller asks for everything, and another writes: the writer is told of no write that is
-/// not there when the store is opened again.
+/// While some of the base cannot be read, one caller reads everything and another one writes: every acknowledged write
+/// is present when the store is opened again.
 #[test]
-fn what_another_writes_meanwhile_is_kept_or_refused() {
+fn concurrent_write_is_kept_or_refused() {
     const WRITTEN_COUNT: u8 = 8;
     let (mut refused_count, mut kept_count) = (0, 0);
     for number in (1..).step_by(3) {
@@ -147,7 +149,7 @@ fn what_another_writes_meanwhile_is_kept_or_refused() {
     assert!(refused_count > 10 && kept_count > 10, "{refused_count} were refused, {kept_count} kept");
 }
 
-/// Whether the key is there; an error says why it may not be.
+/// Returns whether the key is present; otherwise the error reports why it may be missing.
 fn is_whole(store: &Store, key: u8) -> bool {
     let mut found = Vec::new();
     match store.get(&[key], &mut |_, bytes| found = bytes.to_vec()) {

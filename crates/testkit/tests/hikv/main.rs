@@ -1,8 +1,8 @@
-//! HiKV crashed at every step: nothing acknowledged is lost, what is kept in order is what the hash index holds, and every
-//! broken twin is caught.
+//! HiKV crashed at every step: nothing acknowledged is lost, the ordered index matches the hash index, and every broken
+//! variant is caught.
 //!
-//! These tests explore a slice of what `cargo xtask explore` explores, which also runs those that are ignored. The pages of `docs/format` are
-//! compared here, too (`format_docs`), since the stores of both are compiled once then.
+//! These tests explore a slice of the work of `cargo xtask explore`, which also runs the ignored tests. The pages of
+//! `docs/format` are compared here as well (`format_docs`), so that the stores of both are compiled only once.
 
 mod absent;
 mod batches;
@@ -36,12 +36,12 @@ fn settings() -> Settings {
     Settings { region_bytes: REGION_BYTES, visitors: Visitor::all(4), ..Settings::default() }
 }
 
-/// For minutes.
+/// Settings for runs of minutes.
 fn thorough() -> Settings {
     Settings { region_bytes: REGION_BYTES, nested_images_max: 16, ..Settings::default() }
 }
 
-/// For stores of hundreds of keys, whose recovery takes as many times as long.
+/// Settings for stores of hundreds of keys, whose recovery takes that many times as long.
 fn sparing() -> Settings {
     Settings {
         images_per_step_max: 6,
@@ -52,12 +52,13 @@ fn sparing() -> Settings {
     }
 }
 
-/// For scripts of many steps, where a quarter of the images is a fair sample: the tests that are ignored look at more.
+/// Settings for scripts of many steps, of which a quarter of the images is a fair sample; the ignored tests examine
+/// more.
 fn at_a_glance() -> Settings {
     Settings { images_per_op_max: 50, ..sparing() }
 }
 
-/// For twins that need many images of one step, and no visitor.
+/// Settings for broken variants that need many images of one step and no visitor.
 fn at_rest() -> Settings {
     Settings { images_per_step_max: 24, nested_images_max: 0, visitors: vec![Visitor::Nobody], ..sparing() }
 }
@@ -103,7 +104,7 @@ fn broken_expiry_is_caught() {
 }
 
 #[test]
-fn what_is_kept_in_order_survives_and_is_in_order_again() {
+fn ordered_keys_survive_in_order() {
     passes::<InOrder>(&in_order(), &settings());
 }
 
@@ -113,20 +114,20 @@ fn growth_survives() {
 }
 
 #[test]
-fn a_full_medium_at_every_step_loses_nothing() {
+fn full_medium_at_every_step_loses_nothing() {
     passes::<Crashed>(&full_and_room_again(), &sparing());
     passes::<InOrder>(&[several_where_it_is_full()], &sparing());
 }
 
 #[test]
-fn a_split_survives() {
+fn split_survives() {
     let counts = passes::<Crashed>(&[reopened_after_a_split()], &at_a_glance());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
     let counts = passes::<InOrder>(&[around_a_split()], &at_a_glance());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
 
-/// Every script there is, and many drawn ones.
+/// Explores every script, and many random ones.
 fn all_for_long<S: Subject>() {
     let few_keys = [
         everyday(),
@@ -208,7 +209,7 @@ fn broken_writes_are_caught() {
 
 #[test]
 fn broken_puts_of_several_are_caught() {
-    // Only a reader who comes late finds the mark gone: an early one takes it away itself.
+    // Only a late reader finds the mark cleared: an early one clears it itself.
     let late = Settings { visitors: (12..18).map(Visitor::ReaderAfter).collect(), ..settings() };
     passes::<Crashed>(&[several_at_once()], &Settings { models: vec![Model::Line], ..late.clone() });
     for (canary, settings) in [
@@ -218,7 +219,7 @@ fn broken_puts_of_several_are_caught() {
     ] {
         let violation = caught(canary, Model::Line, &[several_at_once()], settings);
         let is_by_itself = matches!(violation.op, Op::MultiPut(_)) && violation.images.len() == 1;
-        assert!(is_by_itself, "another write gave it away: {violation}");
+        assert!(is_by_itself, "caught at another operation: {violation}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is done to HiKV while it is crashed.
+//! The scripts that are run on HiKV while it is crashed.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(items: impl IntoIterator
     Op::MultiPut(items.into_iter().map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec())).collect())
 }
 
-/// Several puts at once: of new keys, of keys that are there, and of one key twice.
+/// Puts of several keys in one call: of new keys, of existing keys, and of one key twice.
 pub(crate) fn several_at_once() -> Script {
     let ops = [
         multi_put([("a", "1"), ("b", "2"), ("c", "3")]),
@@ -42,7 +42,7 @@ fn cas(key: &str, expected: Option<&str>, new: Option<&str>) -> Op {
     Op::Cas { key: key.into(), expected, new }
 }
 
-/// Writes that take place, and that do not, of keys that are there and that are not.
+/// Conditional writes, some of which take effect, of keys that exist and of keys that do not.
 pub(crate) fn compared() -> Vec<Script> {
     let ops = [
         cas("a", Some("1"), Some("2")),
@@ -63,7 +63,8 @@ fn put_until(key: &str, value: impl AsRef<[u8]>, at_ms: u64) -> Op {
     Op::PutExpiring(key.into(), value.as_ref().to_vec(), at_ms)
 }
 
-/// Keys that expire, are given other times, are put again in time or too late, and are reaped, with restarts between.
+/// Keys that expire, get other expiry times, are put again in time or too late, and are reaped, with restarts in
+/// between.
 pub(crate) fn expiring() -> Vec<Script> {
     let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
     let written = [
@@ -105,7 +106,7 @@ pub(crate) fn expiring() -> Vec<Script> {
     vec![Script::fresh(74, written), Script::fresh(75, reaped)]
 }
 
-/// Expiring keys in what is scanned.
+/// Scans with expiring keys.
 pub(crate) fn expiring_in_order() -> Script {
     let ops = [
         put_until("b", "1", 2000),
@@ -126,7 +127,7 @@ pub(crate) fn expiring_in_order() -> Script {
     Script::fresh(76, ops)
 }
 
-/// What is written while the store keeps order, and after it was opened again without.
+/// Writes while the store keeps an ordered index, and after it was reopened without one.
 pub(crate) fn in_order() -> Vec<Script> {
     let written = [
         put("b", "1"),
@@ -145,7 +146,7 @@ pub(crate) fn in_order() -> Vec<Script> {
     [Script::fresh(61, written)].into_iter().chain(mixed(62..63)).collect()
 }
 
-/// Everything but a full medium.
+/// Every kind of operation; the medium is never full.
 pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
     let shape = Shape {
         multi_puts: true,
@@ -159,13 +160,13 @@ pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
     seeds.map(|seed| Script::seeded(seed, &shape)).collect()
 }
 
-/// Several puts of which there is room for some.
+/// Puts of several keys in one call, with space for only some of them.
 pub(crate) fn several_where_it_is_full() -> Script {
     let several = |fill: u8| multi_put((0..5).map(|i| ([b'k', i], vec![fill; EXTENT_BYTES])));
     Script::after(31, [Op::Full, Op::Scan], [several(1), several(2), delete([b'k', 0]), several(3), put("small", "1")])
 }
 
-/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines, and of an extent.
+/// Puts, updates, deletes and re-inserts of few keys; values of no, one and several cache lines, and of an extent.
 pub(crate) fn everyday() -> Vec<Script> {
     let written = [
         put("a", "1"),
@@ -179,7 +180,7 @@ pub(crate) fn everyday() -> Vec<Script> {
         delete("b"),
     ];
     let seeded = (1..4).map(|seed| Script::seeded(seed, &Shape::small(10)));
-    // A freed extent is the next one's room at once, and no chunk of its own to whoever looks after a crash.
+    // The next extent uses a freed one's space immediately, and after a crash this must not look like a chunk.
     let replaced = [put("large", vec![1; EXTENT_BYTES]), put("large", vec![2; EXTENT_BYTES])];
     [Script::fresh(0, written), Script::fresh(4, replaced)].into_iter().chain(seeded).collect()
 }
@@ -201,15 +202,14 @@ pub(crate) fn clears_and_reopens() -> Vec<Script> {
     [Script::fresh(10, written)].into_iter().chain((11..13).map(|seed| Script::seeded(seed, &shape))).collect()
 }
 
-/// Values that do not fit into the first region.
+/// Values that do not fit in the initial region.
 pub(crate) fn growth() -> Script {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = (0..6).map(|i| put([b'k', i], large(i)));
     Script::after(20, [put("small", "1")], ops.chain([put("small", "2"), delete([b'k', 1]), put("last", large(9))]))
 }
 
-/// The key's old item fills the only free place that is left in its chunk once it is free: a put that frees it too early
-/// writes over it.
+/// The key's old item fills the only slot that becomes free in its chunk: a put that frees it too early overwrites it.
 pub(crate) fn crowded_chunk() -> Script {
     const LARGE_SLOT_BYTES: usize = 200_000;
     let setup = (0..9).map(|i| put([b'k', i], [1; LARGE_SLOT_BYTES]));
@@ -229,7 +229,7 @@ pub(crate) fn up_to_a_split() -> Vec<Op> {
     let key = |i: u32| i.to_be_bytes();
     let count = (0..2000)
         .take_while(|&i| {
-            store.put(&key(i), b"v").expect("there is room");
+            store.put(&key(i), b"v").expect("there is space");
             store.0.stats().figure("split_count").unwrap() == 0.0
         })
         .count() as u32;

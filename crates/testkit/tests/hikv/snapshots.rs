@@ -1,4 +1,5 @@
-//! Snapshots of a store that is written on and crashed: they do not change while the store lives, and leave nothing behind.
+//! Snapshots of a store that is written to and crashed: they do not change while the store lives, and leave nothing
+//! behind.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -25,7 +26,7 @@ use crate::{caught, passes, settings};
 /// Larger than the largest size class: an extent.
 const EXTENT_BYTES: usize = 300_000;
 
-/// Keys replaced, removed, and put again under one and two snapshots; nothing of a snapshot outlives a restart.
+/// Keys are replaced, removed and put again under one and two snapshots; nothing of a snapshot survives a restart.
 fn replaced_and_removed() -> Script {
     let ops = [
         put("a", "3"),
@@ -45,7 +46,7 @@ fn replaced_and_removed() -> Script {
     Script::after(70, [put("a", "1"), put("b", [2; 100]), Op::Snapshot], ops)
 }
 
-/// The same where keys are in order, some before the snapshot and some after it.
+/// The same with an ordered index, for some keys before the snapshot and for some after it.
 fn in_order() -> Script {
     let ops = [
         put("a", "3"),
@@ -65,7 +66,7 @@ fn in_order() -> Script {
     Script::after(71, [put("b", "1"), put("c", "2"), Op::Scan, Op::Snapshot], ops)
 }
 
-/// A kept extent is not the next one's room before it is released.
+/// A kept extent is not reused before its snapshot is released.
 fn extents() -> Script {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = [put("a", large(2)), put("b", large(3)), Op::Release, put("b", large(4))];
@@ -86,7 +87,7 @@ fn mixed(seeds: Range<u64>, op_count: usize) -> impl Iterator<Item = Script> {
     seeds.map(move |seed| Script::seeded(seed, &shape))
 }
 
-/// Which visitor is there between two steps matters here, more than at which of them.
+/// Settings in which the kind of the visitor matters more than its exact step.
 fn sampled() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAfter(4)];
     Settings { visitors, images_per_step_max: 8, nested_images_max: 2, ..settings() }
@@ -113,7 +114,7 @@ fn snapshots_stay_for_long() {
 }
 
 #[test]
-fn what_is_kept_too_late_is_caught() {
+fn late_kept_version_is_caught() {
     let violation = caught(engine_hikv::canary::KEPT_AFTER_PUBLISH, Model::Line, &[replaced_and_removed()], sampled());
     assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
 }
@@ -126,7 +127,7 @@ fn an_epoch_that_a_crash_takes_back_is_caught() {
         Problem::Damage(damage) => damage.iter().all(|found| found.contains("a later snapshot epoch")),
         problem => matches!(problem, Problem::Snapshot(_)),
     };
-    assert!(is_by_itself, "another fault gave it away: {violation}");
+    assert!(is_by_itself, "caught by another fault: {violation}");
 }
 
 type Store = HiKv<Sim, HostDram>;
@@ -146,7 +147,8 @@ fn get_at(store: &Store, at: Moment) -> Vec<u8> {
     copy
 }
 
-/// The sweep after an unclean end does not meet what was kept before it came by, and does not free it.
+/// The sweep after an unclean end skips items that were kept before the sweep reached their slots, and does not free
+/// these items.
 #[test]
 fn the_sweep_leaves_what_is_kept() {
     let store = store(None);
@@ -168,7 +170,7 @@ fn the_sweep_leaves_what_is_kept() {
     assert_eq!(Some(kept_bytes - store.stats().live_bytes), slot_bytes);
 }
 
-/// Takes a snapshot when it is read.
+/// A source that takes a snapshot when it is read.
 struct Source<'a>(&'a Store, Option<Moment>);
 
 impl Read for Source<'_> {
@@ -179,8 +181,8 @@ impl Read for Source<'_> {
     }
 }
 
-/// What a snapshot shows that was taken after a writer had stamped its item, and before it looked for the key: at once, and
-/// when the item is there.
+/// Returns the value in a snapshot that was taken after a writer stamped its item and before it searched for the key:
+/// at that moment, and after the item was published.
 fn taken_between_stamp_and_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
     let store = store(canary);
     let mut source = Source(&store, None);
@@ -190,33 +192,34 @@ fn taken_between_stamp_and_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_stamp_that_is_not_looked_at_again_is_caught() {
+fn unchecked_stamp_is_caught() {
     let [early, late] = taken_between_stamp_and_lock(None);
     assert_eq!(early, late);
     let [early, late] = taken_between_stamp_and_lock(Some(engine_hikv::canary::STALE_STAMP));
-    assert_ne!(early, late, "the twin was not caught");
+    assert_ne!(early, late, "the broken variant was not caught");
 }
 
-/// What a snapshot shows that is taken while a writer holds its bucket and has not published: at once, and when it has.
+/// Returns the value in a snapshot that is taken while a writer holds its bucket and has not published: at that moment,
+/// and after publishing.
 ///
-/// The writer stops there until the other thread has come as far as it can: the sound one has advanced the epoch, and waits
-/// for the writer; the twin has read the key.
+/// The writer stops there until the other thread has come as far as it can: the sound store has advanced the epoch and
+/// waits for the writer; the broken variant has read the key.
 fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
     let store = store(canary);
-    let (told, has_read) = mpsc::channel();
+    let (acknowledged, has_read) = mpsc::channel();
     let (taking, mut taker) = (Arc::clone(&store), None);
     let (joined, join) = mpsc::channel();
     store.medium().observe(Box::new(move |sim, kind| {
         if kind != StepKind::Order || taker.is_some() {
             return;
         }
-        let (taking, told) = (Arc::clone(&taking), told.clone());
+        let (taking, acknowledged) = (Arc::clone(&taking), acknowledged.clone());
         taker = Some(());
         let handle = thread::spawn(move || {
             let at = taking.take_snapshot().unwrap();
             let early = get_at(&taking, at);
-            // Nobody listens to the sound one, which is here when the writer is done.
-            let _ = told.send(());
+            // In the sound store the receiver is gone, because this runs after the writer has ended.
+            let _ = acknowledged.send(());
             (at, early)
         });
         joined.send(handle).unwrap();
@@ -234,9 +237,9 @@ fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_snapshot_that_does_not_wait_for_writers_is_caught() {
+fn snapshot_not_awaiting_writers_is_caught() {
     let [early, late] = taken_under_the_lock(None);
     assert_eq!(early, late);
     let [early, late] = taken_under_the_lock(Some(engine_hikv::canary::SNAPSHOT_BEFORE_WRITERS));
-    assert_ne!(early, late, "the twin was not caught");
+    assert_ne!(early, late, "the broken variant was not caught");
 }

@@ -1,4 +1,4 @@
-//! HiKV on a crash medium, without order and with it.
+//! HiKV on a crash medium, without and with an ordered index.
 
 use std::marker::PhantomData;
 
@@ -12,30 +12,30 @@ use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Failure, Made, Over};
 
-/// Head, one chunk of segments, and room for a few chunks of items.
+/// Space for the head, one chunk of segments, and a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
-/// The key of its hash.
+/// The seed of its hash.
 pub(crate) const HASH_SEED: u64 = 7;
 
-/// How HiKV's stores are made. One partition, so that few keys fill a segment.
+/// Makes HiKV's stores, with one partition, so that few keys fill a segment.
 pub(crate) struct OfHiKv<O, M>(PhantomData<fn() -> (O, M)>);
 
 /// The store that is crashed.
 pub(crate) type Crashed<O = HashOnly, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
 
-/// The store that keeps its keys in order, once it was scanned.
+/// The store with an ordered index once it was scanned.
 pub(crate) type InOrder = Crashed<WithOrder>;
 
-/// Whether a store keeps order.
+/// Adds an ordered index to a store, or does not.
 pub(crate) trait Kept: 'static {
     fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram>;
 }
 
-/// It does not.
+/// No ordered index.
 pub(crate) struct HashOnly;
 
-/// It does.
+/// An ordered index.
 pub(crate) struct WithOrder;
 
 impl Kept for HashOnly {
@@ -51,12 +51,12 @@ impl Kept for WithOrder {
     }
 }
 
-/// It does, and has copies of few items in a read cache.
+/// An ordered index, and a read cache with copies of few items.
 pub(crate) struct Cached;
 
 impl Kept for Cached {
     fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
-        WithOrder::kept(store).caching(1, HostDram).expect("there is so much memory")
+        WithOrder::kept(store).caching(1, HostDram).expect("there is enough memory")
     }
 }
 
@@ -79,12 +79,13 @@ impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
     }
 
     fn needed_bytes(engine: &Self::Engine, contents: &Contents) -> Option<u64> {
-        let items: u64 = contents.iter().map(|(key, value)| room_bytes(HEADER_BYTES + key.len() + value.len())).sum();
+        let items: u64 =
+            contents.iter().map(|(key, value)| capacity_bytes(HEADER_BYTES + key.len() + value.len())).sum();
         Some(items + engine.stats().figure("segment_count")? as u64 * SEGMENT_BYTES)
     }
 }
 
-fn room_bytes(item_bytes: usize) -> u64 {
+fn capacity_bytes(item_bytes: usize) -> u64 {
     match Class::for_bytes(item_bytes as u64) {
         Some(class) => class.bytes(),
         None => (item_bytes as u64 + CHUNK_HEADER_BYTES).next_multiple_of(UNIT_BYTES) - CHUNK_HEADER_BYTES,

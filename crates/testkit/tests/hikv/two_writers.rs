@@ -1,5 +1,5 @@
-//! Two writers in flight, crashed at the steps of both: one stands between two steps while the other makes all of its own, and at
-//! each of those the power fails. So every place at which the one may be is met with every place of the other.
+//! Two writers in flight, crashed at the steps of both: one is stopped between two steps while the other makes all of
+//! its own, and the power fails at each of those. So every place of the one is combined with every place of the other.
 
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, PAUSE, Script, Settings, Visitor};
@@ -33,9 +33,9 @@ fn two_writers_survive_wherever_both_are() {
     passes::<InOrder>(&everyday()[..1], &few);
 }
 
-/// Snapshots are taken and let go of while another one writes, and the log is waited for.
+/// Snapshots are taken and released while another writer is active, and the log is waited for.
 #[test]
-fn a_second_writer_survives_beside_snapshots() {
+fn second_writer_survives_beside_snapshots() {
     let ops = [put("a", "1"), Op::Snapshot, put("a", "2"), delete("a"), Op::Snapshot, put("b", "3"), Op::Release];
     let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
     passes::<Crashed>(&[Script::fresh(90, ops)], &few);
@@ -54,7 +54,7 @@ fn two_writers_survive_on_a_disk() {
     }
 }
 
-/// The same, with hardly anything waited for: the other one comes between what an operation did and its answer, too.
+/// The same with deferred operations: the second writer also comes between an operation and its answer.
 #[test]
 fn two_writers_survive_where_they_are_told_later() {
     for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(PAUSE)] {
@@ -69,9 +69,9 @@ fn two_writers_survive_where_they_are_told_later() {
     }
 }
 
-/// Images of the second writer's steps alone.
+/// Only images of the second writer's steps.
 #[test]
-fn what_is_lost_at_the_second_writers_steps_is_seen() {
+fn loss_at_second_writer_is_noticed() {
     let beside_alone = Settings { images_per_step_max: 0, ..both(Visitor::WriterAlways) };
     caught(engine_hikv::canary::ITEM_NOT_ORDERED, Model::Line, &everyday(), beside_alone);
 }

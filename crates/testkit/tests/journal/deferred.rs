@@ -1,4 +1,4 @@
-//! Operations that no caller waits for, and which askers are woken.
+//! Writes that no caller waits for, and the wake-ups of callers that ask whether such a write is durable.
 
 use std::sync::mpsc;
 
@@ -26,7 +26,7 @@ fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled
     Journaled::open(disk.files(), options(background), &|_| {}).expect("a disk without faults")
 }
 
-/// A word that is published, and not waited for.
+/// Publishes a word and does not wait for it.
 fn published(journal: &Journaled<SimFile>) -> Receipt {
     let publish = || {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
@@ -38,57 +38,57 @@ fn published(journal: &Journaled<SimFile>) -> Receipt {
 }
 
 #[test]
-fn whoever_asks_is_woken_when_all_is_durable() {
+fn asker_is_woken_when_durable() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let (sender, woken) = mpsc::channel();
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     for _ in 0..100 {
         let receipt = published(&journal);
-        let mut is_durable = notifier.ask(receipt).expect("a disk without faults");
+        let mut is_durable = notifier.request(receipt).expect("a disk without faults");
         while !is_durable {
-            woken.recv().expect("somebody wakes");
+            woken.recv().expect("a syncing thread wakes it");
             is_durable = journal.acknowledger().is_durable(receipt).expect("a disk without faults");
         }
     }
 }
 
 #[test]
-fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
+fn asker_is_woken_by_failed_sync() {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = opened(&disk, Durability::Power);
     let (sender, woken) = mpsc::channel();
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     let receipt = published(&journal);
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
-    let mut asked = notifier.ask(receipt);
+    let mut asked = notifier.request(receipt);
     while asked == Ok(false) {
-        woken.recv().expect("somebody wakes");
+        woken.recv().expect("a syncing thread wakes it");
         asked = journal.acknowledger().is_durable(receipt);
     }
     assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");
-    assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
+    assert!(notifier.request(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
 }
 
-/// The syncing threads wake an asker for the last time at their end.
+/// The syncing threads send their last wake-ups when they end.
 #[test]
-fn nobody_is_woken_for_what_was_durable_when_it_was_asked_for() {
+fn durable_ticket_wakes_no_thread() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let (sender, woken) = mpsc::channel();
     let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
     let receipt = published(&journal);
     journal.acknowledger().wait(receipt).expect("a disk without faults");
-    assert_eq!(notifier.ask(receipt), Ok(true));
+    assert_eq!(notifier.request(receipt), Ok(true));
     drop(journal);
     assert_eq!(woken.try_iter().count(), 0);
 }
 
 #[test]
-fn what_a_kill_must_not_take_is_written_by_the_thread_that_asks() {
+fn kill_safe_writes_are_written_by_caller() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Process);
     let notifier = journal.acknowledger().notifier(|| {});
     for _ in 0..100 {
         let receipt = published(&journal);
-        assert_eq!(notifier.ask(receipt), Ok(true));
+        assert_eq!(notifier.request(receipt), Ok(true));
     }
 }
 
@@ -97,12 +97,12 @@ fn where_no_thread_syncs_the_one_that_asks_does() {
     let journal = opened_with(&SimDisk::new(0, Model::Disk), Durability::Power, false);
     let notifier = journal.acknowledger().notifier(|| {});
     let receipt = published(&journal);
-    assert_eq!(notifier.ask(receipt), Ok(true));
+    assert_eq!(notifier.request(receipt), Ok(true));
     assert_eq!(journal.acknowledger().is_durable(receipt), Ok(true));
 }
 
 #[test]
-fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
+fn durable_writes_stay_acknowledged_after_failure() {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = opened_with(&disk, Durability::Power, false);
     let early = published(&journal);
@@ -113,7 +113,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     let acknowledger = journal.acknowledger();
     assert_eq!((journal.acknowledge(met), acknowledger.is_durable(early)), (Ok(Waited::Durable), Ok(true)));
     assert_eq!(acknowledger.wait(early), Ok(()));
-    // The log was durable to its end, and has nothing of this.
+    // The log was durable up to its end and contains nothing of this write.
     let (waited, late) = acknowledger.deferred(|| {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4), Taken::No);
         journal.acknowledge(journal.commit(Level::Strongest))
@@ -122,7 +122,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
 }
 
 #[test]
-fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
+fn reader_after_failure_does_not_wait() {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = opened_with(&disk, Durability::Power, false);
     let receipt = published(&journal);
@@ -134,9 +134,9 @@ fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
     assert_eq!(nothing, Receipt::default());
 }
 
-/// Nobody waits for a word at 'power': it is at most an interval old when it is durable.
+/// No caller waits at level 'power': when the word becomes durable it is at most one sync interval old.
 #[test]
-fn what_is_buffered_is_synced_though_nobody_asks() {
+fn buffered_writes_are_synced_unasked() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let publish = || {
         assert_eq!(journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2), Taken::Yes);
@@ -151,7 +151,7 @@ fn what_is_buffered_is_synced_though_nobody_asks() {
 }
 
 #[test]
-fn a_word_is_durable_when_the_log_has_come_as_far_as_it_was_then() {
+fn word_is_durable_at_its_log_position() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let early = published(&journal);
     journal.acknowledger().wait(early).expect("a disk without faults");

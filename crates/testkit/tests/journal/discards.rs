@@ -1,6 +1,6 @@
-//! Space of the base that is given back, much of it in blocks that nobody has read yet: lives of a region, each ended by a
-//! crash, a kill, or a close. What was given back is unchanged or zeros, byte by byte, and its neighbours are whole. Nothing is
-//! written where there may be no space: the simulated disk panics.
+//! Discarded space of the base, much of it in blocks that have not been read yet: lives of a region, each of them ended
+//! by a crash, a kill or a close. Every discarded byte is unchanged or zero, and adjacent pages are intact. Nothing is
+//! written where space may be missing: the simulated disk would panic.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ const PAGE_COUNT: usize = 8;
 const LIFE_COUNT: usize = 4;
 const OP_COUNT_MAX: usize = 14;
 const SEED_COUNT: u64 = 100;
-/// Crash images looked at after one step.
+/// Crash images examined after one step.
 const IMAGES_PER_STEP: usize = 3;
 
-/// A page has two neighbours or one in its block, and few pages fill the log.
+/// Blocks of four pages, so that a page has one or two neighbours in its block, and a log that a few pages fill.
 fn options() -> JournalOptions {
     JournalOptions {
         reserve_bytes: 1 << 30,
@@ -39,37 +39,32 @@ fn span(page: usize) -> Span {
     Offset(page as u64 * PAGE_BYTES).span(PAGE_BYTES)
 }
 
-/// What is known of a page.
+/// The expected contents of a page.
 #[derive(Clone)]
 struct Page {
-    /// Each byte is that of one of these.
+    /// Every byte equals that byte of one of these.
     contents: Vec<Vec<u8>>,
-    /// No caller stores to it before taking its space again.
+    /// True while the page is discarded. No caller stores to it before allocating it again.
     is_given_back: bool,
 }
 
 type Pages = [Page; PAGE_COUNT];
 
-/// Every page is as it may be. What is in use can become nothing else from now on.
+/// Checks every page. From then on a page in use must keep the contents found.
 fn settle(pages: &mut Pages, journal: &Journaled<SimFile>, when: &str) {
     for (number, page) in pages.iter_mut().enumerate() {
-        // SAFETY: one thread alone uses the region, and stores nothing meanwhile.
+        // SAFETY: only one thread uses the region, and it stores nothing while it reads.
         let found = unsafe { journal.bytes(span(number)) }.expect("the disk can be read");
         let is_legal = |i: usize| page.contents.iter().any(|content| content[i] == found[i]);
         let wrong = (0..found.len()).find(|&i| !is_legal(i));
-        assert_eq!(
-            wrong,
-            None,
-            "in page {number} {when}: {}",
-            if page.is_given_back { "given back" } else { "in use" }
-        );
+        assert_eq!(wrong, None, "in page {number} {when}: {}", if page.is_given_back { "discarded" } else { "in use" });
         if !page.is_given_back {
             page.contents = vec![found.to_vec()];
         }
     }
 }
 
-/// A crash that might have happened, and what is known then.
+/// A possible crash and the expected pages after it.
 type Crash = (DiskImage, Pages);
 
 struct Life {
@@ -78,7 +73,7 @@ struct Life {
 }
 
 impl Life {
-    /// All pages are in use, of some the log alone has what they hold.
+    /// Returns a region with all pages in use; some pages' contents are only in the log.
     fn first(rng: &mut Rng) -> Life {
         let disk = SimDisk::new(0, Model::Disk);
         let region_bytes = PAGE_COUNT as u64 * PAGE_BYTES;
@@ -91,7 +86,7 @@ impl Life {
         Life { disk: life.disk, pages: shared.into_inner().0 }
     }
 
-    /// Opens, gives back, takes again, writes, ends.
+    /// Opens the region, discards and allocates pages, writes, and ends the life.
     fn live(self, rng: &mut Rng) -> (Life, usize) {
         let Life { disk, pages } = self;
         let shared = Arc::new(Mutex::new((pages, Vec::new())));
@@ -145,7 +140,7 @@ fn act(journal: &Journaled<SimFile>, shared: &Shared, rng: &mut Rng) {
     }
 }
 
-/// What lies around the whole pages of the span stays.
+/// Discards a span of which only one page is complete; the partial pages around it stay.
 fn give_back(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {
     {
         let page = &mut shared.lock().0[page];
@@ -156,22 +151,22 @@ fn give_back(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &m
     let before_bytes = if page > 0 { rng.u64(0..PAGE_BYTES) } else { 0 };
     let behind_bytes = if page + 1 < PAGE_COUNT { rng.u64(0..PAGE_BYTES) } else { 0 };
     let around = Offset(start - before_bytes).span(before_bytes + len_bytes + behind_bytes);
-    // SAFETY: one thread alone uses the region; it takes space again before it stores to the page.
-    let given_back_bytes = unsafe { journal.discard(around) };
-    assert_eq!(given_back_bytes, PAGE_BYTES);
+    // SAFETY: only one thread uses the region, and it allocates the page again before it stores to it.
+    let freed_bytes = unsafe { journal.discard(around) };
+    assert_eq!(freed_bytes, PAGE_BYTES);
 }
 
 fn take_again(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {
-    journal.allocate(span(page)).expect("a disk with room");
+    journal.allocate(span(page)).expect("a disk with space");
     shared.lock().0[page].is_given_back = false;
     fill(journal, page, shared, rng);
 }
 
-/// The page holds something else, durably.
+/// Fills the page with a new value and waits until it is durable.
 fn fill(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {
     let new = vec![rng.u8(1..); PAGE_BYTES as usize];
     shared.lock().0[page].contents.push(new.clone());
-    // SAFETY: one thread alone uses the region, and holds no reference into it.
+    // SAFETY: only one thread uses the region, and it holds no reference into it.
     unsafe { journal.stream(span(page).start, &[&new]) };
     journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
     shared.lock().0[page].contents = vec![new];
@@ -184,7 +179,7 @@ fn kill(disk: &SimDisk, journal: Journaled<SimFile>) {
     disk.fail(None);
 }
 
-/// What is there after a crash, and after all that was replayed is in the base.
+/// Checks the pages after a crash, and again after everything replayed was written to the base.
 fn examine((image, pages): &Crash) {
     let (disk, mut pages) = (SimDisk::from_image(image, Model::Disk), pages.clone());
     let journal = open(&disk);
@@ -194,7 +189,7 @@ fn examine((image, pages): &Crash) {
 }
 
 #[test]
-fn what_is_given_back_while_nobody_has_read_it_leaves_its_neighbours_whole() {
+fn discarding_unread_blocks_keeps_adjacent_blocks() {
     let mut image_count = 0;
     for seed in 0..SEED_COUNT {
         let mut rng = Rng::with_seed(seed);

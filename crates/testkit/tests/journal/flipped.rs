@@ -1,4 +1,4 @@
-//! A bit of the log that is not what was written: opening refuses what it can prove, salvage takes all that is whole.
+//! A flipped bit in the log: opening refuses every damage that it can prove, and salvage recovers everything undamaged.
 
 use std::sync::atomic::Ordering;
 
@@ -8,9 +8,9 @@ use pmem_sim::{Crashable, DiskImage, Model, SimDisk, SimFile};
 
 const REGION_BYTES: u64 = 8192;
 const SEGMENT_BYTES: u64 = 8192;
-/// Each is one frame; together they fill a segment and a part of the next.
+/// Each word is one frame; together they fill a segment and a part of the next.
 const WORD_COUNT: u64 = 110;
-/// Of so many bits one is flipped.
+/// One bit in this many is flipped, each in a separate opening.
 const STRIDE_BITS: u64 = 61;
 
 fn options() -> JournalOptions {
@@ -29,7 +29,7 @@ fn place(number: u64) -> Offset {
     Offset(number * 64 + 32)
 }
 
-/// What is left of a journal whose words were each waited for.
+/// Returns the disk of a journal that was waited for after each word.
 fn left() -> DiskImage {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [1; 16], options()).expect("a disk without faults");
@@ -45,7 +45,7 @@ fn words(journal: &Journaled<SimFile>) -> Vec<u64> {
     (0..WORD_COUNT).map(|number| journal.load(place(number), Ordering::Relaxed)).collect()
 }
 
-/// Those that the log has lost are zero.
+/// Returns true if all words are present except number `lost`, which is zero.
 fn lacks(found: &[u64], lost: u64) -> bool {
     found.iter().zip(1..).all(|(&word, number)| word == if number - 1 == lost { 0 } else { number })
 }
@@ -59,7 +59,7 @@ fn flipped(image: &DiskImage, canary: Option<Canary>, bit: u64) -> SimDisk {
     disk
 }
 
-/// How openings ended for every flip of some bit.
+/// Counts the results of opening after each flip.
 #[derive(Default, Debug)]
 struct Ends {
     whole: u64,
@@ -89,7 +89,7 @@ fn flip_all(canary: Option<Canary>) -> Ends {
     ends
 }
 
-/// At most one word is lost, and all others are there.
+/// Checks that salvage loses at most one word and keeps all others.
 fn salvaged(disk: &SimDisk) {
     let (journal, damage) = Journaled::salvage(disk.files(), options()).expect("it can be read");
     let found = words(&journal);
@@ -100,26 +100,26 @@ fn salvaged(disk: &SimDisk) {
             assert_eq!((*sequence, *frames_behind), (number + 1, WORD_COUNT - number - 1));
             assert!(lacks(&found, number), "{found:?}");
         }
-        // The header of a segment, all of whose frames are there.
+        // A segment's header is damaged; all of its frames are intact.
         (JournalError::Damaged { .. }, []) => assert!(lacks(&found, u64::MAX)),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn a_flipped_bit_takes_nothing_that_was_durable_when_another_frame_was_written() {
+fn bit_flip_spares_frames_durable_before() {
     let ends = flip_all(None);
     assert!(ends.wrong == 0 && ends.refused > 500 && ends.whole > 500 && ends.without_the_last > 0, "{ends:?}");
 }
 
 #[test]
-fn a_log_cut_in_the_middle_that_passes_as_an_end_is_caught() {
+fn log_cut_taken_as_end_is_caught() {
     let ends = flip_all(Some(journal::canary::CUT_TAKEN_FOR_END));
     assert!(ends.wrong > 50, "{ends:?}");
 }
 
 #[test]
-fn a_log_whose_file_is_cut_within_a_segment_is_refused() {
+fn log_file_cut_in_segment_is_refused() {
     let image = left();
     let whole = SimDisk::from_image(&image, Model::Disk);
     let mut bytes = vec![0; whole.files().log.len().expect("a disk without faults") as usize];

@@ -1,5 +1,5 @@
-//! What was flushed, in its order, and so what a crash may leave: a prefix of it. A word that was stored and is not flushed
-//! by that prefix may be there or not, as on memory that is persistent itself.
+//! The order of everything that was flushed, and so the legal states after a crash: a prefix of it. A word that was
+//! stored but is not flushed by that prefix may be present or not, as on persistent memory.
 
 use pmem::Span;
 
@@ -7,17 +7,18 @@ use pmem::Span;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     start: Vec<u8>,
-    /// In pieces: where, and which bytes. No bytes are a growth up to there.
+    /// Each entry is a list of places and bytes. Empty bytes are a growth up to that place.
     entries: Vec<Vec<(usize, Vec<u8>)>>,
-    /// Bytes that were stored without a record: where, which, and after how many entries.
+    /// Bytes that were stored without a record: the place, the bytes, and the number of entries before them.
     loose: Vec<(usize, Vec<u8>, usize)>,
-    /// How many of them survive loss of power.
+    /// The number of entries that survive a loss of power.
     durable: usize,
-    /// How many survive the death of the process.
+    /// The number of entries that survive the death of the process.
     written: usize,
-    /// How many were durable when the last of them was written.
+    /// The number of entries that were durable when the last entry was written.
     marked: usize,
-    /// How many survive loss of power and a flipped bit, or the store does not open: a frame that is durable says that they are.
+    /// The number of entries that survive a loss of power and a flipped bit unless the store refuses to open: a durable
+    /// frame records that they are durable.
     proved: usize,
 }
 
@@ -25,7 +26,7 @@ fn sets(pieces: &[(usize, Vec<u8>)], i: usize) -> bool {
     pieces.iter().any(|(at, bytes)| (*at..at + bytes.len()).contains(&i))
 }
 
-/// How a life ended.
+/// The end of a life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
     Killed,
@@ -37,12 +38,12 @@ impl History {
         History { start: vec![0; region_bytes as usize], ..History::default() }
     }
 
-    /// Something was flushed in one piece.
+    /// Records bytes that were flushed in one piece.
     pub(crate) fn push(&mut self, pieces: impl IntoIterator<Item = (Span, Vec<u8>)>) {
         self.entries.push(pieces.into_iter().map(|(span, bytes)| (span.start.0 as usize, bytes)).collect());
     }
 
-    /// All of it survives such an end from now on.
+    /// Records that every entry survives such an end from now on.
     pub(crate) fn acknowledge(&mut self, ended: Ended) {
         if self.entries.len() > self.written {
             self.marked = self.durable;
@@ -53,17 +54,17 @@ impl History {
         }
     }
 
-    /// The region gets longer.
+    /// Records that the region grows.
     pub(crate) fn push_growth(&mut self, region_bytes: u64) {
         self.entries.push(vec![(region_bytes as usize, Vec::new())]);
     }
 
-    /// What was pushed last did not take place.
+    /// Removes the last entry, which did not take effect.
     pub(crate) fn withdraw(&mut self) {
         self.entries.pop();
     }
 
-    /// True if `found` is what such an end may have left. From then on that is the whole history.
+    /// Returns true if such an end may have left `found`, which then becomes the start of the history.
     pub(crate) fn accept(&mut self, found: &[u8], ended: Ended) -> bool {
         let is_legal = self.allows(found, ended);
         if is_legal {
@@ -72,12 +73,12 @@ impl History {
         is_legal
     }
 
-    /// As [`History::accept`], and nothing changes.
+    /// Like [`History::accept`], but changes nothing.
     pub(crate) fn allows(&self, found: &[u8], ended: Ended) -> bool {
         self.allows_from(if ended == Ended::Killed { self.written } else { self.durable }, found)
     }
 
-    /// True if `found` is what loss of power and a flipped bit of the log may have left.
+    /// Returns true if a loss of power and a flipped bit of the log may have left `found`.
     pub(crate) fn allows_flipped(&self, found: &[u8]) -> bool {
         self.allows_from(self.proved, found)
     }
@@ -86,7 +87,8 @@ impl History {
         self.prefixes().enumerate().skip(least).any(|(count, region)| self.is_like(count, &region, found))
     }
 
-    /// True if `found` is `region`, that of the first `count` entries, or differs by what was stored since they set it.
+    /// Returns true if `found` equals `region`, the state after the first `count` entries, except for bytes that were
+    /// stored after these entries had set them.
     fn is_like(&self, count: usize, region: &[u8], found: &[u8]) -> bool {
         let may_be_stored = |i: usize| {
             self.loose.iter().any(|(at, bytes, after)| {
@@ -98,12 +100,12 @@ impl History {
         region.len() == found.len() && (0..found.len()).all(|i| region[i] == found[i] || may_be_stored(i))
     }
 
-    /// Something is stored, and may be flushed later.
+    /// Records a store, which may be flushed later.
     pub(crate) fn store(&mut self, at: usize, bytes: Vec<u8>) {
         self.loose.push((at, bytes, self.entries.len()));
     }
 
-    /// In words, how `found` differs from the prefix that is most like it.
+    /// Describes the difference between `found` and the most similar prefix.
     pub(crate) fn difference(&self, found: &[u8]) -> String {
         let distance =
             |region: &[u8]| (0..found.len().max(region.len())).filter(|&i| region.get(i) != found.get(i)).count();
@@ -111,11 +113,11 @@ impl History {
             .prefixes()
             .enumerate()
             .min_by_key(|(_, region)| distance(region))
-            .expect("no entries are a prefix, too");
+            .expect("the empty prefix always exists");
         let first = (0..found.len()).find(|&i| region.get(i) != found.get(i));
         format!(
-            "{} entries, {} durable, {} written; most like the first {nearest}, but for {} of {} bytes from {first:?} on \
-             (it should have {})",
+            "{} entries, {} durable, {} written; most similar to the first {nearest}, with {} of {} bytes different from \
+             {first:?} on (expected length: {})",
             self.entries.len(),
             self.durable,
             self.written,
@@ -125,7 +127,7 @@ impl History {
         )
     }
 
-    /// The region after no entry, the first, the first two, ...
+    /// Returns the regions after no entry, after the first, after the first two, and so on.
     fn prefixes(&self) -> impl Iterator<Item = Vec<u8>> {
         let mut region = self.start.clone();
         let after = self.entries.iter().map(move |pieces| {

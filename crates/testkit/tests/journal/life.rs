@@ -1,4 +1,4 @@
-//! One life of a region: opened, written to, and ended in one of several ways.
+//! One life of a region: it is opened, written to, and ended by a close, a kill or a loss of power.
 
 use std::fmt;
 use std::io;
@@ -18,18 +18,18 @@ const REGION_BYTES: u64 = 2 * PAGE_BYTES;
 const REGION_BYTES_MAX: u64 = 4 * PAGE_BYTES;
 const OP_COUNT_MAX: usize = 40;
 
-/// Crash images looked at after one step.
+/// Crash images examined after one step.
 const IMAGES_PER_STEP: usize = 4;
 
-/// What commits ask for: mostly what the journal was opened with.
+/// The levels that commits request; `None` is the level with which the journal was opened.
 const LEVELS: [Option<Durability>; 6] =
     [None, None, None, Some(Durability::Power), Some(Durability::Buffered), Some(Durability::Process)];
 
-/// What should not have happened.
+/// A violation.
 #[derive(Debug)]
 pub(crate) enum Wrong {
     DoesNotOpen(JournalError),
-    /// When, and in which way.
+    /// The time and the difference.
     Contents(String),
     Health(&'static str),
 }
@@ -44,25 +44,25 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// A disk, and how it is used.
+/// A disk and the way it is used.
 pub(crate) struct Life {
     disk: SimDisk,
     level: Durability,
     canary: Option<Canary>,
-    /// How long a segment of the log may get.
+    /// The maximum length of a segment of the log.
     segment_bytes: u64,
-    /// How the life before ended.
+    /// The end of the life before.
     before: Ended,
 }
 
-/// What an observer shares with the life that it observes: its history, and the crashes that might have happened.
+/// The state that an observer shares with the life it observes: its history and the possible crashes.
 type Shared = Mutex<(History, Vec<Crash>)>;
 
-/// A crash that might have happened, and what would have been legal then.
+/// A possible crash and the states that would be legal after it.
 type Crash = (DiskImage, History);
 
 impl Life {
-    /// The first life of a region: its journal is made.
+    /// Starts the first life of a region by creating its journal.
     pub(crate) fn first(level: Durability, canary: Option<Canary>, segment_bytes: u64) -> Life {
         let disk = disk(SimDisk::new(0, Model::Disk), canary);
         let life = Life { disk, level, canary, segment_bytes, before: Ended::Killed };
@@ -76,7 +76,7 @@ impl Life {
         REGION_BYTES
     }
 
-    /// The smallest segments, or such that get longer, and few of them: the log is full again and again.
+    /// Uses few segments, so that the log becomes full repeatedly. They have the minimum length or may grow.
     fn options(&self) -> JournalOptions {
         JournalOptions {
             reserve_bytes: 1 << 30,
@@ -84,7 +84,7 @@ impl Life {
             level: self.level,
             log_bytes_max: 3 * self.segment_bytes,
             segment_bytes: self.segment_bytes,
-            room_bytes: 2 * PAGE_BYTES,
+            capacity_bytes: 2 * PAGE_BYTES,
             block_bytes: PAGE_BYTES,
             background: false,
             ..JournalOptions::default()
@@ -99,18 +99,19 @@ impl Life {
         Journaled::open(self.disk.files(), self.options(), &|_| {})
     }
 
-    /// What a reader finds who changes nothing.
+    /// Returns the contents that a read-only opening shows.
     fn read(&self) -> Result<Vec<u8>, JournalError> {
         let options = JournalOptions { writable: false, ..self.options() };
         let journal = Journaled::open(self.disk.files(), options, &|_| {})?;
         whole(&journal).map(<[u8]>::to_vec).map_err(lost)
     }
 
-    /// Opens it. What it shows is compared with `found`, whichever blocks are asked for first, and whatever a checkpoint writes
-    /// meanwhile; or not all is asked for before it is written to.
+    /// Opens the journal and compares it with `found`: in a random order of blocks, with or without a checkpoint in
+    /// between, and completely or only in part before it is written to.
     fn open_bit_by_bit(&self, found: &[u8], shared: &Shared, rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
         let journal = self.open().map_err(Wrong::DoesNotOpen)?;
-        // Not before: what a reader sees may lie in the operating system's cache alone.
+        // Not before opening for writing: the data that a read-only opening sees may exist only in the operating
+        // system's cache.
         if !shared.lock().0.accept(found, self.before) {
             return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
         }
@@ -136,7 +137,7 @@ impl Life {
         Ok(journal)
     }
 
-    /// Opens, writes, ends. What follows, and the images that were looked at.
+    /// Runs one life; returns the next one, and the number of images examined.
     pub(crate) fn live(self, history: &mut History, rng: &mut Rng, faults: bool) -> Result<(Life, u64), Wrong> {
         if faults {
             self.ask_for_a_fault(rng);
@@ -152,7 +153,7 @@ impl Life {
         Ok((next.unwrap_or_else(|| self.lose_power(crashes, history, rng)), count))
     }
 
-    /// The next life, or none where power is lost.
+    /// Returns the next life, or `None` after a loss of power.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
         let found = self.read().map(Some).or_else(|error| refused(error, faults))?;
         let opened = found.map(|found| self.open_bit_by_bit(&found, shared, rng)).transpose();
@@ -162,7 +163,7 @@ impl Life {
         })?;
         let Some(journal) = opened else {
             self.disk.fail(None);
-            // Nobody has seen what the life before left.
+            // The contents that the life before left have not been read.
             return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
         };
         let op_count = rng.usize(0..OP_COUNT_MAX);
@@ -198,7 +199,7 @@ impl Life {
                 let first = rng.bool().then(|| (Offset(line + place), rng.u64(..)));
                 let last = (Offset(line + 32 + place), rng.u64(..));
                 let words: Vec<(Offset, u64)> = first.into_iter().chain([last]).collect();
-                // As it will be, since the log has it before memory.
+                // As the words will be, because they reach the log before memory.
                 if was_healthy {
                     shared.lock().0.push(words.iter().map(|&(at, word)| (at.span(8), word.to_ne_bytes().to_vec())));
                 }
@@ -221,10 +222,10 @@ impl Life {
                 let padded_bytes = bytes.len().next_multiple_of(16) as u64;
                 let mut padded = bytes.clone();
                 padded.resize(padded_bytes as usize, 0);
-                // Memory has it before the log.
+                // These bytes reach memory before the log.
                 shared.lock().0.store(at.0 as usize, padded.clone());
                 shared.lock().0.push([(at.span(padded_bytes), padded)]);
-                // SAFETY: one thread alone uses the region, and holds no reference into it.
+                // SAFETY: only one thread uses the region, and it holds no reference into it.
                 unsafe { journal.stream(at, &[&bytes]) };
             }
             17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
@@ -242,7 +243,7 @@ impl Life {
         Ok(())
     }
 
-    /// At level power all that was flushed is acknowledged. A poisoned log acknowledges nothing any more.
+    /// Commits. At level power this acknowledges everything flushed so far. A poisoned log acknowledges nothing.
     fn commit(&self, journal: &Journaled<SimFile>, shared: &Shared, level: Option<Durability>) -> Result<(), Wrong> {
         let was_healthy = journal.health().is_ok();
         let waited = match level {
@@ -256,12 +257,12 @@ impl Life {
             }
             Ok(()) => shared.lock().0.acknowledge(Ended::Killed),
             Err(MediumError::Poisoned { .. }) if journal.health().is_err() => {}
-            Err(_) => return Err(Wrong::Health("a wait failed, and the log goes on")),
+            Err(_) => return Err(Wrong::Health("a wait failed, but the log is not poisoned")),
         }
         Ok(())
     }
 
-    /// The end of a life: closed, killed, or (`None`) by loss of power.
+    /// Ends the life with a close, a kill, or a loss of power (`None`).
     fn end(&self, journal: Journaled<SimFile>, shared: &Shared, rng: &mut Rng) -> Option<Life> {
         match rng.u8(0..6) {
             0 => {
@@ -286,7 +287,7 @@ impl Life {
         drop(journal);
     }
 
-    /// Every crash that was noted is opened, and compared.
+    /// Opens and compares every recorded crash.
     fn examine(&self, crashes: &[Crash]) -> Result<u64, Wrong> {
         for (image, history) in crashes {
             let journal = self.after(image).open().map_err(Wrong::DoesNotOpen)?;
@@ -299,8 +300,8 @@ impl Life {
         Ok(crashes.len() as u64)
     }
 
-    /// A bit of the log is flipped, whichever the image's contents choose: it is noticed, or nothing is lost that a frame behind
-    /// it calls durable.
+    /// Flips a bit of the log, chosen by the image's contents. The damage is noticed, or nothing is lost that a later
+    /// frame records as durable.
     fn examine_flipped(&self, image: &DiskImage, history: &History) -> Result<(), Wrong> {
         let flipped = self.after(image);
         let log = flipped.disk.files().log;
@@ -308,7 +309,7 @@ impl Life {
             let bit = Rng::with_seed(image.hash()).u64(0..log.len()? * 8);
             let mut byte = [0];
             log.read_at(&mut byte, bit / 8)?;
-            // A hole is as good a place as any.
+            // The bit may be in a hole.
             log.allocate(bit / 8..bit / 8 + 1)?;
             log.write_at(&[byte[0] ^ 1 << (bit % 8)], bit / 8)?;
             log.sync()
@@ -336,7 +337,7 @@ impl Life {
     }
 }
 
-/// All that was appended so far, at a level of its own.
+/// Waits at `level` for everything appended so far.
 fn wait_at(journal: &Journaled<SimFile>, level: Durability) -> Result<(), MediumError> {
     let commit = || journal.acknowledge(journal.commit(Level::Strongest)).map(|_| ());
     let (committed, durable) = journal.acknowledger().at(level, commit);
@@ -351,11 +352,11 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
 }
 
 fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
-    // SAFETY: one thread alone uses the region, and stores nothing while it looks.
+    // SAFETY: only one thread uses the region, and it stores nothing while it reads.
     unsafe { journal.bytes(Offset(0).span(journal.len_bytes())) }
 }
 
-/// Nothing is opened where the disk has failed as it was asked to.
+/// Returns `None` if the opening failed because of an injected fault.
 fn refused<T>(error: JournalError, faults: bool) -> Result<Option<T>, Wrong> {
     match error {
         JournalError::Io { .. } if faults => Ok(None),
@@ -367,7 +368,7 @@ fn lost(error: MediumError) -> JournalError {
     JournalError::Io { which: Which::Base, doing: "read", source: io::Error::other(error) }
 }
 
-/// Zeros, where they cannot be read: nothing of them is going to be durable.
+/// Returns zeros if the bytes cannot be read: then none of them will become durable.
 fn bytes_of(journal: &Journaled<SimFile>, span: Span) -> Vec<u8> {
     // SAFETY: as above.
     unsafe { journal.bytes(span) }.map_or_else(|_| vec![0; span.len_bytes as usize], <[u8]>::to_vec)

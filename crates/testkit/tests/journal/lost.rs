@@ -1,4 +1,4 @@
-//! A disk that cannot read some of the base, long after the journal was opened.
+//! A disk that fails to read a part of the base, long after the journal was opened.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use journal::{JournalOptions, Journaled};
 use pmem::{Bytes, Level, MediumError, Offset, Persist, Residency, Taken};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
-/// What the simulated disk answers.
+/// The simulated disk's error.
 const EIO: i32 = 5;
 
 const PAGE_BYTES: u64 = 4096;
@@ -29,7 +29,7 @@ fn open(disk: &SimDisk) -> Journaled<SimFile> {
     Journaled::open(disk.files(), options(), &|_| {}).expect("opening reads nothing of the base")
 }
 
-/// Each page begins with a number of its own.
+/// Returns a disk on which each page begins with its own number.
 fn disk() -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
@@ -50,14 +50,14 @@ fn first_word(journal: &Journaled<SimFile>, page: u64) -> u64 {
 }
 
 #[test]
-fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
+fn unreadable_block_ends_writing() {
     let disk = disk();
     let journal = open(&disk);
     assert_eq!((first_word(&journal, 0), journal.check_lost_ranges()), (100, Ok(())));
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     let lost = Err(MediumError::Unreadable { offset: LOST_PAGE * PAGE_BYTES, errno: EIO });
     assert_eq!((first_word(&journal, LOST_PAGE), journal.check_lost_ranges()), (0, lost));
-    // SAFETY: one thread alone uses the region.
+    // SAFETY: only one thread uses the region.
     let item = |span| unsafe { journal.bytes(span) }.map(<[u8]>::len);
     assert_eq!(item(place(LOST_PAGE).span(8)).map(drop), lost);
     assert_eq!(item(Offset(0).span(PAGE_COUNT * PAGE_BYTES)).map(drop), lost, "a span with a lost part");
@@ -77,7 +77,7 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
 }
 
 #[test]
-fn a_peek_that_fails_has_the_block_read() {
+fn peek_that_fails_has_block_read() {
     let disk = disk();
     let journal = open(&disk);
     assert_eq!(journal.peek(place(LOST_PAGE)), 100 + LOST_PAGE);
@@ -86,7 +86,7 @@ fn a_peek_that_fails_has_the_block_read() {
     assert_eq!(
         (journal.peek(place(LOST_PAGE)), journal.check_lost_ranges()),
         (100 + LOST_PAGE, Ok(())),
-        "it is tried again"
+        "the read is retried"
     );
     assert!(disk.operation_count() > next);
 }

@@ -1,6 +1,6 @@
-//! The journal by itself on the simulated disk: lives of a region, each ended by a crash, a kill, or a close, and each
-//! going on where the one before left off. What recovery finds must be a prefix of what was flushed, with all that was
-//! waited for.
+//! Tests of the journal without an engine, on the simulated disk: lives of a region, each of them ended by a crash, a
+//! kill or a close, and each continuing where the last one ended. Recovery must find a prefix of everything flushed
+//! that contains everything waited for.
 
 mod deferred;
 mod discards;
@@ -14,22 +14,22 @@ use history::History;
 use life::{Life, Wrong};
 use pmem::{Canary, Durability};
 
-/// Lives of one region, one after the other.
+/// Consecutive lives of one region.
 const LIFE_COUNT: usize = 5;
 
-/// How long a log's segments get: no longer than they are at first, or longer in one or two steps.
+/// The maximum segment length of a log: the initial length, or longer by one or two steps.
 const SEGMENT_BYTES: [u64; 5] = [8 << 10, 8 << 10, 8 << 10, 16 << 10, 40 << 10];
 
-/// What is looked at.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 struct Course {
     level: Durability,
     canary: Option<Canary>,
-    /// Whether operations of the disk fail.
+    /// Injects failures of disk operations.
     faults: bool,
 }
 
-/// All lives of a region, drawn from `seed`; the crash images that were looked at.
+/// Runs all lives of a region, drawn from `seed`; returns the number of crash images examined.
 fn run(seed: u64, course: Course) -> Result<u64, Wrong> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut image_count = 0;
@@ -52,7 +52,7 @@ fn passes(course: Course, seed_count: u64) {
     assert!(image_count > 10 * seed_count, "{image_count} images");
 }
 
-/// The seeds tried on a broken twin: many times what it takes.
+/// The number of seeds tried on a broken variant: many times the number needed.
 const HUNT_SEED_COUNT: u64 = 3000;
 
 #[track_caller]
@@ -62,12 +62,12 @@ fn caught(canary: Canary, faults: bool) {
 }
 
 #[test]
-fn what_was_waited_for_survives_and_the_rest_is_a_prefix() {
+fn acknowledged_frames_survive_as_prefix() {
     passes(Course { level: Durability::Power, canary: None, faults: false }, 100);
 }
 
 #[test]
-fn what_was_only_written_survives_a_kill_and_is_a_prefix_after_loss_of_power() {
+fn written_frames_survive_kill_and_power_loss() {
     passes(Course { level: Durability::Buffered, canary: None, faults: false }, 70);
 }
 

@@ -1,13 +1,15 @@
-//! Every canary is asked for somewhere, and hunted by some test: one that is not says that a rule is watched, and nobody watches.
+//! Every canary is used by the code and hunted by a test. An unhunted canary would claim that its rule is tested when
+//! the rule is not.
 //!
-//! Crates give their canaries names without regard to others'. So a name counts for one crate, which a path before the name tells, an import, or
-//! else the file's place. A medium breaks what a canary's string says: a string that a crate above has, too, is hunted with that crate's canary.
+//! Crates name their canaries without regard to other crates, so a name belongs to one crate, which is found by the
+//! path before the name, by an import, or by the file's place. A medium matches canaries by their strings. If a crate
+//! above has a canary with the same string, hunting that one counts for both.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A rule's broken twin.
+/// A canary.
 #[derive(Debug)]
 struct Canary {
     /// The library of the crate that has the rule.
@@ -23,7 +25,7 @@ struct Package {
     files: Vec<PathBuf>,
 }
 
-/// Which crates' canaries a name may be of, and the name.
+/// Names, each with a crate whose canary it may be.
 type Named = BTreeSet<(String, String)>;
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
@@ -52,13 +54,13 @@ fn quoted(text: &str) -> &str {
     text.split('"').nth(1).unwrap_or_default()
 }
 
-/// The canaries that a source makes.
+/// Returns the canaries that a source defines.
 fn made(owner: &str, code: &str) -> Vec<Canary> {
     let lines = code.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": Canary = "));
     lines.map(|(name, made)| Canary { owner: owner.into(), name: name.into(), text: quoted(made).into() }).collect()
 }
 
-/// Where a file's tests begin: at once, if it has nothing else.
+/// Splits a source where its tests begin: at its start in a file of tests.
 fn split_at_tests<'a>(path: &Path, source: &'a str) -> (&'a str, &'a str) {
     let is_of_tests = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs");
     source.split_at(if is_of_tests { 0 } else { source.find("#[cfg(test)]").unwrap_or(source.len()) })
@@ -68,7 +70,7 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The crates of which a source imports a module `canary` under that name; the source's own, if none.
+/// Returns the crates whose module `canary` a source imports under that name, or its own crate if it imports none.
 fn imported<'a>(source: &'a str, own: &'a str) -> Vec<&'a str> {
     let uses = source.split(';').filter_map(|statement| Some(statement.trim().rsplit_once("use ")?.1));
     let with_canary = uses.filter(|path| path.split(|c| !is_of_word(c)).any(|word| word == "canary"));
@@ -77,7 +79,7 @@ fn imported<'a>(source: &'a str, own: &'a str) -> Vec<&'a str> {
     if crates.is_empty() { vec![own] } else { crates }
 }
 
-/// The crate that a path begins at.
+/// Returns the crate in which a path begins.
 fn crate_of<'a>(path: &'a str, own: &'a str) -> &'a str {
     match path.split("::").next().unwrap_or_default() {
         "crate" | "super" | "self" => own,
@@ -85,7 +87,7 @@ fn crate_of<'a>(path: &'a str, own: &'a str) -> &'a str {
     }
 }
 
-/// What `part` of a source names as `canary::NAME`.
+/// Collects the names that `part` of a source writes as `canary::NAME`.
 fn named(part: &str, imported: &[&str], own: &str, into: &mut Named) {
     for (at, _) in part.match_indices("canary::") {
         let path = part[..at].rsplit(|c| !is_of_word(c) && c != ':').next().unwrap_or_default();
@@ -106,8 +108,8 @@ fn every_canary_is_asked_for_and_hunted() {
             let (code, tests) = split_at_tests(path, &source);
             canaries.extend(made(library, code));
             let imported = imported(&source, library);
-            // Code that asks the medium breaks the rule, and so does code that names one for another to ask; a test that names a canary
-            // otherwise makes a twin.
+            // Code that asks the medium for a canary breaks the rule, and so does code that passes a canary on. A test
+            // that names a canary elsewhere creates the broken variant.
             named(code, &imported, library, &mut asked);
             let asks = source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')'));
             asks.for_each(|(canary, _)| named(canary, &imported, library, &mut asked));
@@ -126,7 +128,7 @@ fn every_canary_is_asked_for_and_hunted() {
         same.any(|other| is_in(other, &hunts))
     };
     let unasked: Vec<_> = canaries.iter().filter(|canary| !is_in(canary, &asked)).collect();
-    assert!(unasked.is_empty(), "asked for nowhere: {unasked:?}");
+    assert!(unasked.is_empty(), "used nowhere: {unasked:?}");
     let unhunted: Vec<_> =
         canaries.iter().filter(|canary| !is_in(canary, &hunts) && !is_hunted_above(canary)).collect();
     assert!(unhunted.is_empty(), "hunted by no test: {unhunted:?}");

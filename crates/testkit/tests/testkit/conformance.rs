@@ -1,10 +1,10 @@
-//! The conformance suite's own test: honest stores conform, and each way not to answer like a map is noticed.
+//! The conformance suite's own test: correct stores pass, and each kind of wrong answer is caught.
 
 use std::cell::RefCell;
 
 use testkit::{Contents, Failure, Operations, Problem, Shape, conformance};
 
-/// How a map misbehaves, if it does.
+/// The misbehaviour of a map.
 #[derive(Clone, Copy, PartialEq)]
 enum Habit {
     Honest,
@@ -77,7 +77,7 @@ fn compared(habit: Habit) -> Result<u64, Problem> {
 }
 
 #[test]
-fn a_map_conforms() {
+fn map_conforms() {
     assert_eq!(compared(Habit::Honest), Ok(1000));
 }
 

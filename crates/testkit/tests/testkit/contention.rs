@@ -1,4 +1,4 @@
-//! The history judge's own test: an honest store passes under contention, and each broken twin is caught.
+//! The history judge's own test: a correct store passes under contention, and each broken variant is caught.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Mutex;
@@ -6,27 +6,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use testkit::{Contention, Contents, Direction, Disorder, Failure, Operations, Stamped, Visit, contend};
 
-/// How a map misbehaves, once in a while.
+/// The occasional misbehaviour of a map.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Habit {
     Honest,
-    /// Answers with the value before.
+    /// Returns the previous value.
     ReadsStale,
-    /// Acknowledges a put that it forgets.
+    /// Acknowledges a put without storing it.
     LosesUpdates,
-    /// Says that it deleted what stays.
+    /// Reports a key as deleted that it keeps.
     KeepsDeleted,
-    /// Looks whether the key is there first, and deletes it later.
+    /// Checks whether the key exists, and deletes it in a second step.
     DeletesInTwoSteps,
-    /// Compares first, and swaps later.
+    /// Compares, and swaps in a second step.
     SwapsInTwoSteps,
-    /// Clears all but one key.
+    /// Clears all keys except one.
     ClearsNearlyAll,
-    /// Answers with the head of one value and the tail of another.
+    /// Returns a value with one wrong byte.
     Tears,
-    /// Answers with another key's value.
+    /// Returns another key's value.
     MixesKeysUp,
-    /// Scans do not see the last put.
+    /// Scans miss the last put.
     ScansStale,
     /// Scans leave out a key.
     ScansSkip,
@@ -36,13 +36,13 @@ enum Habit {
 
 struct Map {
     contents: Mutex<Contents>,
-    /// What was replaced last.
+    /// The value that was replaced last.
     replaced: Mutex<Vec<u8>>,
     call_count: AtomicU64,
     habit: Habit,
 }
 
-/// A twin misbehaves in one of so many calls.
+/// A broken variant misbehaves in one call out of this many.
 const RARELY: u64 = 50;
 
 impl Map {
@@ -51,7 +51,7 @@ impl Map {
         Map { contents, replaced, call_count, habit }
     }
 
-    /// True if this is the moment for a bad habit.
+    /// Returns true if this call is to misbehave.
     fn gives_in_to(&self, habit: Habit) -> bool {
         self.habit == habit && self.call_count.fetch_add(1, Ordering::Relaxed) % RARELY == RARELY - 1
     }

@@ -1,4 +1,4 @@
-//! The explorer's own test: a sound little store passes, and every broken twin of it is caught.
+//! The explorer's own test: a correct small store passes, and every broken variant of it is caught.
 
 use crate::slot_table::{REGION_BYTES, SlotTable};
 use crate::twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
@@ -24,7 +24,7 @@ fn delete(key: &str) -> Op {
     Op::Delete(key.into())
 }
 
-/// Every kind of operation, and each against what the last one left.
+/// Returns a script with every kind of operation, each of them meeting the state that the one before left.
 fn written_script() -> Script {
     let ops = [
         put("a", "1"),
@@ -59,7 +59,7 @@ fn passes(scripts: &[Script], settings: &Settings) -> Counts {
 }
 
 #[test]
-fn a_sound_store_passes_on_both_models() {
+fn sound_store_passes_on_both_models() {
     for model in [Model::Line, Model::Span] {
         let counts = passes(&scripts(), &on(model));
         let Counts { steps, images, nested_images, visits } = counts;
@@ -69,14 +69,14 @@ fn a_sound_store_passes_on_both_models() {
 
 #[test]
 fn an_exploration_repeats_exactly() {
-    // A second writer is a thread, which may be found asleep or not.
+    // No writers: a second writer is a thread, and the time at which it sleeps varies.
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAfter(3), Visitor::Deleter];
     let settings = Settings { visitors, ..settings() };
     assert_eq!(passes(&[written_script()], &settings), passes(&[written_script()], &settings));
 }
 
 #[test]
-fn what_a_second_writer_was_told_counts() {
+fn second_writers_acknowledgement_counts() {
     let writer = Settings { visitors: vec![Visitor::WriterAlways], ..settings() };
     let counts = passes(&scripts(), &writer);
     assert!(counts.visits > 100 && counts.images > 1000, "{counts:?}");
@@ -94,7 +94,7 @@ fn what_a_second_writer_was_told_counts() {
     }
 }
 
-/// The sound store passes these scripts, so what is caught is the twin's fault.
+/// Checks that the broken variant is caught. The sound store passes the same scripts, so the bug is the reason.
 fn assert_caught(canary: Canary, model: Model) {
     match hunt::<SlotTable>(canary, &scripts(), &on(model)) {
         Verdict::Caught(violation) => assert!(!violation.to_string().is_empty()),
@@ -102,7 +102,7 @@ fn assert_caught(canary: Canary, model: Model) {
     }
 }
 
-/// Of rules that a log has, too.
+/// Canaries of rules that matter on a log as well.
 const EVERYWHERE: [Canary; 8] = [
     items::canary::ITEM_NOT_FLUSHED,
     engine_hikv::canary::ENTRY_BEFORE_ITEM,
@@ -128,7 +128,7 @@ fn every_broken_twin_is_caught_on_a_log() {
 }
 
 #[test]
-fn a_log_has_an_order_of_its_own() {
+fn log_has_order_of_its_own() {
     assert!(!hunt::<SlotTable>(engine_hikv::canary::ITEM_NOT_ORDERED, &scripts(), &on(Model::Span)).is_caught());
 }
 
@@ -141,18 +141,18 @@ fn an_exploration_of_nothing_is_an_objection() {
     assert_eq!(explore::<SlotTable>(&[written_script()], &blind), Err(Objection::Inconclusive { seed: 1 }));
 }
 
-/// What the exploration of the written script, without its reopening, says of a twin on both models.
+/// Explores the written script without its reopening, with a broken variant, on both models.
 fn objection_to<T: Twist>(settings: &Settings) -> Result<Counts, Box<Violation>> {
     let mut script = written_script();
     script.explored.retain(|op| *op != Op::Reopen);
     explore::<Twin<T>>(&[script], settings).map_err(|objection| match objection {
         Objection::Violation(violation) => violation,
-        Objection::Inconclusive { seed } => panic!("script {seed} showed nothing"),
+        Objection::Inconclusive { seed } => panic!("script {seed} led to no image"),
     })
 }
 
 #[test]
-fn only_a_crash_inside_recovery_shows_that_it_cannot_be_repeated() {
+fn only_nested_crash_finds_unrepeatable_recovery() {
     let violation = objection_to::<RootTakenAway>(&settings()).expect_err("the root is away for a moment");
     assert_eq!(violation.images.len(), 2, "{violation}");
     assert!(matches!(violation.problem, Problem::Contents(_)), "{violation}");
@@ -161,19 +161,19 @@ fn only_a_crash_inside_recovery_shows_that_it_cannot_be_repeated() {
 }
 
 #[test]
-fn a_leak_is_a_violation() {
+fn leak_is_violation() {
     let violation = objection_to::<Leaky>(&settings()).expect_err("a byte leaks");
     assert!(matches!(violation.problem, Problem::Leak(_)), "{violation}");
 }
 
 #[test]
-fn a_lookup_that_disagrees_with_the_list_is_a_violation() {
+fn lookup_contradicting_list_is_violation() {
     let violation = objection_to::<Embroidering>(&settings()).expect_err("values are longer than they were");
     assert!(matches!(violation.problem, Problem::Lookup(_)), "{violation}");
 }
 
 #[test]
-fn a_scan_that_disagrees_with_lookups_is_a_violation() {
+fn scan_contradicting_lookups_is_violation() {
     assert!(objection_to::<InOrder>(&settings()).is_ok());
     for violation in [objection_to::<EndsEarly>(&settings()), objection_to::<Repeats>(&settings())] {
         let violation = violation.expect_err("the last item is not shown once");
@@ -190,13 +190,13 @@ fn an_interposed_reader_is_told_from_what_was_put() {
 }
 
 #[test]
-fn a_panic_in_recovery_is_a_violation() {
+fn panic_in_recovery_is_violation() {
     let violation = objection_to::<Panicking>(&settings()).expect_err("recovery panics");
     assert!(matches!(violation.problem, Problem::Panicked(_)), "{violation}");
 }
 
 #[test]
-fn a_second_deleter_may_not_say_absent_before_it_is_durable() {
+fn second_deleter_waits_for_durability() {
     let deleter = Settings { visitors: vec![Visitor::Deleter], ..on(Model::Span) };
     assert!(passes(&[written_script()], &deleter).visits > 0);
     assert!(hunt::<SlotTable>(index::canary::UNSETTLED_READ, &[written_script()], &deleter).is_caught());

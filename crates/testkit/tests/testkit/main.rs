@@ -1,4 +1,4 @@
-//! The tools themselves: what is sound passes, and every broken twin is caught.
+//! Tests of the test tools: correct stores pass, and every broken variant is caught.
 
 mod canaries;
 mod conformance;

@@ -1,11 +1,12 @@
-//! Crashes at every step of changes, of recovery, and of recovery's recovery.
+//! Crashes at every step of changes, of recovery, and of a recovery after a crashed recovery.
 
 use pmem::{Canary, Medium};
 use pmem_sim::Model;
 
 use crate::scene::Scene;
 
-/// Changes of one lane after another, of both at once, shorter ones over longer ones, and of single words.
+/// Runs changes of one lane after the other, of both at the same time, shorter ones over longer ones, and of single
+/// words.
 fn run(scene: &Scene) {
     let (mut first, mut second) = (scene.lanes.take(0), scene.lanes.take(1));
     let long = vec![(0, 1), (1, 2), (9, 3), (17, 4)];
@@ -42,7 +43,7 @@ fn every_crash_leaves_each_change_whole_or_undone() {
 }
 
 #[test]
-fn what_a_killed_process_leaves_is_made_durable() {
+fn killed_process_leftovers_become_durable() {
     let (objection, image_count) = explore(Model::Line, None, true);
     assert_eq!(objection, None);
     assert!(image_count >= 60, "{image_count} images show nothing");

@@ -1,4 +1,4 @@
-//! Lanes crashed at every step, on both models, with crashes inside recovery, and killed processes.
+//! Lanes crashed at every step, on both models, with crashes inside recovery and killed processes.
 
 mod crash;
 mod lanes;

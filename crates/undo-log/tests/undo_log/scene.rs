@@ -1,31 +1,31 @@
-//! A region with some words that lanes change, and what of them may be found after a crash.
+//! A region with some words that lanes change, and an oracle of the words' values after a crash.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Bytes, Canary, Loan, Offset, Persist, Span};
-use pmem_sim::{Image, Lent, Model, Sim};
+use pmem::{Bytes, Canary, DramBox, Offset, Persist, Span};
+use pmem_sim::{Image, Model, Sim, SimDram};
 use undo_log::{Lane, Lanes};
 
 pub(crate) const LANE_COUNT: usize = 2;
-/// Words of a line.
+/// Number of words in a cache line.
 const LINE_WORDS: u64 = 8;
-/// Four lines.
+/// The words of four lines.
 const WORD_COUNT: usize = 32;
 const IMAGE_COUNT_MAX: usize = 32;
 
 /// New values of some words.
 pub(crate) type Change = Vec<(usize, u64)>;
 
-/// What a crash may leave.
+/// The states that a crash may leave.
 #[derive(Clone, Default)]
 struct Oracle {
     is_formatted: bool,
     cells: Offset,
     words: Vec<u64>,
-    /// Changes that are under way: each is there whole or not at all.
+    /// Changes that are under way: each is present completely or not at all.
     open: Vec<Change>,
 }
 
@@ -45,7 +45,7 @@ impl Oracle {
     }
 }
 
-/// Looks at the crashes of everything that is done to a medium; the first objection stays.
+/// Checks the crash images of every step on a medium; keeps the first objection.
 #[derive(Default)]
 pub(crate) struct Explorer {
     canary: Option<Canary>,
@@ -58,10 +58,10 @@ pub(crate) struct Explorer {
 impl Explorer {
     fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let explorer = Arc::clone(self);
-        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+        sim.observe(Box::new(move |sim, _| explorer.examine(sim, is_nested)));
     }
 
-    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+    fn examine(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
         let oracle = self.oracle.lock().unwrap().clone();
         if !oracle.is_formatted || self.objection().is_some() {
             return;
@@ -80,7 +80,7 @@ impl Explorer {
         }
     }
 
-    /// Recovers and compares. The recovery is crashed in turn, once; and what it has shown must stay.
+    /// Recovers an image and compares. The recovery is itself crashed, once; its result must stay the same.
     fn recover(
         self: &Arc<Explorer>,
         image: &Image,
@@ -92,8 +92,8 @@ impl Explorer {
         if !is_nested {
             self.watch(&sim, true);
         }
-        let heap = Heap::open(&sim, EngineNumber::INK, Lent).map_err(|error| error.to_string())?;
-        let lanes = Lanes::open(&sim, &heap, LANE_COUNT, Lent).map_err(|error| error.to_string())?;
+        let heap = Heap::open(&sim, EngineNumber::INK, SimDram).map_err(|error| error.to_string())?;
+        let lanes = Lanes::open(&sim, &heap, LANE_COUNT, SimDram).map_err(|error| error.to_string())?;
         let recovered = lanes.recover(&sim).map_err(|error| error.to_string())?;
         sim.unobserve();
         oracle.judge(&sim).map_err(|wrong| format!("{recovered:?}: {wrong}"))?;
@@ -115,10 +115,10 @@ impl Explorer {
     }
 }
 
-/// The script's side of it.
+/// The script's side of a test.
 pub(crate) struct Scene {
     pub(crate) sim: Sim,
-    pub(crate) lanes: Loan<Lanes, Lent>,
+    pub(crate) lanes: DramBox<Lanes, SimDram>,
     explorer: Arc<Explorer>,
     cells: Offset,
 }
@@ -128,8 +128,8 @@ impl Scene {
         let sim = canary.into_iter().fold(Sim::new(0, model), Sim::with_canary);
         let parameters =
             Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 1 << 20 };
-        let heap = Heap::format(&sim, EngineNumber::INK, &parameters, Lent).unwrap();
-        let lanes = Lanes::format(&sim, &heap, LANE_COUNT, Lent).unwrap();
+        let heap = Heap::format(&sim, EngineNumber::INK, &parameters, SimDram).unwrap();
+        let lanes = Lanes::format(&sim, &heap, LANE_COUNT, SimDram).unwrap();
         let cells = heap.reserve(&sim, WORD_COUNT as u64 * 8, 0).unwrap().publish().offset.plus(56).line();
         heap.finish_format(&sim).unwrap();
         let explorer = Arc::new(Explorer { canary, is_killed, ..Explorer::default() });
@@ -139,11 +139,12 @@ impl Scene {
         Scene { sim, lanes, explorer, cells }
     }
 
-    /// Step 1 and 2 of a change.
+    /// Steps 1 and 2 of a change.
     pub(crate) fn begin(&self, lane: &mut Lane<'_>, change: &Change) {
         self.explorer.oracle.lock().unwrap().open.push(change.clone());
         let ranges: Vec<Span> = change.iter().map(|&(word, _)| cell(self.cells, word).span(8)).collect();
-        // SAFETY: one thread changes words, and scripts keep the lanes' words apart (but for a twin, which must be caught).
+        // SAFETY: one thread changes words, and scripts use different words in each lane (except a broken variant,
+        // which must be caught).
         unsafe { lane.log(&self.sim, &ranges) };
         for (&(_, new), range) in change.iter().zip(ranges) {
             self.sim.store(range.start, new, Ordering::Release);
@@ -158,7 +159,7 @@ impl Scene {
         self.stands(change);
     }
 
-    /// A change of one word.
+    /// Changes one word.
     pub(crate) fn swap(&self, lane: &mut Lane<'_>, word: usize, new: u64) {
         let change = vec![(word, new)];
         self.explorer.oracle.lock().unwrap().open.push(change.clone());
@@ -176,14 +177,14 @@ impl Scene {
         oracle.open.retain(|open| open != change);
     }
 
-    /// What was objected to, and at how many images was looked.
+    /// Returns the first objection and the number of images that were checked.
     pub(crate) fn end_of_script(self) -> (Option<String>, usize) {
         self.sim.unobserve();
         (self.explorer.objection(), self.explorer.image_count())
     }
 }
 
-/// Every word of another unit, four in a line.
+/// Returns the offset of a word. Consecutive words are in the same line, eight per line.
 fn cell(cells: Offset, word: usize) -> Offset {
     cells.plus(word as u64 % LINE_WORDS * 8 + word as u64 / LINE_WORDS * 64)
 }

@@ -1,5 +1,5 @@
-//! What lay where a log comes to lie: bytes that look like a run of that lane and number, of a store that was on the device before,
-//! or of a user who chose them.
+//! Tests of the earlier content of a log's space: bytes that look like a run of that lane and number, from an
+//! earlier store on the DAX device or from a user who chose them.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,52 +8,52 @@ use std::sync::{Arc, Mutex};
 use heap::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
 use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Bytes, Canary, Checksum, Offset, Persist};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 use undo_log::{Lanes, canary, layout};
 
 use crate::scene::LANE_COUNT;
 
 /// Longer than a log of one unit.
 const LONG_BYTES: u64 = 2 * layout::LOG_BYTES;
-/// A word that nobody uses, between the head's last line and the first chunk.
+/// An unused word between the head's last line and the first chunk.
 const WORD: Offset = Offset(40_000);
 
 fn sim(canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(Sim::new(4 << 20, Model::Line), Sim::with_canary)
 }
 
-fn format(sim: &Sim) -> (Heap<Lent>, pmem::Loan<Lanes, Lent>) {
+fn format(sim: &Sim) -> (Heap<SimDram>, pmem::DramBox<Lanes, SimDram>) {
     let parameters =
         Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
-    let heap = Heap::format(sim, EngineNumber::INK, &parameters, Lent).unwrap();
-    let lanes = Lanes::format(sim, &heap, LANE_COUNT, Lent).unwrap();
+    let heap = Heap::format(sim, EngineNumber::INK, &parameters, SimDram).unwrap();
+    let lanes = Lanes::format(sim, &heap, LANE_COUNT, SimDram).unwrap();
     heap.finish_format(sim).unwrap();
     (heap, lanes)
 }
 
-/// Writes, durably, what would be a run of a lane's first number if it lay in its log.
+/// Writes, durably, bytes that would be a run of a lane's first number if they were in its log.
 fn forge(sim: &Sim, at: Offset, lane: usize) {
     let ranges = [(WORD.0 | 1 << 48).to_le_bytes(), 7u64.to_le_bytes()].concat();
     let head = ((ranges.len() as u128) << 64 | (lane as u128) << 96).to_le_bytes();
     let checksum = u64::from(Checksum::of([&head, &ranges]).value()).to_le_bytes();
     let run = [&head[..], &checksum, &ranges].concat();
-    // SAFETY: nobody else uses the region.
+    // SAFETY: no other thread uses the region.
     unsafe { sim.write(at, &run) };
     sim.flush(at.span(run.len() as u64));
     sim.order();
 }
 
-/// How many changes are taken back, at the most, by an opening of what a crash now leaves.
+/// Returns the largest number of changes that an opening undoes after a crash now.
 fn undone_count(sim: &Sim, canary: Option<Canary>) -> usize {
     let undone_of = |image| {
         let sim = canary.into_iter().fold(Sim::from_image(image, Model::Line), Sim::with_canary);
-        let heap = Heap::open(&sim, EngineNumber::INK, Lent).unwrap();
-        Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap().recover(&sim).unwrap().undone_count
+        let heap = Heap::open(&sim, EngineNumber::INK, SimDram).unwrap();
+        Lanes::open(&sim, &heap, LANE_COUNT, SimDram).unwrap().recover(&sim).unwrap().undone_count
     };
     sim.images(8, 1).iter().map(undone_of).max().expect("an image")
 }
 
-/// A device whose beginning alone was wiped: it counts as fresh.
+/// A DAX device of which only the beginning was wiped, so that it looks fresh.
 fn after_a_store_before(canary: Option<Canary>) -> usize {
     let sim = sim(canary);
     for lane in 0..LANE_COUNT {
@@ -64,7 +64,7 @@ fn after_a_store_before(canary: Option<Canary>) -> usize {
     undone_count(&sim, canary)
 }
 
-/// A value was there, and was freed; the power fails at any step of what names it as a log.
+/// The space held a value that was freed; the power fails at any step of making it a log.
 fn after_a_value(canary: Option<Canary>) -> usize {
     let sim = sim(canary);
     let (heap, lanes) = format(&sim);
@@ -81,7 +81,7 @@ fn after_a_value(canary: Option<Canary>) -> usize {
 }
 
 #[test]
-fn what_lay_there_before_is_no_run() {
+fn stale_bytes_are_no_run() {
     assert_eq!((after_a_store_before(None), after_a_value(None)), (0, 0));
 }
 
@@ -91,19 +91,19 @@ fn logs_that_are_left_as_found_are_caught() {
     assert_eq!((after_a_store_before(twin), after_a_value(twin)), (LANE_COUNT, 1));
 }
 
-/// Room for a log, three times.
-fn rooms(sim: &Sim, heap: &Heap<Lent>) -> Vec<Offset> {
+/// Reserves space for three logs.
+fn rooms(sim: &Sim, heap: &Heap<SimDram>) -> Vec<Offset> {
     (0..3).map(|_| heap.reserve_extent(sim, layout::LOG_BYTES).unwrap().publish().offset).collect()
 }
 
-/// A sweep comes by when the lane has its new log already, and ends before the old one is freed; others ask for room then, and
-/// again later.
+/// A sweep runs when the lane already has its new log, and ends before the old one is freed. Then and later, other
+/// callers reserve space.
 #[test]
-fn a_log_that_makes_way_under_a_sweep_gets_one_next_owner() {
+fn replaced_log_gets_one_owner_under_sweep() {
     let sim = sim(None);
     drop(format(&sim));
-    let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, Lent).unwrap());
-    let lanes = Arc::new(Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap());
+    let heap = Arc::new(Heap::open(&sim, EngineNumber::INK, SimDram).unwrap());
+    let lanes = Arc::new(Lanes::open(&sim, &heap, LANE_COUNT, SimDram).unwrap());
     lanes.recover(&sim).unwrap();
     let given = Arc::new(Mutex::new(Vec::new()));
     let (old, known, swept, noted) = (lanes.log(0), Arc::clone(&lanes), Arc::clone(&heap), Arc::clone(&given));

@@ -1,4 +1,4 @@
-//! What C calls (`core.h`). Each function checks nothing that C has promised: the addresses and lengths of kernel memory.
+//! Functions that C calls (`core.h`). They rely on C's promises about the addresses and lengths of kernel memory.
 
 use core::ops::Bound;
 use core::ptr::NonNull;
@@ -13,7 +13,7 @@ use crate::requests::{Room, When};
 use crate::scan::Scanned;
 use crate::store::{New, Store};
 
-/// Bytes of kernel memory, as C tells them.
+/// Bytes of kernel memory, as C passes them.
 #[repr(C)]
 pub struct Bytes {
     start: *const u8,
@@ -22,19 +22,19 @@ pub struct Bytes {
 
 impl Bytes {
     /// # Safety
-    /// As many bytes are there, and nobody changes them while they are used.
+    /// There are this many bytes, and no thread changes them while they are used.
     unsafe fn get<'a>(&self) -> &'a [u8] {
         // SAFETY: the caller's promise; a slice of nothing needs a pointer that is not null.
         if self.len == 0 { &[] } else { unsafe { slice::from_raw_parts(self.start, self.len) } }
     }
 }
 
-/// An answer's memory; and what became of it.
+/// An answer's buffer and its contents.
 #[repr(C)]
 pub struct Answer {
     start: *mut u8,
     room: usize,
-    /// Bytes of the answer, whether they had room or not.
+    /// The answer's length, whether it fits or not.
     len: u64,
     count: u64,
     used: u64,
@@ -42,14 +42,14 @@ pub struct Answer {
 
 impl Answer {
     /// # Safety
-    /// As many bytes are writable, and nobody else uses them.
+    /// This many bytes are writable, and only the caller uses them.
     unsafe fn room(&self) -> Room {
-        // SAFETY: the caller's promise; no byte is written to a room of none.
+        // SAFETY: the caller's promise; nothing is written to an empty buffer.
         unsafe { Room::new(NonNull::new(self.start).unwrap_or(NonNull::dangling()), self.room) }
     }
 }
 
-/// The figures of `struct ink_stat`; its last field, the durability, is C's.
+/// The statistics of `struct ink_stat`, without its last field, the durability, which C fills in.
 #[repr(C)]
 pub struct Stat {
     region_bytes: u64,
@@ -67,7 +67,7 @@ fn code(done: Result<(), i64>) -> i64 {
     done.err().unwrap_or(0)
 }
 
-/// Opens the store of a range, or makes one where the range was never written to.
+/// Opens the store of a range, or creates one if the range was never written to.
 ///
 /// # Safety
 /// The range is as for [`Region::new`], until [`ink_core_close`] has returned; `uuid` has 16 bytes.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn ink_core_open(
     let (region, uuid) = unsafe { (Region::new(base, len), *uuid) };
     match Store::open(region, &New { lane_count: lanes, uuid }) {
         Ok(opened) => {
-            // SAFETY: a place for a pointer, as C promises.
+            // SAFETY: a valid location for a pointer, as C promises.
             unsafe { *store = opened.as_ptr() };
             0
         }
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ink_core_open(
 /// Closes a store.
 ///
 /// # Safety
-/// It was opened, and nobody uses it any more.
+/// It was opened and is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ink_core_close(store: *mut Store) {
     if let Some(store) = NonNull::new(store) {
@@ -107,10 +107,10 @@ pub unsafe extern "C" fn ink_core_close(store: *mut Store) {
     }
 }
 
-/// Puts a value: `when` is 0, 1 if absent, 2 if present.
+/// Puts a value. `when` is 0 for always, 1 if absent, 2 if present.
 ///
 /// # Safety
-/// The store is open, and both are bytes of kernel memory.
+/// The store is open, and key and value are bytes of kernel memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ink_core_put(store: &Store, agent: u32, key: Bytes, value: Bytes, when: u32) -> i64 {
     let Some(when) = When::of(when) else { return EINVAL };
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn ink_core_put(store: &Store, agent: u32, key: Bytes, val
 /// Copies a key's value.
 ///
 /// # Safety
-/// The store is open, the key is bytes of kernel memory, and so is the answer's room.
+/// The store is open, and the key and the answer's buffer are bytes of kernel memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ink_core_get(store: &Store, key: Bytes, answer: &mut Answer) -> i64 {
     // SAFETY: the caller's promise.
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ink_core_remove(store: &Store, agent: u32, key: Bytes) 
     code(store.remove(agent as usize, unsafe { key.get() }))
 }
 
-/// Copies items from a key on, or from behind it.
+/// Copies items, starting at a key or behind it.
 ///
 /// # Safety
 /// As for [`ink_core_get`].
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn ink_core_clear(store: &Store, agent: u32) -> i64 {
     code(store.tree.clear(agent as usize).map_err(errno::of))
 }
 
-/// Finds the space that is free. Takes as long as it takes to walk the tree; others read and write meanwhile.
+/// Finds the free space by walking the entire tree; other tasks read and write at the same time.
 ///
 /// # Safety
 /// The store is open.
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn ink_core_sweep(store: &Store) -> i64 {
     code(swept)
 }
 
-/// Merges nodes that deletes have left low, as long as enough was deleted for another pass. Others read and write meanwhile.
+/// Merges sparse nodes while enough keys were deleted for another pass. Other tasks read and write at the same time.
 ///
 /// # Safety
 /// The store is open.
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn ink_core_merge(store: &Store, agent: u32) -> i64 {
     code(store.merge(agent as usize))
 }
 
-/// Reads everything: how many keys there are, and how often something contradicts itself.
+/// Checks the entire store, and returns the number of keys and the number of contradictions.
 ///
 /// # Safety
 /// The store is open.
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn ink_core_check(store: &Store, answer: &mut Answer) -> i
     }
 }
 
-/// Figures.
+/// Returns statistics.
 ///
 /// # Safety
 /// The store is open.
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn ink_core_stat(store: &Store, stat: &mut Stat) {
     };
 }
 
-/// Power cuts: breaks a step.
+/// Breaks a step, for tests of power cuts.
 ///
 /// # Safety
 /// The name is bytes of kernel memory.
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn ink_core_break(name: Bytes) -> bool {
     crate::store::break_step(unsafe { name.get() })
 }
 
-/// Power cuts: a new store has nodes of so many pairs.
+/// Sets the number of pairs per node of a new store, for tests of power cuts.
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 pub extern "C" fn ink_core_order(order: u32) {

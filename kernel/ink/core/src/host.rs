@@ -1,4 +1,4 @@
-//! What the kernel lends: memory, waiting, the time, the log, and an end (`host.c`).
+//! Services of the kernel: memory, waiting, the time, the log, and termination (`host.c`).
 
 use core::alloc::Layout;
 use core::fmt::{self, Write};
@@ -19,49 +19,50 @@ unsafe extern "C" {
     fn ink_host_die(text: *const u8, bytes: usize) -> !;
 }
 
-/// The kernel's memory.
+/// The kernel's memory allocator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel;
 
-// SAFETY: `ink_host_lend` gives zeroed memory of at least this length and alignment, nobody else's, until it is given back; or null.
+// SAFETY: `ink_host_lend` returns zeroed memory of at least this length and alignment, which is not used elsewhere
+// until it is freed; or null.
 unsafe impl Dram for Kernel {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the function takes any length and alignment.
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: the function accepts any length and alignment.
         NonNull::new(unsafe { ink_host_lend(layout.size(), layout.align()) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, _layout: Layout) {
-        // SAFETY: the caller promises that it came from `lend`, and that nobody uses it.
+    unsafe fn deallocate(&self, memory: NonNull<u8>, _layout: Layout) {
+        // SAFETY: the caller promises that this allocator returned it and that it is no longer used.
         unsafe { ink_host_give_back(memory.as_ptr()) }
     }
 }
 
-/// How a waiting thread lets others run: `pmem::relax_by`.
+/// Lets other tasks run while a thread waits: `pmem::relax_by`.
 pub(crate) fn relax(attempt: u32) {
     ink_host_relax(attempt);
 }
 
-/// Lets others run, in the middle of a long walk. What is locked then, others wait for by `relax`.
+/// Lets other tasks run in the middle of a long walk. Tasks that need a lock held then wait by `relax`.
 pub(crate) fn breathe() {
     ink_host_breathe();
 }
 
-/// True if the calling task is to die, and waits for its call to end.
+/// Returns true if the calling task was killed and waits for its call to end.
 pub(crate) fn is_killed() -> bool {
     ink_host_is_killed()
 }
 
-/// True if the module is being unloaded, which waits for the work items.
+/// Returns true if the module is being unloaded, which waits for the work items.
 pub(crate) fn is_ending() -> bool {
     ink_host_is_ending()
 }
 
-/// Asks for the work item that merges: `Store::merge` is called soon, if it is not about to be.
+/// Requests the merging work item: `Store::merge` is called soon, unless that is already pending.
 pub(crate) fn merge_soon() {
     ink_host_merge_soon();
 }
 
-/// Milliseconds since 1970, as expiries are.
+/// Returns the milliseconds since 1970, the unit of expiries.
 pub(crate) fn now_ms() -> u64 {
     ink_host_now_ms()
 }
@@ -83,21 +84,21 @@ impl Write for Line {
 
 fn line(what: &dyn fmt::Display) -> Line {
     let mut line = Line { bytes: [0; 200], len: 0 };
-    // What is too long is cut.
+    // A text that is too long is truncated.
     _ = write!(line, "{what}");
     line
 }
 
-/// Says something in the kernel's log.
+/// Writes a line to the kernel's log.
 pub(crate) fn say(what: &dyn fmt::Display) {
     let line = line(what);
-    // SAFETY: as many bytes of the line as it has.
+    // SAFETY: the line's bytes, for its length.
     unsafe { ink_host_log(line.bytes.as_ptr(), line.len) }
 }
 
-/// The end of this task.
+/// Ends this task.
 pub(crate) fn die(what: &dyn fmt::Display) -> ! {
     let line = line(what);
-    // SAFETY: as many bytes of the line as it has.
+    // SAFETY: the line's bytes, for its length.
     unsafe { ink_host_die(line.bytes.as_ptr(), line.len) }
 }

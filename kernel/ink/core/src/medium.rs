@@ -1,4 +1,4 @@
-//! The medium: a range of persistent memory that the kernel has mapped. It does not grow.
+//! The medium: a range of persistent memory that the kernel has mapped. It cannot grow.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +16,24 @@ pub(crate) struct Region {
     len_bytes: u64,
 }
 
-// SAFETY: the range is memory that any thread may reach; words that several reach are atomic.
+// SAFETY: the range is memory that any thread may access; words shared by several threads are atomic.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
     /// # Safety
-    /// `base` is aligned to 4096 and stays mapped, readable and writable for `len_bytes`, a multiple of a line, while this
-    /// lives; and nobody else stores there.
+    /// `base` is aligned to 4096 and stays mapped, readable and writable for `len_bytes`, a multiple of a line, while
+    /// this value lives; and nothing else stores there.
     pub(crate) unsafe fn new(base: NonNull<u8>, len_bytes: u64) -> Region {
         Region { base, len_bytes }
     }
 
-    /// The address of `at`, where `len_bytes` may be stored.
+    /// Returns the address of `at`, where `len_bytes` may be stored.
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
         self.assert_within(at, len_bytes);
-        // SAFETY: the bytes lie in the region (just checked).
+        // SAFETY: the bytes are in the region (just checked).
         unsafe { self.base.as_ptr().add(at.0 as usize) }
     }
 
@@ -41,12 +41,12 @@ impl Region {
     fn target_word(&self, at: Offset) -> &AtomicU64 {
         let word = self.target(at, 8).cast::<u64>();
         at.expect_aligned(8);
-        // SAFETY: the word is aligned, lies in the region, and is only ever reached as an atomic where threads share it.
+        // SAFETY: the word is aligned and in the region, and is accessed only as an atomic where threads share it.
         unsafe { AtomicU64::from_ptr(word) }
     }
 }
 
-// SAFETY: `Region::new`'s caller promises the range; its length never changes; stores take effect there at once.
+// SAFETY: `Region::new`'s caller promises the range; its length never changes; stores take effect there immediately.
 unsafe impl Bytes for Region {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -69,7 +69,7 @@ unsafe impl Bytes for Region {
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        // SAFETY: the target is that long, and only the caller uses it, so `bytes` are elsewhere.
         unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
@@ -77,7 +77,7 @@ unsafe impl Bytes for Region {
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let target = self.target(at, len_bytes.next_multiple_of(16));
         at.expect_aligned(16);
-        // SAFETY: the target is aligned and as long as the padded parts; the caller alone uses it.
+        // SAFETY: the target is aligned and as long as the padded parts; only the caller uses it.
         unsafe { arch::stream(target, parts) }
     }
 }
@@ -90,7 +90,7 @@ impl Persist for Region {
     fn flush(&self, span: Span) {
         self.assert_within(span.start, span.len_bytes);
         for line in lines(span) {
-            // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
+            // SAFETY: the line contains a byte of the region, whose length is a multiple of lines.
             unsafe { write_back(self.base.as_ptr().add(line.0 as usize)) }
         }
     }
@@ -146,8 +146,8 @@ unsafe fn write_back(line: *const u8) {
     unsafe { arch::write_back(line) }
 }
 
-/// As CLWB, for an emulator that leaves out that instruction: the model of the cache takes the load behind this `nop` for it
-/// (`kernel/ink/plugin`).
+/// Writes back as CLWB does, for an emulator that ignores that instruction: the model of the cache treats the load
+/// behind this `nop` as the write-back (`kernel/ink/plugin`).
 ///
 /// # Safety
 /// `line` is a readable address.

@@ -1,18 +1,20 @@
-//! Merges of what deletes leave low: passes through the tree (`pbtree::Pass`) in a work item of the kernel's, when so many keys were deleted since
-//! the last one that another is worth the walk: the library's rule.
+//! Merges of sparse nodes: passes through the tree (`pbtree::Pass`) in a kernel work item, once enough keys were
+//! deleted since the last pass. The rule is the library's.
 //!
 //! # Steps from a delete to a pass
-//! 1. A delete is counted (`pbtree`), and then asks for the work item if the count says that a pass is due. Asking for a work item that waits
-//!    already changes nothing; one that runs runs again.
-//! 2. The work item takes the count before the pass begins, so a delete that the pass does not see counts for the next one.
-//! 3. Behind a pass it looks at the count again, by the number that the pass has found to be due.
+//! 1. A delete is counted (`pbtree`), and then requests the work item if the count says that a pass is due.
+//!    Requesting a work item that is already pending changes nothing; one that is running runs again.
+//! 2. The work item resets the count before the pass begins, so a delete that the pass does not see counts for the
+//!    next one.
+//! 3. After a pass the work item compares the count again with the new limit that the pass has computed.
 //!
-//! A delete that meets step 3 half done may ask for nothing: the next delete does. Before the free space is known nothing is asked for, and the work item
-//! that finds it asks.
+//! A delete during step 3 may request nothing: the next delete does. Before the free space is known nothing is
+//! requested; the work item that finds the free space makes the request.
 //!
 //! # Order
-//! A merge tries for the walks' latch, before a lane, and never waits for it: while a CHECK walks, the work item sleeps and tries again, and holds nothing
-//! meanwhile. All else is a writer's order. The work item ends at the next part of the tree once the module is being unloaded.
+//! A merge tries for the walks' latch before it takes a lane, and never waits for the latch: while a CHECK walks, the
+//! work item sleeps and tries again, holding nothing. Otherwise the order is that of a writer. The work item ends at
+//! the next part of the tree once the module is being unloaded.
 
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -24,37 +26,38 @@ use crate::fence::Fence;
 use crate::host;
 use crate::store::Store;
 
-/// What is known of merges.
+/// The state of merges.
 pub(crate) struct Merging {
-    /// Deleted keys from which on a pass is worth it.
+    /// The number of deleted keys that starts a pass.
     due_count: AtomicU64,
     merged_count: AtomicU64,
 }
 
-/// A pass under way: it goes on at the first fence, or at the level's beginning, and the second is written to meanwhile.
+/// A pass in progress. It resumes at the first fence, or at the level's beginning; the second fence receives the next
+/// start.
 struct UnderWay {
     pass: Pass,
     from: Fence,
     behind: Fence,
     is_at_first: bool,
-    /// How often it has found a walk in its way, without a pause.
+    /// The number of consecutive attempts that a walk has prevented.
     attempt: u32,
 }
 
 impl Merging {
-    /// Of a tree of nodes of this order.
+    /// Creates the state for a tree of nodes of this order.
     pub(crate) fn of(order: usize) -> Merging {
         Merging { due_count: AtomicU64::new(order as u64), merged_count: AtomicU64::new(0) }
     }
 
-    /// How often two nodes became one, or a root went, since the opening.
+    /// Returns the number of merges since the opening, including removed roots.
     pub(crate) fn merged_count(&self) -> u64 {
         self.merged_count.load(Ordering::Relaxed)
     }
 }
 
 impl Store {
-    /// Keys were deleted, or the free space is known: asks for the work item, if a pass is due.
+    /// Requests the work item if a pass is due. Called after deletes, and once the free space is known.
     pub(crate) fn expect_merges(&self) {
         if self.tree.heap().is_swept() && self.is_merging_due() {
             host::merge_soon();
@@ -65,7 +68,7 @@ impl Store {
         self.tree.vacated_count() >= self.merging.due_count.load(Ordering::Relaxed)
     }
 
-    /// What the work item does: passes, as long as one is due.
+    /// Runs the work item: passes, as long as one is due.
     pub(crate) fn merge(&self, agent: usize) -> Result<(), i64> {
         while self.tree.heap().is_swept() && self.is_merging_due() && !host::is_ending() {
             let (from, behind) = (Fence::new(), Fence::new());
@@ -105,7 +108,7 @@ impl Store {
 }
 
 impl UnderWay {
-    /// Turns to what is to be looked at next.
+    /// Moves to the next part.
     fn goes_on(&mut self, merged: Merged) -> ControlFlow<()> {
         let next = self.pass.after(merged);
         if next == Next::Later {

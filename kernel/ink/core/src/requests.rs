@@ -1,4 +1,4 @@
-//! Puts, gets, deletes: what C has checked the lengths of, done.
+//! Puts, gets and deletes, with lengths that C has checked.
 
 use core::ptr::NonNull;
 
@@ -7,7 +7,7 @@ use pbtree::{Change, Figures, NewValue, Value};
 use crate::errno::{self, EEXIST, EMSGSIZE, ENOENT, EUCLEAN};
 use crate::store::{Store, is_past};
 
-/// When a put takes place.
+/// The condition of a put.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Always,
@@ -16,7 +16,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// As in `ink.h`.
+    /// Converts the number in `ink.h`.
     pub(crate) fn of(number: u32) -> Option<When> {
         [When::Always, When::IfAbsent, When::IfPresent].get(number as usize).copied()
     }
@@ -34,7 +34,7 @@ fn is_live(value: &Value<'_>) -> bool {
     !is_past(value.expiry)
 }
 
-/// Memory for an answer.
+/// A buffer for an answer.
 pub(crate) struct Room {
     start: NonNull<u8>,
     len: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// # Safety
-    /// `start` is writable for `len` bytes, and nobody else uses them, while this lives.
+    /// `start` is writable for `len` bytes, and only this value uses them while it lives.
     pub(crate) unsafe fn new(start: NonNull<u8>, len: usize) -> Room {
         Room { start, len }
     }
@@ -54,7 +54,7 @@ impl Room {
     /// Copies bytes to `at`.
     pub(crate) fn copy(&mut self, at: usize, bytes: &[u8]) {
         assert!(bytes.len() <= self.len && at <= self.len - bytes.len(), "an answer beyond its room");
-        // SAFETY: it lies in the room (just checked), which nobody else uses, so `bytes` lie elsewhere.
+        // SAFETY: the target is in the buffer (just checked), which nothing else uses, so `bytes` are elsewhere.
         unsafe { self.start.add(at).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
     }
 }
@@ -72,7 +72,7 @@ impl Store {
         }
     }
 
-    /// Copies a value, and returns its length. Where the room does not suffice nothing is copied.
+    /// Copies a value and returns its length. If the buffer is too small, nothing is copied.
     pub(crate) fn get(&self, key: &[u8], room: &mut Room) -> Result<(u64, i64), i64> {
         let copied = self.tree.get(key, |value| copy(value, room));
         copied.map_err(errno::of)?.unwrap_or(Err(ENOENT))
@@ -90,14 +90,14 @@ impl Store {
         if was_live { Ok(()) } else { Err(ENOENT) }
     }
 
-    /// Reads everything, and counts what contradicts itself.
+    /// Checks the entire store, and counts and logs its contradictions.
     pub(crate) fn check(&self) -> Result<(Figures, u64), i64> {
         let mut damage_count = 0;
-        let mut told = |damage: pbtree::Damage| {
+        let mut on_damage = |damage: pbtree::Damage| {
             damage_count += 1;
             crate::host::say(&format_args!("damage at offset {:#x}: {}", damage.offset, damage.what));
         };
-        let checked = self.tree.check_while(&mut told, &mut || !crate::host::is_killed());
+        let checked = self.tree.check_while(&mut on_damage, &mut || !crate::host::is_killed());
         Ok((checked.map_err(errno::of)?, damage_count))
     }
 }
@@ -105,7 +105,7 @@ impl Store {
 fn copy(value: &Value<'_>, room: &mut Room) -> Result<(u64, i64), i64> {
     match () {
         () if !is_live(value) => Err(ENOENT),
-        () if !value.is_whole() => Err(EUCLEAN),
+        () if !value.is_intact() => Err(EUCLEAN),
         () if value.bytes.len() > room.len() => Ok((value.bytes.len() as u64, EMSGSIZE)),
         () => {
             room.copy(0, value.bytes);

@@ -1,7 +1,8 @@
-//! Scans: as many items as an answer has room for, in the order of their keys.
+//! Scans: as many items as fit into an answer, in the order of their keys.
 //!
-//! An answer is records, one behind the other: the key's length (4 bytes), the value's (4), the key, the value. The caller goes on
-//! behind the last key that it got. Every key is shown as it was at some time during the call.
+//! An answer consists of records without gaps: the key's length (4 bytes), the value's (4), the key, the value. The
+//! caller continues behind the last key that it got. Every item is shown with a value that it had at some time during
+//! the call.
 
 use core::ops::Bound;
 
@@ -14,28 +15,28 @@ use crate::host;
 use crate::requests::Room;
 use crate::store::{Store, is_past};
 
-/// A record before its key.
+/// The size of a record before its key.
 const HEAD_BYTES: usize = 8;
 
-/// What a scan has found.
+/// The result of a scan.
 #[derive(Default)]
 pub(crate) struct Scanned {
     pub(crate) count: u64,
     pub(crate) used_bytes: usize,
-    /// There may be more.
+    /// True if there may be more items.
     pub(crate) has_more: bool,
-    /// What the first item takes that had no room.
+    /// The size of the first item that did not fit.
     pub(crate) wanted_bytes: usize,
 }
 
-/// What a leaf gives is written to.
+/// The target of a leaf's items.
 struct Answer<'r> {
     room: &'r mut Room,
     found: Scanned,
     fence: &'r mut Fence,
     is_full: bool,
     is_damaged: bool,
-    /// Why there is no fence where one was wanted.
+    /// An error if the fence could not be copied.
     fenced: Result<(), i64>,
 }
 
@@ -44,7 +45,7 @@ impl Page for Answer<'_> {
         if self.is_full || is_past(value.expiry) {
             return;
         }
-        self.is_damaged |= !value.is_whole();
+        self.is_damaged |= !value.is_intact();
         let (at, len) = (self.found.used_bytes, HEAD_BYTES + key.len() + value.bytes.len());
         if len > self.room.len() - at {
             self.is_full = true;

@@ -1,4 +1,4 @@
-//! A store that is open, in memory that the kernel has lent.
+//! An open store, in memory allocated by the kernel.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
-use pbtree::{AtOnce, Error, Options, Tree};
+use pbtree::{Error, FreeImmediately, Options, Tree};
 use pmem::{Bytes, Dram};
 
 use crate::errno;
@@ -14,13 +14,13 @@ use crate::host::{self, Kernel};
 use crate::medium::Region;
 use crate::merging::Merging;
 
-/// What C has a pointer to.
+/// The store to which C has a pointer.
 pub(crate) struct Store {
-    pub(crate) tree: Tree<Region, Kernel, AtOnce>,
+    pub(crate) tree: Tree<Region, Kernel, FreeImmediately>,
     pub(crate) merging: Merging,
 }
 
-/// What a new region gets, if the region is to be made.
+/// The parameters of a new region.
 pub(crate) struct New {
     pub(crate) lane_count: u32,
     pub(crate) uuid: [u8; 16],
@@ -29,37 +29,37 @@ pub(crate) struct New {
 const LAYOUT: Layout = Layout::new::<Store>();
 
 impl Store {
-    /// Opens the region's store, or makes one where there is nothing.
+    /// Opens the region's store, or creates one in an empty region.
     pub(crate) fn open(region: Region, new: &New) -> Result<NonNull<Store>, HeapError> {
         pmem::relax_by(host::relax);
-        let memory = Kernel.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
+        let memory = Kernel.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
         let opened = match HeapRegion::probe(&region) {
             Ok(Found::Formatted) => open_in(memory, region),
             Ok(Found::Fresh) => make_in(memory, region, new),
             Err(error) => Err(error),
         };
         if opened.is_err() {
-            // SAFETY: lent with this layout just now, and nobody uses it.
-            unsafe { Kernel.give_back(memory.cast(), LAYOUT) };
+            // SAFETY: just allocated with this layout, and not used.
+            unsafe { Kernel.deallocate(memory.cast(), LAYOUT) };
         }
         opened.map(|()| memory)
     }
 
-    /// Lets go of a store.
+    /// Closes a store.
     ///
     /// # Safety
-    /// It came from [`Store::open`], and nobody uses it any more.
+    /// It came from [`Store::open`] and is no longer used.
     pub(crate) unsafe fn close(store: NonNull<Store>) {
         // SAFETY: the caller's promise.
         unsafe {
             store.drop_in_place();
-            Kernel.give_back(store.cast(), LAYOUT);
+            Kernel.deallocate(store.cast(), LAYOUT);
         }
     }
 
-    /// Does `work`; where the region seems full, again once all free space is known.
+    /// Calls `work`. If the region seems full, calls it again once all free space is known.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, i64> {
-        // Before the work: the sweep may end between its failure and a look at it.
+        // Read before the work: the sweep may end between the work's failure and a check.
         let was_swept = self.tree.heap().is_swept();
         match work() {
             Err(error) if errno::is_full(&error) && !was_swept => {
@@ -71,13 +71,14 @@ impl Store {
     }
 }
 
-// A kernel's stack has 16 KiB: each of these two has a frame of its own, which is gone before the next is there.
+// A kernel's stack has 16 KiB: each of these two functions has a separate frame, which is gone before the next one
+// exists.
 
 #[inline(never)]
 fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
-    let tree = Tree::open(region, Options::default(), Kernel, AtOnce)?;
+    let tree = Tree::open(region, Options::default(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
-    // SAFETY: the memory was lent for a store.
+    // SAFETY: the memory was allocated for a store.
     unsafe { memory.write(Store { tree, merging }) };
     Ok(())
 }
@@ -86,9 +87,9 @@ fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
 fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), HeapError> {
     let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
     let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
-    let tree = Tree::format(region, &parameters, options(), Kernel, AtOnce)?;
+    let tree = Tree::format(region, &parameters, options(), Kernel, FreeImmediately)?;
     let merging = Merging::of(tree.options().order);
-    // SAFETY: the memory was lent for a store.
+    // SAFETY: the memory was allocated for a store.
     unsafe { memory.write(Store { tree, merging }) };
     Ok(())
 }
@@ -106,28 +107,28 @@ fn options() -> Options {
     }
 }
 
-/// Pairs of a node of a new store; 0 for as many as any store has.
+/// The number of pairs per node of a new store; 0 for the default.
 #[cfg(feature = "trace")]
 pub(crate) static ORDER: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
-/// Whether a value whose expiry this is counts as absent.
+/// Returns true if this expiry has passed, which makes the key absent.
 pub(crate) fn is_past(expiry: Option<u64>) -> bool {
     expiry.is_some_and(|expiry| expiry <= host::now_ms())
 }
 
-/// Which step is left out: its canary's name.
+/// The canary name of the step that is left out.
 #[cfg(feature = "trace")]
 static TWIN: core::sync::atomic::AtomicPtr<&'static str> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
 
-/// Whether this step is left out.
+/// Returns true if this step is left out.
 #[cfg(feature = "trace")]
 pub(crate) fn is_twin(name: &str) -> bool {
     let twin = TWIN.load(Ordering::Acquire);
-    // SAFETY: null, or one of the names below, which are never gone.
+    // SAFETY: null, or one of the names below, which are static.
     unsafe { twin.as_ref() }.is_some_and(|twin| *twin == name)
 }
 
-/// The twins that the module's parameter may name.
+/// The broken variants that the module's parameter may name.
 #[cfg(feature = "trace")]
 static TWINS: [&str; 6] = [
     "NothingFlushed",
@@ -138,7 +139,7 @@ static TWINS: [&str; 6] = [
     "MergeHalfLogged",
 ];
 
-/// Breaks the step of this name; false if there is no such twin.
+/// Breaks the step of this name. Returns false if there is no such variant.
 #[cfg(feature = "trace")]
 pub(crate) fn break_step(name: &[u8]) -> bool {
     let twin = TWINS.iter().find(|twin| twin.as_bytes() == name);

@@ -1,19 +1,22 @@
-//! HiKV-par: ordered trees by ranges of keys, each with a queue, behind one lock each in place of a concurrent tree (sections 3.3 and 4.5).
+//! HiKV-par: ordered trees by ranges of keys, each with a queue, and each behind one lock instead of a concurrent tree
+//! (sections 3.3 and 4.5).
 //!
-//! The store below keeps no order. A write holds the key's stripe from before the write until the change is in the queue of the key's
-//! range, so that a key's changes are queued in the order in which they happened. A change is that a key is there, or that it is not: an
-//! update is queued too, since the writer does not know whether its key was there. Scans wait for what was queued before them, read keys a
-//! leaf at a time, and values from the hash index, many at once.
+//! The store below keeps no order. A write holds the key's stripe from before the write until the change is in the
+//! queue of the key's range, so that a key's changes are queued in the order in which they happened. A change states
+//! that a key exists or that it does not. An update is queued as well, because the writer does not know whether its key
+//! existed. Scans wait for changes that were queued before them; they read keys one leaf at a time, and values from the
+//! hash index, many at a time.
 //!
 //! # Migration
-//! When a range has a quarter more keys than the mean, half of what it has more than the smaller neighbour goes there, and so on until no
-//! range has: under the borders' lock, which keeps every writer and scan out meanwhile, as the paper says of it.
+//! When a range has a quarter more keys than the mean, half of the difference to its smaller neighbour moves there,
+//! repeatedly until no range is too large. The borders' lock is held for this and keeps out every writer and scan, as
+//! in the paper.
 //!
 //! # Limits
-//! - Writes are single puts and deletes, which is what workloads do: what comes to the store by batches or conditions is not queued.
-//! - Nobody writes while the keys are put in order for the first time.
-//! - It does not know updates from inserts, so `adaptive-without-updates` is `adaptive` here.
-//! - Backend threads are woken after 256 changes of a queue: fewer wait for a scan, or for more.
+//! - Writes are single puts and deletes, as the workloads make them: batches and conditional writes are not queued.
+//! - No thread writes while the keys are ordered for the first time.
+//! - Updates and inserts look the same to it, so `adaptive-without-updates` is the same as `adaptive` here.
+//! - Backend threads are woken after 256 changes of a queue: fewer wait for a scan, or for more changes.
 //!
 //! # Lock order
 //! stripe -> borders -> a range's queue; borders -> trees, in ascending order -> a queue.
@@ -29,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use hikv::Upkeep;
+use hikv::QueueStats;
 use parking_lot::{Mutex, RwLock};
 
 use self::range::{Change, Leaf, Range};
@@ -37,26 +40,26 @@ use super::varied::{Way, Write};
 use crate::candidate::Candidate;
 use crate::subject::{Error, Need, Subject};
 
-/// Writers on different keys rarely meet.
+/// So many that writers of different keys rarely meet.
 const STRIPE_COUNT: usize = 1024;
-/// Backend threads are woken after so many changes of a queue, as HiKV's are.
+/// Backend threads are woken after this many changes of a queue, as in HiKV.
 const ASK_EVERY: u64 = 256;
-/// Looks for changes before a backend thread sleeps.
+/// Checks for changes before a backend thread sleeps.
 const LINGER_COUNT: u32 = 64;
-/// How many keys a range may have more than the mean: a quarter of it, and this.
+/// Keys that a range may have above the mean, in addition to a quarter of it.
 const SLACK_COUNT: u64 = 1024;
 
-/// The trees, and the threads that keep them up.
+/// The trees, and the threads that apply changes to them.
 pub struct Par {
     ranges: Arc<Ranges>,
     backends: Vec<JoinHandle<()>>,
 }
 
 struct Ranges {
-    /// The least key of each range but the first, as far as ranges have keys.
+    /// The smallest key of each range except the first, for as many ranges as have keys.
     borders: RwLock<Vec<Box<[u8]>>>,
     all: Box<[Range]>,
-    /// Changes that the queue of a range holds.
+    /// The capacity of a range's queue, in changes.
     queue_bound: usize,
     stripes: Box<[Mutex<()>]>,
     hasher: RandomState,
@@ -66,13 +69,14 @@ struct Ranges {
 }
 
 impl Par {
-    /// `range_count` trees, queues for them of `queue_bound` changes each, and so many threads that apply what is queued.
+    /// Creates `range_count` trees with queues of `queue_bound` changes each, and `backend_count` threads that apply
+    /// queued changes.
     ///
     /// # Panics
-    /// If there is no range, or a queue holds nothing.
+    /// If there is no range, or a queue has no capacity.
     #[must_use]
     pub fn new(range_count: usize, queue_bound: usize, backend_count: usize) -> Par {
-        assert!(range_count > 0 && queue_bound > 0, "keys need a range, and changes a place");
+        assert!(range_count > 0 && queue_bound > 0, "no range, or a queue without capacity");
         let ranges = Arc::new(Ranges {
             borders: RwLock::default(),
             all: (0..range_count).map(|_| Range::default()).collect(),
@@ -91,7 +95,7 @@ impl Par {
         Par { ranges, backends }
     }
 
-    /// How often keys went from one range to another.
+    /// Returns the number of migrations between ranges.
     #[must_use]
     pub fn migration_count(&self) -> u64 {
         self.ranges.migration_count.load(Ordering::Relaxed)
@@ -107,7 +111,7 @@ impl Drop for Par {
         self.ranges.is_over.store(true, Ordering::Release);
         self.wake();
         for backend in self.backends.drain(..) {
-            // One that panicked has told so.
+            // A panic was already reported.
             let _ = backend.join();
         }
     }
@@ -141,7 +145,7 @@ impl Way for Par {
         Ok(written)
     }
 
-    /// Nobody writes meanwhile.
+    /// No thread writes during this.
     fn put_in_order(&self, store: &Candidate) -> Result<(), Error> {
         if !self.ranges.is_kept.load(Ordering::Acquire) {
             let mut keys: Vec<Box<[u8]>> = Vec::new();
@@ -167,7 +171,7 @@ impl Way for Par {
             let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
             let mut flow = ControlFlow::Continue(());
             store.multi_get_with(&keys, |place, value| {
-                // Without a value it was deleted since.
+                // A key without a value was deleted since.
                 if let (Some(value), ControlFlow::Continue(())) = (value, flow) {
                     flow = each(keys[place], value);
                 }
@@ -181,13 +185,13 @@ impl Way for Par {
         self.ranges.is_kept.load(Ordering::Acquire).then(|| self.ranges.queued_count())
     }
 
-    fn help(&self, _store: &Candidate) -> Result<u64, hikv::Error> {
+    fn step(&self, _store: &Candidate) -> Result<u64, hikv::Error> {
         Ok(self.ranges.drain_all())
     }
 
-    fn upkeep(&self, _store: &Candidate) -> Upkeep {
+    fn queue_stats(&self, _store: &Candidate) -> QueueStats {
         let applied_count = self.ranges.all.iter().map(Range::applied_count).sum();
-        Upkeep { queued_count: self.ranges.queued_count(), applied_count, updated_count: 0 }
+        QueueStats { queued_count: self.ranges.queued_count(), applied_count, updated_count: 0 }
     }
 }
 
@@ -207,7 +211,7 @@ impl Ranges {
         self.is_kept.store(true, Ordering::Release);
     }
 
-    /// Queues a change; its number in its queue.
+    /// Queues a change; returns its number in its queue.
     fn queue(&self, change: Change) -> u64 {
         let mut change = change;
         loop {
@@ -218,14 +222,14 @@ impl Ranges {
                 Err(change) => change,
             };
             drop(borders);
-            // Full: the writer helps, or lets who is at it go on.
+            // The queue is full: the writer applies changes, or yields to the thread that does.
             if self.drain(range) == 0 {
                 thread::yield_now();
             }
         }
     }
 
-    /// Applies the next changes of a range, and has keys migrate if it has too many.
+    /// Applies the next changes of a range, and starts a migration if it has too many keys.
     fn drain(&self, range: &Range) -> u64 {
         let drained = range.drain();
         if drained > 0 && self.is_large(range) {
@@ -242,7 +246,7 @@ impl Ranges {
         self.all.iter().map(Range::queued_count).sum()
     }
 
-    /// Waits until everything is applied that was queued before, and helps.
+    /// Waits until every change queued before is applied, and helps to apply them.
     fn catch_up(&self) {
         for range in &self.all {
             let tail = range.tail();
@@ -254,7 +258,7 @@ impl Ranges {
         }
     }
 
-    /// The keys of one leaf from a key on, and where to go on.
+    /// Returns the keys of one leaf from a key on, and the bound at which to continue.
     fn page(&self, from: Bound<Box<[u8]>>) -> Leaf {
         let borders = self.borders.read();
         let (Bound::Included(key) | Bound::Excluded(key)) = &from else { return (Vec::new(), None) };
@@ -269,13 +273,13 @@ impl Ranges {
         self.all.len() > 1 && range.key_count() > mean + mean / 4 + SLACK_COUNT
     }
 
-    /// Has keys migrate until no range is large. All others wait, for the borders.
+    /// Moves keys until no range is too large. All other threads wait for the borders.
     fn level(&self) {
         let mut borders = self.borders.write();
         while let Some(large) = self.all.iter().position(|range| self.is_large(range)) {
             let neighbours = [large.checked_sub(1), Some(large + 1).filter(|&next| next < self.all.len())];
             let smaller = neighbours.into_iter().flatten().min_by_key(|&other| self.all[other].key_count());
-            let smaller = smaller.expect("a range that is large beside others has a neighbour");
+            let smaller = smaller.expect("a range that is larger than the mean has a neighbour");
             let excess = self.all[large].key_count().saturating_sub(self.all[smaller].key_count()) / 2;
             if excess == 0 {
                 return;
@@ -290,7 +294,7 @@ impl Ranges {
         }
     }
 
-    /// What a backend thread does.
+    /// The loop of a backend thread.
     fn keep_up(&self) {
         let mut idle_count = 0;
         while !self.is_over.load(Ordering::Acquire) {
@@ -304,7 +308,7 @@ impl Ranges {
     }
 }
 
-/// The range of a key.
+/// Returns the range of a key.
 fn locate(borders: &[Box<[u8]>], key: &[u8]) -> usize {
     borders.partition_point(|border| **border <= *key)
 }

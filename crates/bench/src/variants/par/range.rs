@@ -1,4 +1,4 @@
-//! One range: the queue, and the tree behind one lock.
+//! A range: a queue of changes, and a tree behind one lock.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,27 +10,27 @@ use index::bplus_tree::{self, BPlusTree, Direction, Edit, KeyStart, Keys, Page};
 use parking_lot::Mutex;
 use pmem_os::HostDram;
 
-/// Changes that are applied at once, as in HiKV.
+/// Changes that are applied together, as in HiKV.
 const GROUP_COUNT: usize = 16;
 
-/// What a write left of its key.
+/// The state of a key after a write.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) key: Box<[u8]>,
     pub(super) is_there: bool,
 }
 
-/// A leaf's keys, and where the next one begins if there is one.
+/// A leaf's keys, and the start of the next leaf if there is one.
 pub(super) type Leaf = (Vec<Box<[u8]>>, Option<Bound<Box<[u8]>>>);
 
-/// The range.
+/// A range.
 #[derive(Default)]
 pub(super) struct Range {
     queue: Mutex<VecDeque<Change>>,
     tree: Mutex<Tree>,
-    /// Changes that were queued so far.
+    /// Changes queued so far.
     tail: AtomicU64,
-    /// Changes that were applied so far.
+    /// Changes applied so far.
     head: AtomicU64,
     key_count: AtomicU64,
 }
@@ -53,7 +53,7 @@ impl Range {
         self.key_count.load(Ordering::Relaxed)
     }
 
-    /// Queues a change, and tells its number; gives it back if the queue is full.
+    /// Queues a change and returns its number; returns the change itself if the queue is full.
     pub(super) fn push(&self, change: Change, bound: usize) -> Result<u64, Change> {
         let mut queue = self.queue.lock();
         if queue.len() >= bound {
@@ -70,7 +70,7 @@ impl Range {
         self.count(&tree);
     }
 
-    /// Applies the next group; how many changes. None if another thread is at it.
+    /// Applies the next group; returns the number of changes, which is 0 if another thread is applying.
     pub(super) fn drain(&self) -> u64 {
         let Some(mut tree) = self.tree.try_lock() else { return 0 };
         self.drain_into(&mut tree)
@@ -91,12 +91,13 @@ impl Range {
         self.key_count.store(tree.tree.len(), Ordering::Relaxed);
     }
 
-    /// The keys of a leaf, and where the next one begins if there is one.
+    /// Returns the keys of a leaf, and the start of the next leaf if there is one.
     pub(super) fn page(&self, from: &Bound<Box<[u8]>>) -> Leaf {
         self.tree.lock().page(from)
     }
 
-    /// Moves `count` keys from the end that is next to `other`; the border between the two from then on. Nobody queues meanwhile.
+    /// Moves `count` keys from the end next to `other`; returns the new border between the two. No thread queues
+    /// changes during this.
     pub(super) fn give(&self, other: &Range, count: u64, to_the_next: bool) -> Box<[u8]> {
         // Trees are locked in ascending order.
         let (mut mine, mut theirs) = if to_the_next {
@@ -126,7 +127,7 @@ impl Range {
     }
 }
 
-/// A tree of keys, which lie beside it.
+/// A tree of keys, which are stored outside of it.
 struct Tree {
     tree: BPlusTree<HostDram>,
     keys: Slab,
@@ -134,7 +135,7 @@ struct Tree {
 
 impl Default for Tree {
     fn default() -> Tree {
-        let tree = BPlusTree::new(HostDram).expect("the host lends memory for a leaf");
+        let tree = BPlusTree::new(HostDram).expect("there is DRAM for a leaf");
         Tree { tree, keys: Slab::default() }
     }
 }
@@ -153,7 +154,7 @@ impl Tree {
         self.add(added);
     }
 
-    /// Adds those of the keys that are not there.
+    /// Adds the keys that the tree does not contain.
     fn add(&mut self, keys: Vec<Box<[u8]>>) {
         for group in keys.chunks(GROUP_COUNT) {
             let positions: Vec<_> = group.iter().map(|key| self.keys.put(key.clone())).collect();
@@ -200,7 +201,7 @@ impl Tree {
     }
 }
 
-/// Keys by number. A position is a number, as an item's place: the tree asks for no more of it.
+/// Keys by number. A position is a number in the form of an item's place, which is all that the tree needs.
 #[derive(Default)]
 struct Slab {
     keys: Vec<Box<[u8]>>,

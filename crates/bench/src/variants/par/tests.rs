@@ -1,4 +1,4 @@
-//! Ranges beside a map.
+//! Ranges compared with a map.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ fn all(ranges: &Ranges) -> Vec<Box<[u8]>> {
     all
 }
 
-/// No range is larger than may be, but for what one queue held.
+/// Checks that no range is too large, apart from the contents of one queue.
 fn are_level(ranges: &Ranges) {
     let counts: Vec<_> = ranges.all.iter().map(Range::key_count).collect();
     let mean = counts.iter().sum::<u64>() / counts.len() as u64;
     assert!(counts.iter().all(|&count| count <= mean + mean / 4 + SLACK_COUNT + QUEUE_BOUND as u64), "{counts:?}");
 }
 
-/// Ascending keys all fall to the last range: without migration it would have them all.
+/// Ascending keys all belong to the last range: without migration it would hold them all.
 #[test]
 fn keys_migrate_to_neighbours_and_none_is_lost() {
     const COUNT: u64 = 40_000;
@@ -36,7 +36,7 @@ fn keys_migrate_to_neighbours_and_none_is_lost() {
     par.ranges.load((0..COUNT).map(|number| key(2 * number)).collect());
     let mut model: BTreeSet<_> = (0..COUNT).map(|number| key(2 * number)).collect();
     for number in 2 * COUNT..4 * COUNT {
-        // Every third is deleted again, with its change in the same queue or, after a migration, in another.
+        // Every third key is deleted again, with its change in the same queue or, after a migration, in another one.
         par.ranges.queue(Change { key: key(number), is_there: true });
         model.insert(key(number));
         if number % 3 == 0 {
@@ -72,7 +72,7 @@ fn threads_that_write_while_keys_migrate_lose_none() {
 }
 
 #[test]
-fn a_queue_holds_what_it_is_told_to() {
+fn queue_holds_what_it_is_reported_to() {
     let par = Par::new(2, 8, 0);
     par.ranges.load((0..100).map(key).collect());
     for number in 0..100 {

@@ -1,4 +1,5 @@
-//! Every interleaving of threads that take, leave and give back roles, and a twin whose exchange is not one step.
+//! Every interleaving of threads that take, leave and give back roles, and broken variants whose exchange is not one
+//! step.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -7,7 +8,7 @@ use word_model::{InTwoSteps, Modelled, explore};
 
 use super::*;
 
-/// A thread as a member is one.
+/// The state of a thread that acts as a member.
 #[derive(Default)]
 struct Thread {
     is_backend: bool,
@@ -19,7 +20,7 @@ impl Thread {
     }
 }
 
-/// One is wanted of two threads; one of those that have the role gives it back, and takes it again.
+/// One of two threads is wanted. A thread that has the role gives it back, and takes it again.
 fn one_at_a_time<W: Word + Send + Sync + 'static>() {
     explore(3, || {
         let shared = Arc::new((Roles::<W>::new(1), AtomicUsize::new(0)));
@@ -34,7 +35,7 @@ fn one_at_a_time<W: Word + Send + Sync + 'static>() {
         let thread = thread::spawn(move || take(&other));
         if take(&shared) {
             shared.1.fetch_sub(1, Ordering::Relaxed);
-            shared.0.give_back();
+            shared.0.release();
             take(&shared);
         }
         thread.join().unwrap();
@@ -42,7 +43,7 @@ fn one_at_a_time<W: Word + Send + Sync + 'static>() {
     });
 }
 
-/// What is wanted changes while two threads come by; then each comes by once more.
+/// The wanted number changes while two threads check their roles; then each checks its role once more.
 fn settles<W: Word + Send + Sync + 'static>(from: usize, to: usize) {
     explore(3, move || {
         let roles = Arc::new(Roles::<W>::new(from));
@@ -67,7 +68,7 @@ fn settles<W: Word + Send + Sync + 'static>(from: usize, to: usize) {
 }
 
 #[test]
-fn a_role_is_one_threads_at_a_time() {
+fn role_is_one_threads_at_time() {
     one_at_a_time::<Modelled>();
 }
 
@@ -80,12 +81,12 @@ fn as_many_have_the_role_as_are_wanted_in_the_end() {
 
 #[test]
 #[should_panic(expected = "two have the role of one")]
-fn a_role_that_is_taken_in_two_steps_is_caught() {
+fn two_step_role_taking_is_caught() {
     one_at_a_time::<InTwoSteps>();
 }
 
 #[test]
 #[should_panic(expected = "a count is lost")]
-fn a_role_that_is_left_in_two_steps_is_caught() {
+fn two_step_role_leaving_is_caught() {
     settles::<InTwoSteps>(2, 0);
 }

@@ -1,4 +1,4 @@
-//! The bytes of a clean image, from the start of its extent's item.
+//! The layout of a clean image, from the start of its extent's item.
 //!
 //! ```text
 //!    0 ┌───────────────────────────────┬───────────────┬───────────────┬───────────────────────────────┐
@@ -12,30 +12,30 @@
 //!   64 ├───────────────────────────────────────────────────────────────┴───────────────────────────────┤
 //!      │ free words: free space, chunk by chunk          (heap/src/free_words.rs)                       │
 //!      ├───────────────────────────────────────────────────────────────────────────────────────────────┤
-//!      │ 9 words a segment: where it lies, its counts    (partitioned_hash/counts.rs)                   │
+//!      │ 9 words per segment: its place and its counts   (partitioned_hash/counts.rs)                   │
 //!      ├───────────────────────────────────────────────────────────────────────────────────────────────┤
-//!      │ a word a key: the items' positions in the order of their keys, if the flag says so             │
+//!      │ a word per key: the items' positions in key order, if the flag is set                          │
 //!      └───────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The space checksum covers free words and segments, the order checksum the positions, the last one the header. So an
-//! opening without order does not read the positions.
+//! The space checksum covers free words and segments, the order checksum the positions, and the last checksum the
+//! header. So an opening without order does not read the positions.
 
 use index::partitioned_hash::SEGMENT_COUNT_WORDS;
 use pmem::crc32c;
 
 /// The first bytes of an image.
 pub const MAGIC: [u8; 8] = *b"hikv img";
-/// The version of what follows; images of another are ignored.
+/// The layout version; images of another version are ignored.
 pub const VERSION: u16 = 1;
 /// Bytes of the header: a line.
 pub const HEADER_BYTES: usize = 64;
-/// The flag of an image that has the keys' order.
+/// The flag of an image that holds the keys' order.
 pub const FLAG_ORDER: u32 = 1;
 
 const CHECKSUM_AT: usize = 60;
 
-/// An image's first bytes.
+/// The header of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The store's generation.
@@ -48,16 +48,16 @@ pub struct Header {
     pub segment_count: u32,
     /// Words of free space.
     pub free_word_count: u32,
-    /// Positions, in an image that has the order.
+    /// Positions; `None` in an image without the order.
     pub key_count: Option<u64>,
     /// CRC-32C of free words and segments.
     pub space_checksum: u32,
-    /// CRC-32C of the positions; 0 where there are none.
+    /// CRC-32C of the positions; 0 if there are none.
     pub order_checksum: u32,
 }
 
 impl Header {
-    /// As stored.
+    /// Returns the stored bytes.
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -78,7 +78,7 @@ impl Header {
         bytes
     }
 
-    /// From what was stored; `None` unless it is whole and of this version.
+    /// Reads a stored header; returns `None` unless it is intact and of this version.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Header> {
         let u16_at = |at| u16::from_le_bytes(field(bytes, at));
@@ -96,13 +96,13 @@ impl Header {
         })
     }
 
-    /// Bytes of free words and segments together.
+    /// Returns the bytes of free words and segments together.
     #[must_use]
     pub fn space_bytes(&self) -> u64 {
         (u64::from(self.free_word_count) + u64::from(self.segment_count) * SEGMENT_COUNT_WORDS as u64) * 8
     }
 
-    /// Bytes of header and all words, or `None` if that is beyond any region.
+    /// Returns the bytes of header and all words; `None` if that exceeds any region.
     #[must_use]
     pub fn image_bytes(&self) -> Option<u64> {
         let keys_bytes = self.key_count.unwrap_or(0).checked_mul(8)?;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back_and_no_flipped_bit_passes() {
+    fn image_header_round_trip_and_bit_flips() {
         let header = Header {
             generation: 0x0102,
             number: 3,

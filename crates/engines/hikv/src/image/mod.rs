@@ -1,9 +1,10 @@
-//! The clean image: what an orderly close knew, for the next opening (`docs/decisions/0013-clean-image.md`): free space,
-//! counts, and the order of the keys, if it was there.
+//! The clean image, which an orderly close writes for the next opening
+//! (`docs/decisions/0003-record-no-allocations.md`): free space, counts, and the order of the keys, if the store had
+//! it.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 close: queues and limbo emptied, lanes emptied | the store; the sweep finds free space |
+//! | 1 close: queues, limbo and lanes emptied | the store; the sweep finds free space |
 //! | 2 an extent reserved, written, flushed; ordered | the same, and an extent that the sweep frees |
 //! | 3 the region names it; committed | the store and its image |
 //! | 4 the first change: the region names none; ordered | the store as it was closed |
@@ -11,9 +12,10 @@
 //! | 6 the change | the store, without an image |
 //!
 //! # Invariants
-//! - While an image is named nothing was changed since it was written: free space, counts and positions are as it says.
-//! - An image is trusted whole or not at all, and only if it has the number, generation and mark of the region. Otherwise
-//!   the sweep and the build find out, as after a crash.
+//! - While an image is named, nothing was changed since the image was written: free space, counts and positions are
+//!   valid.
+//! - An image is used completely or not at all, and only if it has the number, generation and mark of the region.
+//!   Otherwise the sweep and the build compute its contents, as after a crash.
 //!
 //! # Lock order
 //! the order's build -> known image -> allocator.
@@ -30,28 +32,28 @@ use pmem::{Medium, Offset};
 
 pub(super) use read::Found;
 
-/// What is known of the region's image.
+/// The state of the region's image.
 #[derive(Debug, Default)]
 pub(super) struct CleanImage {
-    /// The region names one, which must be given up before the first change.
+    /// The region names an image, which must be invalidated before the first change.
     is_named: AtomicBool,
-    /// Changes with `is_named`, which is read without the lock.
+    /// Changes together with `is_named`, which is read without the lock.
     known: Mutex<Known>,
 }
 
-/// What the named image is good for.
+/// The usable contents of the named image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Known {
-    /// Nothing: there is none, or it was not whole.
+    /// None: there is no image, or it was damaged.
     #[default]
     Nothing,
     /// Free space and counts.
     Space,
-    /// The keys' order as well.
+    /// Also the keys' order.
     Order(Keys),
 }
 
-/// Where the positions lie in the region.
+/// The place of the positions in the region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Keys {
     start: Offset,
@@ -64,35 +66,35 @@ impl CleanImage {
         CleanImage { is_named: is_named.into(), known: Mutex::new(known) }
     }
 
-    /// True if the store was not changed since it was closed, or not yet.
+    /// Returns true if the store was not changed since it was closed, or is not closed yet.
     #[inline(always)]
     pub(super) fn is_named(&self) -> bool {
         self.is_named.load(Ordering::Acquire)
     }
 
-    /// All items in the order of their keys, if the image knows. What changes them from now on sees whatever the caller
-    /// stored before.
+    /// Returns all items in the order of their keys, if the image holds it. A later change of them sees the caller's
+    /// earlier stores.
     pub(super) fn sorted<M: Medium>(&self, medium: &M) -> Option<Vec<Position>> {
         let known = self.known.lock();
         let Known::Order(keys) = *known else { return None };
         read::positions(medium, keys)
     }
 
-    /// What is wrong with the image that the region names, if anything is.
+    /// Returns the damage to the image that the region names, if there is any.
     pub(super) fn damage<M: Medium>(&self, medium: &M) -> Option<&'static str> {
         let known = self.known.lock();
         match *known {
             Known::Nothing if self.is_named() => {
-                Some("the clean image is not whole, or not of this store: it is not used")
+                Some("the clean image is damaged, or belongs to another store; it is not used")
             }
             Known::Order(keys) if read::positions(medium, keys).is_none() => {
-                Some("the keys' order in the clean image is not whole: it is not used")
+                Some("the keys' order in the clean image is damaged; it is not used")
             }
             _ => None,
         }
     }
 
-    /// The order turned out to be none.
+    /// Records that the positions turned out not to be in order.
     pub(super) fn distrust_order(&self) {
         let mut known = self.known.lock();
         if let Known::Order(_) = *known {

@@ -9,13 +9,13 @@ use super::{CleanImage, Keys, Known};
 use crate::canary;
 
 impl CleanImage {
-    /// Has heap and index, just opened, adopt what the region's image says. Where there is none, or one that does not
-    /// fit, both stay as they are. Stores nothing.
+    /// Lets heap and index, just opened, adopt the contents of the region's image. If there is no image, or one that
+    /// does not match, both stay unchanged. Stores nothing.
     pub(crate) fn adopt<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, index: &PartitionedHash) -> CleanImage {
         let Some(named) = heap.named_image() else { return CleanImage::default() };
         debug_assert_eq!(named.place.kind, PlaceKind::Extent);
-        let room_bytes = heap.check_place(named.place).unwrap_or(0);
-        let found = Found::read(medium, named, room_bytes);
+        let capacity_bytes = heap.check_place(named.place).unwrap_or(0);
+        let found = Found::read(medium, named, capacity_bytes);
         let adopted = found.filter(|found| found.fits(heap, index)).map(|found| {
             heap.adopt_free_words(found.free_words());
             index.adopt_count_words(found.count_words());
@@ -25,7 +25,7 @@ impl CleanImage {
     }
 }
 
-/// An image whose header and words of space are whole.
+/// An image whose header and space words are intact.
 pub(crate) struct Found {
     header: Header,
     start: Offset,
@@ -33,12 +33,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The image that is named, if it lies in `room_bytes`.
-    pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, room_bytes: u64) -> Option<Found> {
+    /// Reads the named image, if it fits into `capacity_bytes`.
+    pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, capacity_bytes: u64) -> Option<Found> {
         let start = named.place.offset;
         let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
         let is_this = header.number == named.number || medium.breaks(canary::STALE_IMAGE);
-        if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > room_bytes) {
+        if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > capacity_bytes) {
             return None;
         }
         let space = bytes(medium, start.plus(HEADER_BYTES as u64), header.space_bytes())?;
@@ -46,7 +46,7 @@ impl Found {
         is_whole.then(|| Found { header, start, words: words(space).collect() })
     }
 
-    /// True if it is the image of this region as it is now.
+    /// Returns true if this is the image of the region in its present state.
     fn fits<D: Dram>(&self, heap: &Heap<D>, index: &PartitionedHash) -> bool {
         let mark_bytes = heap::layout::unit_start(self.header.mark_units).0;
         (self.header.generation, mark_bytes) == (heap.generation(), heap.mark_bytes())
@@ -54,12 +54,12 @@ impl Found {
             && index.fits_count_words(self.count_words())
     }
 
-    /// The generation of the store that it is of.
+    /// Returns the generation of the image's store.
     pub(crate) fn generation(&self) -> u16 {
         self.header.generation
     }
 
-    /// What it says of free space.
+    /// Returns the words of free space.
     pub(crate) fn free_words(&self) -> &[u64] {
         &self.words[..self.header.free_word_count as usize]
     }
@@ -75,16 +75,16 @@ impl Found {
     }
 }
 
-/// The positions, if they are whole. The image is named, and stays so while this runs.
+/// Returns the positions, if they are intact. The image is named, and stays named during the call.
 pub(super) fn positions<M: Medium>(medium: &M, keys: Keys) -> Option<Vec<Position>> {
     let bytes = bytes(medium, keys.start, keys.count * 8)?;
     (crc32c(0, bytes) == keys.checksum).then(|| words(bytes).map(Position::from_word).collect())
 }
 
-/// Bytes of the named image.
+/// Returns bytes of the named image.
 fn bytes<M: Medium>(medium: &M, start: Offset, len_bytes: u64) -> Option<&[u8]> {
-    // SAFETY: the image's extent is stored to only after it was given up, which the callers exclude: the store is being
-    // opened, or they hold the lock that giving up takes.
+    // SAFETY: the image's extent is stored to only after the image was invalidated, which the callers exclude: the
+    // store is being opened, or they hold the lock that invalidation takes.
     unsafe { medium.bytes(start.span(len_bytes)) }.ok()
 }
 

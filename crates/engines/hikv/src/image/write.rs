@@ -1,4 +1,4 @@
-//! Closing with an image, and giving it up.
+//! Closing with an image, and invalidating an image.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::order::Ordered;
 use crate::{HiKv, Memory};
 use engine::Error;
 
-/// Words are written in pieces of this length: a multiple of 16, within the L2 cache.
+/// The length of the pieces in which words are written: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How long a close waits for readers who keep retired items, before it leaves no image: many times what a read takes,
-/// and less than a user who ends a program would notice.
+/// The time for which a close waits for readers that keep retired items, before it writes no image: many times the
+/// duration of a read, and less than a user who ends a program would notice.
 const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Steps 1 to 3, where they are of use and possible. Nobody else uses the store.
+    /// Does steps 1 to 3, if they are useful and possible. No other thread uses the store.
     pub(crate) fn write_image(&self) -> Result<(), Error> {
         if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
             return Ok(());
@@ -31,15 +31,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.forget_image();
         self.heap.empty_lanes(&self.medium);
         let header = self.header(key_count);
-        match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("what there is fits a region")) {
-            // The mark may have risen for the extent.
+        match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("the image is smaller than a region"))
+        {
+            // Reserving the extent may have raised the mark.
             Ok(room) => self.write_and_name(self.header(key_count), room),
             Err(error) if error.is_full() => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Steps 4 and 5.
+    /// Does steps 4 and 5.
     #[cold]
     #[inline(never)]
     pub(crate) fn forget_image(&self) {
@@ -51,7 +52,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// True if all free space is known and nothing is waiting to be freed.
+    /// Returns true if all free space is known and nothing waits to be freed.
     fn is_at_rest(&self) -> Result<bool, Error> {
         if !self.heap.is_swept() || !Ordered::come_to_rest(self)? {
             return Ok(false);
@@ -67,7 +68,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(true)
     }
 
-    /// True if an image of now would say no more than the named one.
+    /// Returns true if a new image would hold no more than the named one.
     fn is_as_good_as_named(&self, key_count: Option<u64>) -> bool {
         match *self.image.known.lock() {
             Known::Nothing => false,
@@ -76,7 +77,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// The header, but for checksums, as if one more extent were listed: the image's.
+    /// Returns the header without checksums, with one more extent than now: the image's.
     fn header(&self, key_count: Option<u64>) -> Header {
         let mut free_word_count = 1;
         self.heap.free_words(&mut |_| free_word_count += 1);
@@ -110,7 +111,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let header = Header { order_checksum: words.checksum(), ..header };
         words.finish();
-        // SAFETY: the room was reserved for the image.
+        // SAFETY: the space was reserved for the image.
         unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
         self.heap.name_image(&self.medium, room)?;
         let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
@@ -120,19 +121,19 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 }
 
-/// Writes words one behind the other, and sums them up.
+/// Writes words one after the other, and computes their checksum.
 struct Words<'a, M> {
     medium: &'a M,
-    /// Where the piece goes.
+    /// The offset of the piece.
     at: Offset,
     piece: Vec<u8>,
-    /// Bytes of the piece that were summed up.
+    /// Bytes of the piece that the checksum covers.
     summed_bytes: usize,
     checksum: Checksum,
 }
 
 impl<'a, M: Medium> Words<'a, M> {
-    /// Words from `at` on, in room that was reserved for them.
+    /// Returns a writer of words from `at` on, in space that was reserved for them.
     fn new(medium: &'a M, at: Offset) -> Words<'a, M> {
         Words { medium, at, piece: Vec::with_capacity(PIECE_BYTES), summed_bytes: 0, checksum: Checksum::default() }
     }
@@ -144,12 +145,12 @@ impl<'a, M: Medium> Words<'a, M> {
         }
     }
 
-    /// Where the next word goes.
+    /// Returns the offset of the next word.
     fn end(&self) -> Offset {
         self.at.plus(self.piece.len() as u64)
     }
 
-    /// The checksum of the words since it was last asked for.
+    /// Returns the checksum of the words since its last call.
     fn checksum(&mut self) -> u32 {
         self.sum_up();
         std::mem::take(&mut self.checksum).value()
@@ -162,7 +163,7 @@ impl<'a, M: Medium> Words<'a, M> {
 
     fn stream(&mut self) {
         self.sum_up();
-        // SAFETY: the room was reserved for the image, rounded up to lines.
+        // SAFETY: the space was reserved for the image, rounded up to lines.
         unsafe { self.medium.stream(self.at, &[&self.piece]) };
         self.at = self.end();
         self.piece.clear();

@@ -1,26 +1,32 @@
-//! Building the ordered index while points are served and written: by sorting, and loading the tree in one go (paper,
-//! section 3.4.3, which inserts key by key).
+//! Builds the ordered index while keys are read and written, by sorting the keys and bulk-loading the tree. (The paper,
+//! section 3.4.3, inserts key by key.)
 //!
-//! | stage | what happens | until |
+//! | stage | action | until |
 //! |---|---|---|
-//! | settling | the phase is off | writers who took tickets in an earlier phase are done, and the queues empty |
-//! | listening | the phase is building: writers take tickets, drainers fill the delta | writers who took none are done |
-//! | collecting, unless a clean image has the order | partitions are read; each key's first bytes and position go to one of many parts, by splitters that were sampled | all partitions are read |
+//! | settling | the phase is off | writers with tickets of an earlier phase are done; the queues are empty |
+//! | listening | phase is building: writers take tickets, drainers fill the delta | writers without tickets are done |
+//! | collecting | partitions are read; each key goes to one of many parts | all partitions are read |
 //! | loading | parts are sorted and loaded | all parts are loaded |
-//! | merging | the delta is applied to the tree | whatever was written before the last partition was read is applied; under the tree's write lock the phase becomes ready |
+//! | merging | the delta is applied to the tree | all writes before the end of collecting are applied |
 //!
-//! Any number of threads work at it, a step at a time: partitions and parts are taken one by one, the rest is short.
+//! In the stage collecting, the first bytes and the position of each key go to a part by sampled splitters; the stage
+//! is left out if a clean image has the order. At the end of merging the phase becomes ready, under the tree's write
+//! lock.
 //!
-//! # Why the delta makes it whole
-//! A key that nobody writes meanwhile is collected once. Of one that is written every change is in the delta, in order,
-//! and the delta's changes are applied as what they lead to, whatever the tree has for the key: after the last of them the
-//! tree has what the hash index has. Until then no item that was collected is retired. Changes that took a ticket when
-//! everything was collected find what they expect, and need no delta.
+//! Any number of threads work on the build in steps: they take partitions and parts one by one, and the other stages
+//! are short.
 //!
-//! # Why a clean image will do
-//! The image is asked for when every writer takes tickets, under the lock under which the first change gives it up. If it
-//! is named then, nothing was changed before, and every change from then on is in the queues. Its positions are copied at
-//! once, and keys that are not in order are collected after all.
+//! # Why the delta makes the tree complete
+//! A key that is not written during the build is collected once. For a key that is written, every change is in the
+//! delta, in order. Each change of the delta sets the tree's entry to the change's result, whatever the tree holds for
+//! the key. So after the last change the tree holds the same as the hash index. Until then no collected item is
+//! retired. Changes that took a ticket after everything was collected find the entries that they expect, and need no
+//! delta.
+//!
+//! # Why a clean image is sufficient
+//! The image is read once every writer takes tickets, under the lock under which the first change invalidates the
+//! image. If the image is named then, nothing was changed before, and every later change is in the queues. The
+//! positions are copied immediately. If keys turn out not to be in order, the keys are collected instead.
 
 mod ending;
 mod step;
@@ -35,29 +41,29 @@ use pmem::Dram;
 use super::collect::{Collected, Entries, Plan};
 use engine::Error;
 
-/// How the tree comes about, and how far it is.
+/// The state of the tree's build.
 #[derive(Debug)]
 pub(super) struct Build<D: Dram> {
     stage: Stage<D>,
-    /// Counts builds: what a thread brings to one that was abandoned is not wanted.
+    /// Counts builds: the result of a thread for an abandoned build is discarded.
     number: u64,
-    /// Steps, one after the other, that found nothing to do but to wait.
+    /// Consecutive steps that could only wait.
     wait_count: u32,
-    /// Why the last order fell, until a caller is told.
+    /// The reason why the last tree was dropped, until it is returned to a caller.
     failure: Option<Error>,
 }
 
 #[derive(Debug)]
 enum Stage<D: Dram> {
-    /// Nobody asked, or the tree is there.
+    /// No caller has requested order, or the tree is there.
     Idle,
-    /// Keys are being deleted; with the number of threads that delete, and whether to start over.
+    /// Keys are being deleted: the number of threads that delete, and true if the build starts again afterwards.
     Suspended(usize, bool),
     Settling(Grace),
     Listening(Grace),
     Collecting(Collecting),
     Loading(Loading<D>),
-    /// With the queues' tails when everything was collected.
+    /// Holds the queues' tails at the end of collecting.
     Merging(Box<BPlusTree<D>>, Box<[u64]>),
 }
 
@@ -86,7 +92,7 @@ enum Task<D: Dram> {
     Drain,
     Collect(Arc<Plan>, usize),
     Load(Arc<Plan>, Arc<Loader<D>>, usize, Entries),
-    /// Others are at it.
+    /// Other threads do the remaining work.
     Wait,
 }
 
@@ -97,12 +103,12 @@ impl<D: Dram> Default for Build<D> {
 }
 
 impl<D: Dram> Build<D> {
-    /// True while the tree is being built.
+    /// Returns true while the tree is being built.
     pub(super) fn is_asked_for(&self) -> bool {
         !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
     }
 
-    /// How many steps before this one could only wait.
+    /// Returns the number of consecutive steps before this one that could only wait.
     fn count_wait(&mut self, task: &Task<D>) -> u32 {
         let waits = matches!(task, Task::Wait | Task::Drain);
         let count = if waits { self.wait_count.saturating_add(1) } else { 0 };

@@ -1,28 +1,28 @@
-//! What a write did to a key, as it travels in a queue.
+//! The change of a key by a write, as stored in a queue.
 
 use arrayvec::ArrayVec;
 use index::Position;
 
 use super::ring::CHANGE_WORDS;
 
-/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
+/// Changes that are applied together: as many descents as a core has cache misses in flight, and some more.
 pub(super) const GROUP_COUNT: usize = 16;
 
-/// Changes of one group.
+/// The changes of one group.
 pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
-/// Bytes of a key that travel with the change. A longer key is read from its item.
+/// Bytes of a key that are stored in the change. A longer key is read from its item.
 pub(super) const INLINE_BYTES: usize = 39;
-/// Stands for the length of a key that is longer.
+/// The length of a longer key.
 const LONGER: u8 = u8::MAX;
 
-/// A key's change: to a new item, from an old one, or both.
+/// The change of a key: to a new item, from an old one, or both.
 ///
 /// ```text
 /// +0  position of the new item, 0 if the key was deleted
 /// +8  position of the old item, 0 if the key is new
 /// +16 length of the key, u8; 255 if it is longer than 39 bytes
-/// +17 the key's first bytes, zeros behind
+/// +17 the key's first bytes, padded with zeros
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
@@ -42,13 +42,13 @@ impl Change {
         Change { new: new.map(Position::item), old: old.map(Position::item), len, head }
     }
 
-    /// The whole key, if it travels with the change.
+    /// Returns the key, if all of it is stored in the change.
     #[inline]
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.head.get(..usize::from(self.len))
     }
 
-    /// The key's first bytes.
+    /// Returns the key's first bytes.
     pub(super) fn head(&self) -> &[u8; INLINE_BYTES] {
         &self.head
     }
@@ -66,10 +66,10 @@ impl Change {
         })
     }
 
-    /// Stands for changes that lie beside the queue, all in this place: see `ordered::Queue`.
+    /// The words of a place that stands for changes outside the queue: see `ordered::Queue`.
     pub(super) const MANY: [u64; CHANGE_WORDS] = [u64::MAX; CHANGE_WORDS];
 
-    /// The change in a place of a queue; `None` where a writer left without having changed anything.
+    /// Returns the change in a place of a queue; `None` if the writer changed nothing.
     #[inline]
     pub(super) fn from_words(words: [u64; CHANGE_WORDS]) -> Option<Change> {
         let position = |word: u64| (word != 0).then(|| Position::from_word(word));
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_survives_the_queue() {
+    fn change_survives_queue() {
         let [old, new] = [64, 4096].map(|word| Some(Position::from_word(word)));
         for len in [0, 1, 16, INLINE_BYTES, INLINE_BYTES + 1, 300] {
             let key: Vec<u8> = (0..len).map(|i| i as u8 ^ 0xA5).collect();

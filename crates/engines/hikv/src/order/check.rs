@@ -1,6 +1,6 @@
-//! Verifying the ordered index: the tree alone, then every position of it against the hash index.
+//! Checks the ordered index: first the tree alone, then every position in the tree against the hash index.
 //!
-//! Equal counts, ascending keys, and each of them found by the hash index at the same item: so both have the same keys.
+//! If the counts are equal, keys ascend, and the hash index finds the same item for each key, both have the same keys.
 
 use std::ops::Bound;
 
@@ -14,7 +14,7 @@ use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, OrderedEngine, ScanCursor};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Checks the tree while its lock keeps drainers away; how many keys were compared.
+    /// Checks the tree while its lock excludes drainers; returns the number of compared keys.
     pub(super) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
         self.catch_up(Early::Wait)?;
         let slot = self.order.tree.write();
@@ -29,11 +29,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let what = format!("the ordered index has {ordered} keys, the hash index has {hashed}");
             damaged(Damage { offset: 0, what });
         }
-        // What is not sound in itself cannot be walked.
+        // An inconsistent tree cannot be walked.
         if is_sound { self.compare(tree, damaged) } else { Ok(0) }
     }
 
-    /// Looks each of the tree's keys up by hash.
+    /// Looks up each key of the tree in the hash index.
     fn compare(&self, tree: &BPlusTree<D>, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
         let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
         let mut count = 0;
@@ -44,7 +44,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             for &position in cursor.page().positions() {
                 count += 1;
                 if !self.is_hashed_at(position)? {
-                    let what = "the ordered index has an item that is not its key's in the hash index".into();
+                    let what = "the ordered index has an item that the hash index does not have for its key".into();
                     damaged(Damage { offset: position.offset().0, what });
                 }
             }
@@ -54,8 +54,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// True if the hash index finds this very item by its key, whether it has expired or not: both have it until it is reaped.
-    /// The caller is pinned.
+    /// Returns true if the hash index finds this item by its key. It does so for an expired item as well: both indexes
+    /// have the item until it is reaped. The caller is pinned.
     fn is_hashed_at(&self, position: Position) -> Result<bool, Error> {
         let key = self.scanned(position)?.key;
         let found = self.find(self.hasher.signature(key), key)?;
@@ -65,7 +65,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
 fn described(damage: TreeDamage) -> Damage {
     let offset = damage.position.map_or(0, |position| position.offset().0);
-    Damage { offset, what: format!("in the ordered index {}", damage.what) }
+    Damage { offset, what: format!("in the ordered index: {}", damage.what) }
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
         found.expect("the key is there")
     }
 
-    /// Changes the tree behind the engine's back.
+    /// Changes the tree without the engine.
     fn change_tree(store: &Store, number: u32, edit: Edit) {
         let key = number.to_be_bytes();
         let slot = store.order.tree.read();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_order_has_every_key() {
+    fn sound_order_has_every_key() {
         let store = filled();
         (0..KEY_COUNT).step_by(3).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
         let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_and_is_not_reaped_yet_is_no_damage() {
+    fn unreaped_expired_item_is_no_damage() {
         let clock = Clock::manual(0);
         let store = filled().by_clock(clock.clone());
         store.put_until(b"expires", b"value", clock.after(Duration::from_secs(1))).unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_the_tree_lacks_is_missed() {
+    fn key_that_tree_lacks_is_missed() {
         let store = filled();
         change_tree(&store, 500, Edit::Remove(position(&store, 500)));
         assert_eq!(damage(&store), ["the ordered index has 999 keys, the hash index has 1000"]);
@@ -152,20 +152,21 @@ mod tests {
         change_tree(&store, 500, Edit::Insert(old));
         let found = damage(&store);
         assert!(
-            found.iter().any(|what| what.contains("999")) && found.iter().any(|what| what.contains("not its key's"))
+            found.iter().any(|what| what.contains("999"))
+                && found.iter().any(|what| what.contains("does not have for its key"))
         );
     }
 
     #[test]
-    fn a_tree_out_of_order_is_found() {
+    fn tree_out_of_order_is_found() {
         let store = filled();
         change_tree(&store, 500, Edit::Replace { old: position(&store, 500), new: position(&store, 7) });
         assert!(damage(&store).iter().any(|what| what.starts_with("in the ordered index")));
     }
 
-    /// The tree does not take a change, and is given up: what the change replaced is free all the same.
+    /// The tree does not take a change and is dropped: the item that the change replaced is freed nevertheless.
     #[test]
-    fn what_a_tree_that_fell_was_told_of_is_freed() {
+    fn failed_tree_changes_are_freed() {
         let store = filled();
         let taken_bytes = || {
             while store.stats().garbage_count > 0 {

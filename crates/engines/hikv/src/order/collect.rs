@@ -1,4 +1,4 @@
-//! Collecting every key's first bytes and position, in parts by key, and sorting the parts.
+//! Collects every key's first bytes and position, in parts by key, and sorts the parts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,16 +9,17 @@ use pmem::{Dram, Medium};
 
 use super::items::Items;
 use engine::Error;
-use items::in_time;
+use items::prefetch_ahead;
 
-/// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
+/// The approximate number of keys per part: a part is sorted within the L2 cache, and there are enough parts for every
+/// thread.
 pub(super) const PART_COUNT: u64 = 1 << 16;
-/// Parts at most: splitters that stay in the L1 cache.
+/// The most parts: their splitters stay in the L1 cache.
 const PARTS_MAX: u64 = 256;
-/// Keys that splitters are chosen from, for each part: parts are then equal within a quarter.
+/// Sampled keys per part, from which the splitters are chosen: parts then have equal sizes within 25 %.
 const SAMPLE_PER_PART: usize = 16;
 
-/// Eight bytes of a key, after those that its part's keys share, and its item.
+/// Eight bytes of a key, after those that all keys of its part share, and the item.
 pub(super) type Collected = (u64, Position);
 
 /// A part's items, to be loaded.
@@ -30,23 +31,23 @@ pub(super) enum Entries {
     Sorted(Vec<Position>),
 }
 
-/// How keys are divided.
+/// The division of keys into parts.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Part i holds the keys from splitter i - 1 (or the least) to before splitter i (or the end).
+    /// Part i holds the keys from splitter i - 1 (or the least key) to before splitter i (or the end).
     splitters: Vec<Box<[u8]>>,
     /// The bytes that all splitters share.
     common: Box<[u8]>,
-    /// The splitters' first bytes after those, which mostly suffice.
+    /// The splitters' first bytes after the shared ones, which are usually sufficient.
     heads: Vec<u64>,
-    /// Bytes that all keys of a part share.
+    /// The number of bytes that all keys of a part share.
     shared_bytes: Vec<usize>,
-    /// How many keys there are, about.
+    /// The approximate number of keys.
     pub(super) estimated_count: u64,
 }
 
 impl Plan {
-    /// Samples keys: a hashed segment's are as good a sample as any.
+    /// Samples keys. Hashing distributes keys, so the keys of one segment are a random sample.
     pub(super) fn sample<M: Medium>(index: &PartitionedHash, medium: &M) -> Result<Plan, Error> {
         let estimated_count = index.segment_count() * SEGMENT_ENTRY_COUNT * 3 / 4;
         let part_count = (estimated_count / PART_COUNT).clamp(1, PARTS_MAX) as usize;
@@ -71,7 +72,7 @@ impl Plan {
         let part_count = part_count.min(sample.len().max(1));
         let splitters: Vec<_> = (1..part_count).map(|i| sample[i * sample.len() / part_count].clone()).collect();
         let inner = splitters.windows(2).map(|ends| common_bytes(&ends[0], &ends[1]));
-        // The first part and the last have an open end, and so nothing that all their keys must share.
+        // The first part and the last one have an open end, so their keys need not share any bytes.
         let outer = |_| 0;
         let shared_bytes = match part_count {
             1 => vec![0],
@@ -81,13 +82,13 @@ impl Plan {
     }
 
     fn between(splitters: Vec<Box<[u8]>>, shared_bytes: Vec<usize>, estimated_count: u64) -> Plan {
-        // They ascend: what the first and the last share, all do.
+        // The splitters ascend: all of them share the bytes that the first and the last share.
         let common = splitters.first().zip(splitters.last()).map_or(&[][..], |(a, b)| &a[..common_bytes(a, b)]);
         let heads = splitters.iter().map(|splitter| head(&splitter[common.len()..])).collect();
         Plan { common: common.into(), splitters, heads, shared_bytes, estimated_count }
     }
 
-    /// The part of a key.
+    /// Returns the part of a key.
     fn part(&self, key: &[u8]) -> usize {
         let Some(rest) = key.strip_prefix(&*self.common) else {
             return self.splitters.partition_point(|splitter| **splitter <= *key);
@@ -98,7 +99,7 @@ impl Plan {
         below + self.splitters[below..below + tied].partition_point(|splitter| **splitter <= *key)
     }
 
-    /// The parts between these splitters, of keys that need no sorting.
+    /// Returns a plan with these splitters, for keys that need no sorting.
     pub(super) fn of_splitters(splitters: Vec<Box<[u8]>>, count: u64) -> Plan {
         let shared_bytes = vec![0; splitters.len() + 1];
         Plan::between(splitters, shared_bytes, count)
@@ -108,7 +109,7 @@ impl Plan {
         self.shared_bytes.len()
     }
 
-    /// Reads a partition of the hash index.
+    /// Collects the keys of a partition of the hash index.
     pub(super) fn collect<M: Medium>(
         &self,
         index: &PartitionedHash,
@@ -136,7 +137,7 @@ impl Plan {
         Ok(parts)
     }
 
-    /// Sorts a part, if need be, and loads it.
+    /// Sorts a part, if needed, and loads it.
     pub(super) fn load<M: Medium, D: Dram>(
         &self,
         medium: &M,
@@ -149,7 +150,7 @@ impl Plan {
         let entries = entries.sorted(&items)?;
         let low = part.checked_sub(1).map_or(&[][..], |i| &self.splitters[i]);
         let high = self.splitters.get(part).map(|splitter| &**splitter);
-        let keys = in_time(&entries, |&position| items.prefetch(position))
+        let keys = prefetch_ahead(&entries, |&position| items.prefetch(position))
             .map(|&position| items.key(position).map(|key| (position, key)));
         let loaded = loader.part(low, high, keys).map_err(|error| match error {
             LoadError::Keys(error) => error,
@@ -175,8 +176,8 @@ impl Entries {
     }
 }
 
-/// Sorts by key. Of a key that was collected twice, since it was deleted and put again meanwhile, one entry stays: the
-/// delta says which item is right.
+/// Sorts by key. If a key was collected twice, because it was deleted and put again during the build, one entry stays:
+/// the delta sets the correct item.
 fn sort<M: Medium>(items: &Items<'_, M>, entries: &mut Vec<Collected>) -> Result<(), Error> {
     entries.sort_unstable_by_key(|&(head, _)| head);
     let mut is_repeated = vec![];
@@ -193,17 +194,17 @@ fn sort<M: Medium>(items: &Items<'_, M>, entries: &mut Vec<Collected>) -> Result
     Ok(())
 }
 
-/// Shows the key of each item to `each`, prefetched.
+/// Calls `each` with the key of each item, prefetched.
 fn each_key<M: Medium>(
     items: &Items<'_, M>,
     positions: &[Position],
     mut each: impl FnMut(Position, &[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut positions = in_time(positions, |&position| items.prefetch(position));
+    let mut positions = prefetch_ahead(positions, |&position| items.prefetch(position));
     positions.try_for_each(|&position| each(position, items.key(position)?))
 }
 
-/// The first eight bytes, zeros behind, as a number that sorts as they do.
+/// Returns the first eight bytes, padded with zeros, as a number with the same order.
 fn head(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let len = key.len().min(8);
@@ -219,7 +220,7 @@ fn common_bytes(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Every key of `keys` in the part where splitters sampled from `sample` put it.
+    /// Every key of `keys` is in the part that is given by splitters sampled from `sample`.
     fn assert_divided(sample: &[Box<[u8]>], keys: &[Box<[u8]>]) {
         let plan = Plan::of(sample.to_vec(), 64, 4_000);
         assert_eq!(plan.part_count(), 64);
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keys_part_is_where_its_splitters_say() {
+    fn keys_part_is_where_its_splitters_say() {
         let keys: Vec<Box<[u8]>> = (0..4_000u32)
             .map(|i| match i % 3 {
                 0 => format!("user{i:08}").into_bytes().into(),

@@ -1,4 +1,4 @@
-//! What was written while the ordered index is built: merged when it is loaded.
+//! The changes that are written while the ordered index is built, to be merged when the index is loaded.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::change::Change;
 
-/// Changes that wait at most. At some 64 bytes each; writers wait beyond it, and help the build.
+/// The most changes that wait, at about 64 bytes each. Beyond it writers wait, and help with the build.
 const COUNT_MAX: usize = 4 << 20;
 
 /// The changes of all queues, those of one queue in its order.
@@ -14,24 +14,24 @@ const COUNT_MAX: usize = 4 << 20;
 pub(super) struct Delta(Mutex<VecDeque<Change>>);
 
 impl Delta {
-    /// Takes the changes; false, and none of them, if there are too many already and nobody insists.
+    /// Adds the changes; returns false, and adds none, if there are too many already and `insist` is false.
     pub(super) fn push(&self, changes: &[Change], insist: bool) -> bool {
         let mut waiting = self.0.lock();
-        let has_room = insist || waiting.len() + changes.len() <= COUNT_MAX;
-        if has_room {
+        let has_space = insist || waiting.len() + changes.len() <= COUNT_MAX;
+        if has_space {
             waiting.extend(changes);
         }
-        has_room
+        has_space
     }
 
-    /// The oldest changes, at most `count`.
+    /// Removes and returns the oldest changes, at most `count`.
     pub(super) fn take(&self, count: usize) -> Vec<Change> {
         let mut waiting = self.0.lock();
         let count = count.min(waiting.len());
         waiting.drain(..count).collect()
     }
 
-    /// All of them.
+    /// Removes and returns all changes.
     pub(super) fn take_all(&self) -> VecDeque<Change> {
         std::mem::take(&mut self.0.lock())
     }

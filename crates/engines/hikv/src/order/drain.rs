@@ -1,7 +1,9 @@
-//! Applying what the queues hold.
+//! Applies the changes in the queues.
 //!
-//! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
-//! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
+//! 1. The next changes are copied out.
+//! 2. They are applied to the tree, or noted in the delta.
+//! 3. The replaced items are retired; those of the delta when it is merged.
+//! 4. The queue's head advances. A scan that has waited for 4 sees 2.
 
 use std::sync::atomic::Ordering;
 
@@ -19,8 +21,8 @@ use crate::snapshots::Disposal;
 use engine::Error;
 
 impl<D: Memory> Ordered<D> {
-    /// Applies the next changes of `queue`; returns how many. None if another thread is at it, if the next ticket is not filled
-    /// yet, or if the delta is full.
+    /// Applies the next changes of `queue`; returns their number. It is 0 if another thread drains the queue, if the
+    /// next ticket is not filled yet, or if the delta is full.
     pub(super) fn drain<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
         let insist = epoch::is_pinned();
         let Some(_drainer) = queue.drainer.try_lock() else {
@@ -42,7 +44,7 @@ impl<D: Memory> Ordered<D> {
         Ok(single_count)
     }
 
-    /// The same for the next changes of a batch; the queue moves on after the last of them.
+    /// Does the same for the next changes of a batch; the queue's head advances after the last of them.
     fn drain_many<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue, insist: bool) -> usize {
         let number = queue.ring.head();
         let group = queue.many.next(number);
@@ -56,7 +58,7 @@ impl<D: Memory> Ordered<D> {
         group.len()
     }
 
-    /// Steps 2 and 3, or the tree is given up; false if the delta is full.
+    /// Does steps 2 and 3, or drops the tree; returns false if the delta is full.
     fn apply_or_fall<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> bool {
         self.apply(disposal, group, insist).unwrap_or_else(|error| {
             self.fall_with(disposal, group, error);
@@ -64,7 +66,8 @@ impl<D: Memory> Ordered<D> {
         })
     }
 
-    /// As [`Ordered::drain`], of the first queue from which this thread can take anything; each call begins at another one.
+    /// As [`Ordered::drain`], for the first queue from which this thread can apply anything; each call begins at
+    /// another queue.
     pub(super) fn drain_one<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<usize, Error> {
         let (first, queues) = (self.next_queue.fetch_add(1, Ordering::Relaxed), &self.queues);
         for number in 0..queues.len() {
@@ -81,7 +84,7 @@ impl<D: Memory> Ordered<D> {
         self.queues.iter().map(|queue| self.drain(disposal, queue)).sum()
     }
 
-    /// Steps 2 and 3; false if the delta is full.
+    /// Does steps 2 and 3; returns false if the delta is full.
     fn apply<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
         let tree = self.tree.read();
         match (&*tree, self.phase()) {
@@ -96,8 +99,8 @@ impl<D: Memory> Ordered<D> {
         Ok(true)
     }
 
-    /// The tree is no use any more: it did not take a change, for want of memory or since an item is damaged. Scans get
-    /// the error; the next request for order has it built anew.
+    /// Drops the tree: it did not take a change, because memory is short or an item is damaged. Scans return the error;
+    /// the next request for order builds the tree again.
     #[cold]
     fn fall_with<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, error: Error) {
         self.abort_tree(disposal, error);
@@ -117,13 +120,13 @@ fn apply<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, group: &Group) -> 
     result
 }
 
-/// The change as the tree takes it.
+/// Returns the change in the tree's form.
 pub(super) fn tree_change(change: &Change) -> tree::Change<'_> {
     let edit = match (change.old, change.new) {
         (None, Some(new)) => Edit::Insert(new),
         (Some(old), Some(new)) => Edit::Replace { old, new },
         (Some(old), None) => Edit::Remove(old),
-        (None, None) => unreachable!("such a change does not leave the queue"),
+        (None, None) => unreachable!("an empty change does not leave the queue"),
     };
     let key = change.key().map_or_else(|| KeyStart::new(change.head(), INLINE_BYTES + 1), KeyStart::whole);
     tree::Change { key, edit }
@@ -135,7 +138,7 @@ pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
         ChangeError::Keys(error) => error,
         ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
         ChangeError::Exists(_) => {
-            Error::Corrupt { offset: position, what: "a new key was in the ordered index already" }
+            Error::Corrupt { offset: position, what: "a new key is already in the ordered index" }
         }
         ChangeError::Missing(_) => {
             Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }

@@ -1,4 +1,4 @@
-//! Where the tree reads keys: in the items.
+//! The items, from which the tree reads keys.
 
 use index::Position;
 use index::bplus_tree::Keys;
@@ -7,14 +7,14 @@ use pmem::Medium;
 use crate::item;
 use engine::Error;
 
-/// Where the tree reads keys.
+/// The source of the tree's keys.
 pub(super) struct Items<'a, M>(pub(super) &'a M);
 
 impl<M: Medium> Keys for Items<'_, M> {
     type Error = Error;
 
     fn key(&self, position: Position) -> Result<&[u8], Error> {
-        // SAFETY: the tree and the build ask for items that are not retired, or that were not when they pinned.
+        // SAFETY: the tree and the build request items that are not retired, or that were not when they pinned.
         unsafe { item::read(self.0, position) }.map(|item| item.key)
     }
 

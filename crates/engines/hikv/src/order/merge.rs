@@ -1,4 +1,4 @@
-//! Applying the delta to a tree that was loaded: each change as what it leads to, whatever the tree has for the key.
+//! Applies the delta to a tree that was loaded: each change sets its result, whatever the tree holds for the key.
 
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit};
@@ -13,7 +13,7 @@ use engine::Error;
 /// Changes of a step: about a millisecond.
 pub(super) const STEP_COUNT: usize = 4096;
 
-/// Applies `changes`, then retires what they replaced.
+/// Applies `changes`, then retires the items that they replaced.
 pub(super) fn apply<M: Medium, D: Dram>(
     disposal: Disposal<'_, M, D>,
     tree: &BPlusTree<D>,
@@ -26,13 +26,13 @@ pub(super) fn apply<M: Medium, D: Dram>(
             result = apply_group(tree, disposal.medium, group);
         }
     }
-    // Even where the tree is lost: nothing else knows of these items.
+    // Even if the tree is lost: nothing else refers to these items.
     changes.iter().for_each(|change| disposal.retire(change.old));
     result
 }
 
-/// Changes that find what they expect are applied together. Where one does not, the whole group is applied again, one by
-/// one: what each leads to is the same however often it is applied, as long as they come in order.
+/// Applies changes that find the entries they expect together. If one does not, the whole group is applied again, one
+/// by one: the result of each change is the same however often it is applied, if their order is kept.
 fn apply_group<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, group: &[Change]) -> Result<(), Error> {
     let changes: ArrayVec<_, GROUP_COUNT> = group.iter().map(tree_change).collect();
     let mut met = true;
@@ -40,7 +40,7 @@ fn apply_group<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, group: &[Cha
     if met { Ok(()) } else { group.iter().try_for_each(|change| lead_to(tree, medium, change)) }
 }
 
-/// Brings the key to the change's new item, or to none.
+/// Sets the key to the change's new item, or removes it.
 fn lead_to<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, change: &Change) -> Result<(), Error> {
     let mut next = tree_change(change);
     loop {

@@ -1,18 +1,18 @@
-//! The ordered half of HiKV (paper, section 3.2): how the order is kept, and what writers do for it.
+//! The ordered half of HiKV (paper, section 3.2): how the order is kept, and the work of writers for it.
 //!
-//! Every write takes a ticket under the bucket's lock, before publishing, and fills it with the change once the write is durable.
-//! In the background the changes of each queue are applied to a B+tree in volatile memory, many at a time. So one key's changes are
-//! applied in the order in which they were published, and a thread that waits for all tickets taken so far sees in the tree
-//! whatever any thread could have read before.
+//! Every write takes a ticket under the bucket's lock, before publishing, and fills the ticket with the change once the
+//! write is durable. In the background the changes of each queue are applied to a B+tree in DRAM, many at a time. So
+//! the changes of a key are applied in the order in which they were published. A thread that waits for all tickets
+//! taken so far sees in the tree every write that any thread could have read before.
 //!
-//! An item that was replaced is retired by the thread that applied the change, since until then the tree refers to it.
+//! A replaced item is retired by the thread that applied the change, because the tree refers to the item until then.
 //!
-//! A store without order is of the same type: its phase is always off, and writers take no ticket. Why it is so:
-//! `docs/decisions/0012-order-when-asked-for.md`.
+//! A store without order has the same type: its phase is always off, and writers take no ticket. The reasons are in
+//! `docs/decisions/0012-build-order-on-the-first-request.md`.
 //!
 //! # Lock order
-//! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the
-//! stash's before filling it; no thread helps while it holds a bucket lock.
+//! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock
+//! except the stash's before filling the ticket. No thread helps while it holds a bucket lock.
 
 mod applied;
 mod build;
@@ -37,16 +37,16 @@ use index::Position;
 
 pub use ordered::Ordered;
 
-/// What a write did to its key.
+/// The change that a write made to its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written<'a> {
     /// The key.
     pub(crate) key: &'a [u8],
-    /// The item that it had before.
+    /// The item that the key had before.
     pub(crate) old: Option<Position>,
-    /// The item that it has now.
+    /// The item that the key has now.
     pub(crate) new: Option<Position>,
 }
 
-/// A promise to tell; none while the order is off.
+/// A place in a queue, to be filled; `None` while the order is off.
 pub(crate) type Ticket<'a> = Option<ring::Ticket<'a>>;

@@ -1,17 +1,18 @@
-//! The order of a store's keys, from when a caller first asks for it: phases, and what writers, drainers and scans do in each.
+//! The order of a store's keys from the first request on: phases, and the work of writers, drainers and scans in each
+//! phase.
 //!
 //! | phase | writers | drainers | scans |
 //! |---|---|---|---|
-//! | off | take no ticket, retire what they replace | retire the old items of what is left in the queues | wait |
+//! | off | take no ticket, retire replaced items | retire the old items of changes left in the queues | wait |
 //! | building | take tickets | note changes in the delta, which the build merges at its end | wait |
 //! | ready | take tickets | apply changes to the tree, retire the old items | run |
 //!
 //! # Invariants
 //! - Phase and tree change together, under the tree's write lock; the tree is there exactly when the phase is ready.
-//! - From off to building only with empty queues and when no writer that saw an earlier phase is still writing; the build reads the
-//!   index only when no writer that saw the phase off is still writing.
-//! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
-//!   stay good from when the build collects them until the delta is merged.
+//! - The phase changes from off to building only with empty queues and when no writer that saw an earlier phase is
+//!   still writing. The build reads the index only when no writer that saw the phase off is still writing.
+//! - While the phase is building, no item is retired that was in the index at the begin of the phase, or came later: so
+//!   positions stay valid from when the build collects them until the delta is merged.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
@@ -30,15 +31,15 @@ use super::{Ticket, Written};
 use crate::Memory;
 use crate::canary;
 use crate::snapshots::Disposal;
-use engine::{OrderState, OrderStats, Wanted};
+use engine::{OrderState, OrderStats, WantedThreads};
 
-/// Changes that a queue holds (paper, section 4.1).
+/// The most changes of a queue (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
-/// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that waking a
-/// worker does not show among the writes.
+/// A worker is requested after this many changes of a queue: often enough that the queue does not fill up, and rarely
+/// enough that the cost of waking a worker is negligible for writes.
 const ASK_EVERY: u64 = 256;
 
-/// One queue, of a group of partitions. The holder of `drainer` applies its changes.
+/// One queue, of a group of partitions. The thread that holds `drainer` applies its changes.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) ring: Ring,
@@ -55,7 +56,7 @@ pub(super) enum Phase {
     Ready,
 }
 
-/// The order of a store: queues, tree, and how the tree comes about.
+/// The order of a store: queues, tree, and the tree's build.
 #[derive(Debug)]
 pub struct Ordered<D: Dram> {
     pub(super) queues: Box<[Queue]>,
@@ -64,34 +65,35 @@ pub struct Ordered<D: Dram> {
     pub(super) delta: Delta,
     pub(super) build: Mutex<Build<D>>,
     pub(super) progress: BuildProgress,
-    /// How many workers should look.
+    /// The number of workers that should do a step.
     pub(super) wanted: AtomicU8,
-    /// Threads of the caller's apply.
+    /// The caller's threads apply changes.
     is_callers: AtomicBool,
-    /// Where the next of those begins to look.
+    /// The queue at which the next of those threads begins.
     pub(super) next_queue: AtomicUsize,
     pub(super) dram: D,
 }
 
 impl<D: Dram + Clone> Ordered<D> {
-    /// The order of a store whose changes travel in `queue_count` queues: as many can be drained at the same time.
+    /// Returns the order of a store with `queue_count` queues: as many can be drained at the same time.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `queue_count` is 0.
     pub fn new(queue_count: usize, dram: D) -> Ordered<D> {
         Ordered::bounded(queue_count, QUEUE_COUNT, dram)
     }
 
-    /// As [`Ordered::new`], of queues that hold `queue_bound` changes each, a power of two.
+    /// As [`Ordered::new`], with queues of at most `queue_bound` changes each, a power of two.
     ///
     /// # Panics
-    /// If there is no queue, or it has no such bound.
+    /// If there is no queue, or the bound is no power of two.
     pub fn bounded(queue_count: usize, queue_bound: usize, dram: D) -> Ordered<D> {
         assert!(queue_count > 0, "changes need a queue");
         Ordered::with_queues(queue_count, queue_bound, dram)
     }
 
-    /// Of a store that is opened without order: there are no queues, it is always off, and it offers no ordered operations.
+    /// Returns the order of a store that is opened without order: there are no queues, the phase is always off, and
+    /// ordered operations are not offered.
     pub fn never(dram: D) -> Ordered<D> {
         Ordered::with_queues(0, QUEUE_COUNT, dram)
     }
@@ -110,7 +112,7 @@ impl<D: Dram + Clone> Ordered<D> {
             delta: Delta::default(),
             build: Mutex::new(Build::default()),
             progress: BuildProgress::default(),
-            wanted: AtomicU8::new(Wanted::Nobody as u8),
+            wanted: AtomicU8::new(WantedThreads::None as u8),
             is_callers: AtomicBool::new(false),
             next_queue: AtomicUsize::new(0),
             dram,
@@ -128,31 +130,31 @@ impl<D: Dram> Ordered<D> {
         }
     }
 
-    /// False for a store that is opened without order.
+    /// Returns false for a store that is opened without order.
     pub(crate) fn is_offered(&self) -> bool {
         !self.queues.is_empty()
     }
 
-    /// The caller holds the tree's write lock.
+    /// Sets the phase. The caller holds the tree's write lock.
     pub(super) fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
     }
 
-    /// Workers should look.
-    pub(super) fn ask(&self, wanted: Wanted) {
+    /// Requests steps of workers.
+    pub(super) fn ask(&self, wanted: WantedThreads) {
         self.wanted.store(wanted as u8, Ordering::Release);
     }
 
-    /// After as many changes as are worth a look: how many workers should, as far as the queue has filled.
+    /// Requests steps after every [`ASK_EVERY`] changes: of all workers if the queue is crowded.
     fn ask_for(&self, is_crowded: bool) {
         if is_crowded {
-            self.ask(Wanted::All);
+            self.ask(WantedThreads::All);
         } else if !self.is_callers.load(Ordering::Relaxed) {
-            self.ask(Wanted::One);
+            self.ask(WantedThreads::One);
         }
     }
 
-    /// Whether threads of the caller's apply.
+    /// Sets whether the caller's threads apply changes.
     pub(super) fn leave_to_callers(&self, do_they: bool) {
         self.is_callers.store(do_they, Ordering::Relaxed);
     }
@@ -166,7 +168,7 @@ impl<D: Dram> Ordered<D> {
         self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
     }
 
-    /// Changes that were applied since the store was opened, and updates among them.
+    /// Returns the number of changes applied since the store was opened, and of updates among them.
     pub(crate) fn applied(&self) -> [u64; 2] {
         let counts = self.queues.iter().map(|queue| queue.applied.counts());
         counts.fold([0; 2], |[changes, updates], [more_changes, more_updates]| {
@@ -174,7 +176,7 @@ impl<D: Dram> Ordered<D> {
         })
     }
 
-    /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
+    /// Drops tree and delta, and retires the items that the delta kept. The queues stay as they are.
     pub(super) fn fall<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut tree = self.tree.write();
         self.set_phase(Phase::Off);
@@ -183,10 +185,10 @@ impl<D: Dram> Ordered<D> {
     }
 }
 
-/// What writers do.
+/// The work of writers.
 impl<D: Memory> Ordered<D> {
-    /// A ticket for a change of this partition, which is asked for where there are queues; `None` while its queue is full. The caller holds
-    /// the bucket's lock.
+    /// Takes a ticket for a change in a partition; `None` while its queue is full. Calls `partition` only if there are
+    /// queues. The caller holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn take(&self, partition: impl FnOnce() -> usize) -> Option<Ticket<'_>> {
         if self.phase() == Phase::Off {
@@ -195,9 +197,10 @@ impl<D: Memory> Ordered<D> {
         self.queue(partition()).ring.take().map(Some)
     }
 
-    /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
-    /// that and by what sixteen batches have. Others may take the room.
-    pub(crate) fn has_room(&self, partition: usize) -> bool {
+    /// Returns true if the partition's queue has a free place, and fewer changes of batches wait than the queue has
+    /// places. So the waiting changes are bounded by that number and the changes of sixteen batches. Other threads may
+    /// take the space.
+    pub(crate) fn has_space(&self, partition: usize) -> bool {
         if self.phase() == Phase::Off {
             return true;
         }
@@ -205,14 +208,14 @@ impl<D: Memory> Ordered<D> {
         queue.ring.len().max(queue.many.len()) < queue.ring.capacity()
     }
 
-    /// The queue of a partition's changes; 0 where there are no queues.
+    /// Returns the queue of a partition's changes; 0 if there are no queues.
     pub(crate) fn queue_of(&self, partition: usize) -> usize {
         partition.checked_rem(self.queues.len()).unwrap_or(0)
     }
 
-    /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
+    /// Queues a change, with the old item to be retired. The caller is pinned and holds no lock.
     #[inline(always)]
-    pub(crate) fn tell<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
+    pub(crate) fn enqueue<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
         let Some(ticket) = ticket else {
             return disposal.retire(written.old);
         };
@@ -225,9 +228,9 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// As [`Ordered::tell`], of changes of one queue that happened together, in the order of the list: they are applied in the
-    /// place of one ticket.
-    pub(crate) fn tell_all<M: Medium>(
+    /// As [`Ordered::enqueue`], for changes of one queue that were published together, in the order of the list. They
+    /// are applied at the place of one ticket.
+    pub(crate) fn enqueue_all<M: Medium>(
         &self,
         disposal: Disposal<'_, M, D>,
         queue: usize,
@@ -235,7 +238,7 @@ impl<D: Memory> Ordered<D> {
         all: &[Written<'_>],
     ) {
         if let [written] = *all {
-            return self.tell(disposal, ticket, written);
+            return self.enqueue(disposal, ticket, written);
         }
         let Some(ticket) = ticket else {
             return all.iter().for_each(|written| disposal.retire(written.old));
@@ -251,28 +254,28 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// How many keys are in order, if they are.
+    /// Returns the number of ordered keys, if there is a tree.
     pub(crate) fn key_count(&self) -> Option<u64> {
         self.tree.read().as_ref().map(BPlusTree::len)
     }
 
-    /// How many workers should step.
+    /// Returns the number of workers that should do a step.
     #[inline(always)]
-    pub(crate) fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> WantedThreads {
         match self.wanted.load(Ordering::Relaxed) {
-            0 => Wanted::Nobody,
+            0 => WantedThreads::None,
             wanted => Self::wanted_of(wanted),
         }
     }
 
-    /// Not in the way of writes, of which most wake nobody.
+    /// Separate, because most writes wake no worker.
     #[cold]
     #[inline(never)]
-    fn wanted_of(wanted: u8) -> Wanted {
-        if wanted == 1 { Wanted::One } else { Wanted::All }
+    fn wanted_of(wanted: u8) -> WantedThreads {
+        if wanted == 1 { WantedThreads::One } else { WantedThreads::All }
     }
 
-    /// The figures, where there are any.
+    /// Returns the statistics, if the store has order.
     pub(crate) fn stats(&self) -> Option<OrderStats> {
         if !self.is_offered() {
             return None;

@@ -1,4 +1,4 @@
-//! Scans by pages of the tree: the memory that a scan's cursor keeps is a page.
+//! Scans by pages of the tree: a scan's cursor stores one page.
 
 use std::ops::Bound;
 
@@ -7,13 +7,13 @@ use index::bplus_tree::{self, Page};
 
 /// A cursor whose last step read a page.
 pub(super) trait Paged {
-    /// The page.
+    /// Returns the page.
     fn page(&self) -> &Page;
-    /// The next key is the first one after the page. False if there is none.
+    /// Continues at the first key after the page; returns false if there is none.
     fn follow_page(&mut self) -> bool;
-    /// True if `key` comes before `other` in the scan.
+    /// Returns true if `key` comes before `other` in the scan.
     fn comes_before(&self, key: &[u8], other: &[u8]) -> bool;
-    /// The keys that the page stands for: from where it was read to where the next one begins.
+    /// Returns the range of keys that the page covers: from where it was read to where the next page begins.
     fn page_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
 }
 
@@ -23,7 +23,7 @@ impl Paged for ScanCursor {
     }
 
     fn follow_page(&mut self) -> bool {
-        self.follow(Page::next)
+        self.continue_at_state(Page::next)
     }
 
     fn comes_before(&self, key: &[u8], other: &[u8]) -> bool {
@@ -36,7 +36,7 @@ impl Paged for ScanCursor {
     }
 }
 
-/// The end of a page before that at which the next one begins.
+/// Returns the end of a page, from the begin of the next one.
 fn complement(bound: Bound<&[u8]>) -> Bound<&[u8]> {
     match bound {
         Bound::Included(key) => Bound::Excluded(key),
@@ -45,7 +45,7 @@ fn complement(bound: Bound<&[u8]>) -> Bound<&[u8]> {
     }
 }
 
-/// The direction, as the tree calls it.
+/// Returns the direction in the tree's form.
 pub(super) fn way(direction: Direction) -> bplus_tree::Direction {
     match direction {
         Direction::Forward => bplus_tree::Direction::Forward,

@@ -1,36 +1,37 @@
-//! How far a build is, for callers that look on: as a part of the whole it never goes back, though the whole is estimated first.
+//! The progress of a build. The finished share never decreases, although the total is an estimate at first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Steps of the present build, or the last one: one a key for each time that it is gone through.
+/// The steps of the present build, or the last one: one per key for each pass over the keys.
 #[derive(Debug, Default)]
 pub(super) struct BuildProgress {
     done: AtomicU64,
-    /// As far as `done` is told: while keys are collected there may turn out to be more of them than was estimated.
+    /// An upper bound of the reported `done`: while keys are collected, there may be more than estimated.
     done_max: AtomicU64,
     total: AtomicU64,
 }
 
 impl BuildProgress {
-    /// Nothing is done yet of a build that goes through this many keys so often.
+    /// Begins a build of `estimated_count` keys with `times` passes.
     pub(super) fn begin(&self, estimated_count: u64, times: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.done_max.store(estimated_count, Ordering::Relaxed);
         self.total.store(times * estimated_count, Ordering::Relaxed);
     }
 
-    /// Where steps are counted.
+    /// Returns the counter of finished steps.
     pub(super) fn done(&self) -> &AtomicU64 {
         &self.done
     }
 
-    /// The first of two times is over, and so many keys there are: half of it is done now, and not more than half was told.
+    /// Ends the first of two passes, which found `count` keys: half of the build is done now, and at most half was
+    /// reported.
     pub(super) fn collected(&self, count: u64) {
         self.total.store(2 * count, Ordering::Relaxed);
         self.done_max.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Steps that are done, and steps in all.
+    /// Returns the finished steps, and all steps.
     pub(super) fn now(&self) -> (u64, u64) {
         let total = self.total.load(Ordering::Relaxed);
         let done = self.done.load(Ordering::Relaxed).min(self.done_max.load(Ordering::Relaxed));
@@ -42,7 +43,7 @@ impl BuildProgress {
 mod tests {
     use super::*;
 
-    /// Whatever was estimated.
+    /// For any estimate.
     #[test]
     fn the_part_that_is_done_never_shrinks() {
         const COUNT: u64 = 1_000;

@@ -1,26 +1,28 @@
 //! A bounded queue of changes: many writers, one drainer at a time (paper, section 3.2: 4,096 entries).
 //!
-//! A writer takes a [`Ticket`], a place in the queue, before publishing, and fills it afterwards. So the order of tickets is
-//! the order in which writers held a key's bucket lock, and a thread that has seen a write finds its ticket taken.
+//! A writer takes a [`Ticket`], a place in the queue, before publishing, and fills the place afterwards. So the order
+//! of tickets is the order in which writers held a key's bucket lock, and a thread that has seen a write finds its
+//! ticket taken.
 //!
 //! # Invariants
-//! `head <= tail <= head + capacity`. Places below `head` were applied; those from `head` to `tail` are taken, each filled
-//! once. A place is filled when its sequence word is the ticket plus one. Only a drainer, one at a time, moves `head`.
+//! `head <= tail <= head + capacity`. Places below `head` were applied. Places from `head` to `tail` are taken, and
+//! each is filled once. A place is filled when its sequence word is the ticket plus one. Only a drainer, one at a time,
+//! moves `head`.
 //!
 //! # Why it is sound
-//! A place's words are stored before the sequence (Release) and loaded after it (Acquire). They are stored again only by
-//! the writer who took the ticket one lap later; that one saw `head` beyond the place (Acquire), which the drainer stored
-//! (Release) after its last load.
+//! A place's words are stored before the sequence (Release) and loaded after it (Acquire). Only the writer that took
+//! the ticket one lap later stores them again. That writer saw `head` beyond the place (Acquire), and the drainer
+//! stored `head` (Release) after its last load of the words.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use word::Word;
 
-/// Words of a change beside its place's sequence: together a line.
+/// Words of a change. With the place's sequence they fill a line.
 pub(super) const CHANGE_WORDS: usize = 7;
 
-/// Alone in its lines: its neighbours are stored to by others.
+/// Has its own lines, because other threads store to adjacent data.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<W>(W);
@@ -40,8 +42,8 @@ pub(super) struct Ring<W = AtomicU64> {
     places: Box<[Place<W>]>,
 }
 
-/// A place in the queue, to be filled soon: the drainer waits at it. Dropped unfilled, it is filled with zeros, which stand
-/// for no change.
+/// A place in the queue, to be filled soon: the drainer waits for it. A ticket that is dropped unfilled fills the place
+/// with zeros, which stand for no change.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Ticket<'a, W: Word = AtomicU64> {
@@ -50,14 +52,14 @@ pub(crate) struct Ticket<'a, W: Word = AtomicU64> {
 }
 
 impl<W: Word> Ring<W> {
-    /// A queue of `capacity`, a power of two.
+    /// Returns a queue of `capacity`, a power of two.
     pub(super) fn new(capacity: usize) -> Ring<W> {
-        assert!(capacity.is_power_of_two(), "{capacity} places: a power of two is wanted");
+        assert!(capacity.is_power_of_two(), "{capacity} places: not a power of two");
         let place = |_| Place { sequence: W::new(0), words: [(); CHANGE_WORDS].map(|()| W::new(0)) };
         Ring { tail: Apart(W::new(0)), head: Apart(W::new(0)), places: (0..capacity).map(place).collect() }
     }
 
-    /// The next place, or `None` while the queue is full.
+    /// Takes the next place; `None` while the queue is full.
     #[inline]
     pub(super) fn take(&self) -> Option<Ticket<'_, W>> {
         let mut tail = self.tail.0.load(Ordering::Relaxed);
@@ -73,29 +75,29 @@ impl<W: Word> Ring<W> {
         }
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub(super) fn capacity(&self) -> u64 {
         self.places.len() as u64
     }
 
-    /// How many tickets were taken so far.
+    /// Returns the number of tickets taken so far.
     pub(super) fn tail(&self) -> u64 {
         self.tail.0.load(Ordering::Acquire)
     }
 
-    /// How many tickets were applied so far.
+    /// Returns the number of tickets applied so far.
     #[inline]
     pub(super) fn head(&self) -> u64 {
         self.head.0.load(Ordering::Acquire)
     }
 
-    /// Tickets taken and not applied.
+    /// Returns the number of tickets taken and not applied.
     pub(super) fn len(&self) -> u64 {
         let head = self.head();
         self.tail().saturating_sub(head)
     }
 
-    /// Copies the next filled places into `changes`; returns how many. The caller is the drainer.
+    /// Copies the next filled places into `changes`; returns their number. The caller is the drainer.
     pub(super) fn peek(&self, changes: &mut [[u64; CHANGE_WORDS]]) -> usize {
         let head = self.head();
         let filled = (head..).zip(changes).map_while(|(number, change)| {
@@ -106,7 +108,7 @@ impl<W: Word> Ring<W> {
         filled.count()
     }
 
-    /// The next `count` changes were applied. The caller is the drainer.
+    /// Records that the next `count` changes were applied. The caller is the drainer.
     pub(super) fn advance(&self, count: usize) {
         self.head.0.store(self.head() + count as u64, Ordering::Release);
     }
@@ -117,12 +119,12 @@ impl<W: Word> Ring<W> {
 }
 
 impl<W: Word> Ticket<'_, W> {
-    /// How many tickets were taken before it.
+    /// Returns the number of tickets that were taken before this one.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// True if the queue is more than half full.
+    /// Returns true if the queue is more than half full.
     pub(super) fn is_crowded(&self) -> bool {
         self.ring.len() > self.ring.capacity() / 2
     }

@@ -1,7 +1,8 @@
 //! Ordered operations (paper, sections 3.2 and 3.3).
 //!
-//! A scan waits until every ticket taken before it began is applied; then it reads leaf after leaf, and holds nothing
-//! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
+//! A scan waits until every ticket taken before the scan began is applied. Then it reads one leaf after the other, and
+//! holds nothing in between. It is not a snapshot: each key is visited at most once, in order, with its value at some
+//! moment of the scan.
 
 use std::ops::Bound;
 
@@ -14,14 +15,14 @@ use super::ordered::{Ordered, Phase};
 use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Upkeep, Verify, Visit};
-use items::{Item, in_time};
+use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Verify, Visit};
+use items::{Item, prefetch_ahead};
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
-    fn ask_for_order(&self) -> Result<(), Error> {
+    fn request_order(&self) -> Result<(), Error> {
         self.order.ask_for_order()
     }
 
@@ -29,7 +30,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         let mut backoff = Backoff::long();
         while self.order.phase() != Phase::Ready {
             self.order.ask_for_order()?;
-            // Who is pinned keeps the build from starting: it would wait for itself.
+            // A pinned thread keeps the build from starting, so it would wait for itself.
             if early == Early::Refuse || epoch::is_pinned() {
                 return Err(self.not_ordered_yet());
             }
@@ -52,19 +53,19 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         self.order.drain_one(self.disposal()).map(|count| count as u64)
     }
 
-    fn callers_apply(&self, do_they: bool) {
+    fn set_callers_apply(&self, do_they: bool) {
         self.order.leave_to_callers(do_they);
     }
 
-    fn upkeep(&self) -> Upkeep {
+    fn queue_stats(&self) -> QueueStats {
         let [applied_count, updated_count] = self.order.applied();
-        Upkeep { queued_count: self.order.queued_count(), applied_count, updated_count }
+        QueueStats { queued_count: self.order.queued_count(), applied_count, updated_count }
     }
 
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let mut last = None;
-        for &position in in_time(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
+        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);
@@ -73,7 +74,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         }
         match last {
             Some(key) => {
-                cursor.pass(key);
+                cursor.continue_after(key);
                 Ok(false)
             }
             None => Ok(cursor.follow_page()),
@@ -88,7 +89,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         let _pin = self.read_page(cursor)?;
         let page = cursor.page();
         let is_within = page.next().is_some_and(|next| next_is_before(next, end));
-        // Whether a key has expired only its item tells.
+        // Only the item shows whether a key has expired.
         if (is_within || end == Bound::Unbounded) && !self.may_expire() {
             let count = page.positions().len() as u64;
             return Ok((count, cursor.follow_page()));
@@ -105,7 +106,7 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        let _rest = self.compaction.rest();
+        let _rest = self.compaction.pause();
         self.catch_up(Early::Wait)?;
         self.check_tree(damaged)
     }
@@ -123,12 +124,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 return Ok(pin);
             }
             drop(pin);
-            // Somebody deletes every key, or the tree fell.
+            // A thread is deleting every key, or the tree was dropped.
             self.catch_up(Early::Wait)?;
         }
     }
 
-    /// Shows every item in the order of the keys, as far as there is a tree; returns how many.
+    /// Calls `each` with every item in key order, if there is a tree; returns their number.
     pub(crate) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
         let (mut cursor, mut count) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), 0);
         let tree = self.order.tree.read();
@@ -144,13 +145,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Key and value that a leaf names, unless they have expired. Most items are plain: those are looked at where they lie, without
-    /// [`Item`]s that go through memory.
+    /// Returns key and value of an item that a leaf names, unless it has expired. Most items are plain: they are read
+    /// in place, without an [`Item`] in memory.
     #[inline(always)]
     fn pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
         // SAFETY: as for `scanned`.
         match unsafe { item::read_plain(&self.medium, position) } {
-            Some(plain) if self.verify < Verify::Values || plain.is_whole() => Ok(Some((plain.key(), plain.value()))),
+            Some(plain) if self.verify < Verify::Values || plain.is_intact() => Ok(Some((plain.key(), plain.value()))),
             _ => self.any_pair(position),
         }
     }
@@ -161,15 +162,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(self.shown(position)?.map(|item| (item.key, item.value)))
     }
 
-    /// The item that a leaf names, unless it has expired.
+    /// Returns an item that a leaf names, unless it has expired.
     fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
         self.unexpired(self.scanned(position)?, position)
     }
 
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
-        // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
+        // SAFETY: a leaf referred to it when the leaf was read, which was after the pin: so it was not retired before.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.may_show(&item, position)?;
+        self.verify_value(&item, position)?;
         Ok(item)
     }
 
@@ -179,7 +180,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 }
 
-/// True if every key before `next` is before `end`, too.
+/// Returns true if every key before `next` is also before `end`.
 fn next_is_before(next: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
     match (next, end) {
         (Bound::Included(next), Bound::Included(end) | Bound::Excluded(end)) => next <= end,

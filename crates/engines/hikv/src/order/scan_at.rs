@@ -1,9 +1,10 @@
-//! Scans at a snapshot: a page of the tree, merged with what was kept of the page's keys.
+//! Scans at a snapshot: a page of the tree, merged with the kept items of the page's keys.
 //!
-//! The caller has caught up since the snapshot was taken, so every change that the snapshot sees is applied. Of a key that
-//! the snapshot sees, the tree then has the item seen, or a later one, or none; in the latter two cases the item was entered
-//! into the side table before the change was published, and so before it was applied. The page is read first and the side
-//! table second: what is not found in the one is in the other, and what is in both is shown once.
+//! The caller has caught up since the snapshot was taken, so every change that the snapshot sees is applied. For a key
+//! that the snapshot sees, the tree then has the same item, a later one, or none. In the last two cases the item was
+//! entered into the side table before the change was published, and so before the change was applied. The page is read
+//! first and the side table second: an item that is missing from one is in the other, and an item in both is visited
+//! once.
 
 use index::Position;
 use pmem::Medium;
@@ -14,8 +15,8 @@ use engine::Moment;
 use engine::{Error, ScanCursor, Visit};
 use items::Item;
 
-/// Kept keys that are merged into a page at most: a page of the tree is of some dozens, but its interval may have had any
-/// number of keys.
+/// The most kept keys that are merged into a page: a page of the tree has some dozens of keys, but its range may have
+/// any number of kept keys.
 const KEPT_COUNT_MAX: usize = 256;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -29,7 +30,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut items = Vec::new();
         for &position in cursor.page().positions() {
             let item = self.scanned(position)?;
-            items.extend(self.seen(at, position, item)?.map(|(_, item)| item));
+            items.extend(self.version_at(at, position, item)?.map(|(_, item)| item));
         }
         let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
         self.acknowledge_deferred()?;
@@ -40,13 +41,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 break;
             }
             if each(item.key, item.value).is_break() {
-                cursor.pass(item.key);
+                cursor.continue_after(item.key);
                 return Ok(false);
             }
         }
         match cut {
             Some(cut) => {
-                cursor.pass(&cut);
+                cursor.continue_after(&cut);
                 Ok(true)
             }
             None => Ok(cursor.follow_page()),

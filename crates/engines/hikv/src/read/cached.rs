@@ -1,15 +1,16 @@
 //! The read cache (`index::cached_table`), as this engine's reads and writes use it.
 //!
-//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the bucket's lock, before
-//! publishing, and shows the new one when it is durable: a put, a removal, one of the reaper's, and the copy that compaction makes, whose
-//! version is another; so do the writes of a batch, and `clear` for all keys. Splits change nothing: a copy is its key's, wherever the
-//! entry lies. Snapshots and scans read the region. A copy was compared with the checksum, if reads compare any, when it was brought in.
-//! What a miss means the index tells.
+//! A read first looks up the cache, and admits the item that it had to read from the region. A write hides the key's
+//! copy under the bucket's lock, before publishing, and shows the new copy when it is durable. This holds for puts,
+//! removals, the reaper's removals, moves by compaction (which change the version), the writes of a batch, and, for all
+//! keys, `clear`. Splits change nothing: a copy belongs to its key, wherever the entry is. Snapshots and scans read the
+//! region. If reads compare checksums, a copy was compared when it was admitted. The index decides whether a missed key
+//! exists.
 
 use engine::{Error, OpenError, Witness};
 use index::CachedTable;
 use index::Position;
-use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
+use index::cached_table::{Clear, Copied, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use items::Item;
 use pmem::{Dram, Medium};
 
@@ -22,73 +23,74 @@ fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// The same store with a read cache of so many bytes; none if that is 0.
+    /// Gives the store a read cache of `limit_bytes`; none if that is 0.
     ///
     /// # Errors
-    /// There is no such memory.
+    /// [`OpenError::Heap`] if the memory cannot be allocated.
     pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
         self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes, dram)).transpose()?;
         self.cache.iter().for_each(CachedTable::is_unfilled);
         Ok(self)
     }
 
-    /// Shows the key's value, from the cache if it is there.
+    /// Passes the key's value to `found`, from the cache if it is there.
     #[inline(never)]
-    pub(crate) fn show_cached(
+    pub(crate) fn read_cached(
         &self,
         cache: &CachedTable,
         key: &[u8],
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
+        let key = LookupKey { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
-        let permit = match cache.look(sought, || self.clock.now_ms(), show) {
-            Look::Hit(()) => return Ok(true),
-            Look::Miss(permit) => permit,
-            Look::Absent => None,
+        let permit = match cache.lookup(key, || self.clock.now_ms(), show) {
+            Lookup::Hit(()) => return Ok(true),
+            Lookup::Miss(permit) => permit,
+            Lookup::Absent => None,
         };
-        self.show_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
+        self.read_missed(cache, key, permit.filter(|_| !is_part), is_part, found)
     }
 
     #[inline(never)]
-    fn show_missed(
+    fn read_missed(
         &self,
         cache: &CachedTable,
-        sought: Sought<'_>,
+        key: LookupKey<'_>,
         permit: Option<Permit>,
         is_part: bool,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
+        let Some((position, item)) = self.find_unexpired(key.signature, key.bytes)? else { return Ok(false) };
         if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
-            self.may_show(&item, position)?;
+            self.verify_value(&item, position)?;
         }
         if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(permit, sought, &copy_of(&item, position));
+            cache.admit(permit, key, &copy_of(&item, position));
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
 
-    /// Before a write publishes, under the lock of the key's bucket.
+    /// Hides the key's copy, before a write publishes, under the lock of the key's bucket.
     #[inline(always)]
     pub(crate) fn hide<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
-        self.cache.as_ref().and_then(|cache| self.hide_in(cache, Sought { bytes: key, signature }))
+        self.cache.as_ref().and_then(|cache| self.hide_in(cache, LookupKey { bytes: key, signature }))
     }
 
     #[inline(never)]
-    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: Sought<'k>) -> Hidden<'a, 'k> {
-        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(sought))
+    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, key: LookupKey<'k>) -> Hidden<'a, 'k> {
+        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(key))
     }
 
-    /// Before a batch publishes, under the locks of its buckets.
+    /// Hides the key's copy, before a batch publishes, under the locks of its buckets.
     pub(crate) fn hide_of_batch<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
         if self.medium.breaks(canary::BATCH_HIDES_NOTHING) { None } else { self.hide(signature, key) }
     }
 
-    /// After it was waited for, with what it put. The caller is pinned since before it published.
+    /// Shows the copy of a new item, or removes the copy, after the write is durable. The caller has been pinned since
+    /// before it published.
     #[inline(always)]
     pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<Position>) {
         if let Some(hidden) = hidden {
@@ -102,15 +104,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return;
         }
         let Some(position) = new else { return hidden.removed() };
-        // SAFETY: it was published under the caller's pin, so its room is not used anew.
+        // SAFETY: it was published under the caller's pin, so its space is not reused.
         match unsafe { item::read(&self.medium, position) } {
             Ok(item) => hidden.put(&copy_of(&item, position)),
-            // Whoever reads it is told.
+            // A reader of the item gets the error.
             Err(_) => drop(hidden),
         }
     }
 
-    /// Before the store is cleared.
+    /// Hides all copies, before the store is cleared.
     pub(crate) fn hide_all(&self) -> Option<Clear<'_>> {
         let cache = self.cache.as_ref().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
         cache.map(CachedTable::begin_clear)
@@ -125,7 +127,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
         for (i, key) in keys.iter().enumerate() {
-            if !self.show_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
+            if !self.read_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }

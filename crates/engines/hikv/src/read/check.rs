@@ -1,8 +1,8 @@
-//! Checking a store: the region's head, every entry against the item, every item against its checksum, no key twice, and
-//! what is free against what is named.
+//! Checks a store: the region's head, every entry against the item, every item against the checksum, no key twice, and
+//! free space against the places in entries.
 //!
-//! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile, and so does the
-//! background.
+//! A check stores nothing, so it also works on a read-only store. Writers and the background must not run during a
+//! check.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use index::partitioned_hash::Cursor as Place;
 use pmem::{Medium, MediumError, Offset};
 
 use crate::item;
+use crate::read::check_intact;
 use crate::read::places::Places;
-use crate::read::whole;
 use crate::{HiKv, Memory};
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
 
-/// A check under way.
+/// The state of a check.
 struct CheckState {
     place: Place,
-    /// Places that entries named so far.
+    /// Places that entries have named so far.
     named: Places,
-    /// While it lives, the background moves nothing: an item that moves would seem to be in two places, or in none.
+    /// Stops the background from moving items: an item that moves would seem to be in two places, or in none.
     _rest: Arc<()>,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Checks one segment; the region's head before the first, free space after the last.
+    /// Checks one segment; also the region's head before the first one, and free space after the last one.
     pub(crate) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let depth = check.depth();
         let mut state = match check.take_state() {
             Some(state) => state,
             None => self.begin_check(depth, damaged)?,
         };
-        // Nor does the reaper delete what was just read.
+        // The reaper must not delete an item that was just read.
         let _background = self.keep_background_away();
         let _pin = epoch::pin();
         let mut wrong = Vec::new();
@@ -58,30 +58,30 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         );
         wrong.into_iter().for_each(&mut *damaged);
         if !state.place.is_done() {
-            check.go_on_with(Some(state));
+            check.set_state(Some(state));
             return Ok(());
         }
         if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
-            damaged(Damage { offset, what: "a part of the region could not be read".into() });
+            damaged(Damage { offset, what: "a part of the region cannot be read".into() });
         }
         if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut state.named, damaged)?;
         }
-        check.go_on_with::<CheckState>(None);
+        check.set_state::<CheckState>(None);
         Ok(())
     }
 
     fn begin_check(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
-        let rest = self.compaction.rest();
+        let rest = self.compaction.pause();
         self.check_head(depth, damaged)?;
         Ok(Box::new(CheckState { place: Place::default(), named: Places::new(self.medium.len_bytes()), _rest: rest }))
     }
 
-    /// The superblock's copies, the head's words, chunk headers; the clean image.
+    /// Checks the superblock's copies, the head's words, chunk headers, and the clean image.
     fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
         let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
         if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
             damaged(Damage { offset: image.place.offset.0, what: what.into() });
@@ -89,13 +89,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// The place is one, nobody else's, and not free.
+    /// Checks that the position names a valid place which no other entry names and which is not free.
     fn check_place(&self, at: Offset, position: Position, named: &mut Places) -> Result<(), Damage> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
-        self.heap
-            .check_place(place)
-            .map_err(|wrong| damage(format!("the entry names a place that is none: {wrong}")))?;
+        self.heap.check_place(place).map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
         let offset = place.offset.0;
         if !named.meet(place.offset) {
             return Err(damage(format!("two entries name the item at {offset:#x}")));
@@ -116,7 +114,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
         let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
         if !item.expiry.is_never() && !self.may_expire() {
-            let what = "an item expires in a store without the feature flag for it".into();
+            let what = "an item expires in a store without the feature flag for expiry".into();
             return Err(Damage { offset: position.offset().0, what });
         }
         if self.hasher.signature(item.key) != signature {
@@ -131,7 +129,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let found = self.find(signature, item.key).ok().flatten();
         if found.is_none_or(|(found, _)| found.item() != position.item()) {
-            return Err(damage("a search for the entry's key does not find it"));
+            return Err(damage("a lookup of the entry's key does not find the entry"));
         }
         Ok(())
     }
@@ -139,11 +137,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: the position comes from the index, and the caller is pinned.
         let item = unsafe { item::read(&self.medium, position) }?;
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(item)
     }
 
-    /// What the clean image has in use and nothing names. Nobody reserves or frees, since the store is only read.
+    /// Reports places that are in use in the clean image but that no entry names. The store is read-only, so no thread
+    /// reserves or frees space.
     fn check_unnamed(&self, named: &mut Places, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
         self.heap.free_words(&mut |word| words.push(word));
@@ -164,7 +163,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 fn damage_to_item(position: Position, error: &Error) -> Damage {
     let offset = position.offset().0;
     match error {
-        // Where it is stands beside it.
+        // The damage already holds the offset.
         Error::Corrupt { offset: at, what } if *at == offset => Damage { offset, what: (*what).into() },
         other => Damage { offset, what: other.to_string() },
     }

@@ -1,6 +1,6 @@
-//! Looking for many keys whose memory accesses overlap.
+//! Lookups of many keys whose memory accesses overlap.
 
-use index::partitioned_hash::{Glance, Lead};
+use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
 use super::is_short;
@@ -10,103 +10,107 @@ use crate::{HiKv, Memory};
 use engine::{Error, Verify};
 use items::Plain;
 
-/// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
+/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
 pub(crate) const GROUP_COUNT: usize = 16;
 
-/// Where the item of a key lies that is not there.
+/// The slot of an absent key.
 const NOWHERE: Span = Span { start: Offset::NULL, len_bytes: 0 };
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
+    /// Passes the values of up to [`GROUP_COUNT`] keys to `found`, in order.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         if let Some(cache) = &self.cache {
             return self.get_each(cache, keys, found);
         }
         let _pin = epoch::pin();
-        let mut seen = [None; GROUP_COUNT];
-        let seen_count = self.look_for_group(keys, &mut seen);
-        seen[..seen_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
-        for (i, key) in keys.iter().enumerate().skip(seen_count) {
-            if !self.show_searching(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
+        let mut values = [None; GROUP_COUNT];
+        let found_count = self.lookup_group(keys, &mut values);
+        values[..found_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
+        for (i, key) in keys.iter().enumerate().skip(found_count) {
+            if !self.find_and_read(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }
         Ok(())
     }
 
-    /// The values of up to [`GROUP_COUNT`] keys, up to the first that a look does not tell of: how many are `seen`. The caller is pinned.
+    /// Looks up the values of up to [`GROUP_COUNT`] keys; returns the number of `values` up to the first unsure lookup.
+    /// The caller is pinned.
     ///
-    /// It ends there because a later key must not be looked at first: where others write a batch meanwhile, who has read one key as the batch
-    /// left it must not read another as it was before. So lines are looked at in the order of the keys, and none of the looks counts if
-    /// readers were led elsewhere meanwhile ([`index::partitioned_hash::Lead`]). What an entry named then is read as it was, since the caller is pinned.
+    /// The result ends there because a later key must not be read before an earlier one. If another thread writes a
+    /// batch at the same time, a caller that has read one key as the batch left it must not read another key as it was
+    /// before. So lines are read in the order of the keys, and no lookup counts if the route of readers changed in
+    /// between ([`index::partitioned_hash::Route`]). The caller is pinned, so an item that an entry named is read
+    /// unchanged.
     #[inline(always)]
-    pub(crate) fn look_for_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
-        let lead = self.index.lead();
-        let mut aims = [(0, Offset(0)); GROUP_COUNT];
-        for (key, aim) in keys.iter().zip(&mut aims) {
+    pub(crate) fn lookup_group<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
+        let route = self.index.route();
+        let mut targets = [(0, Offset(0)); GROUP_COUNT];
+        for (key, target) in keys.iter().zip(&mut targets) {
             if !is_short(key) {
-                return self.look_for_any_group(keys, seen);
+                return self.lookup_group_any_length(keys, values);
             }
             let signature = self.hasher.signature(key);
-            *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
+            *target = (signature, self.index.home_line(&self.medium, &route, signature));
         }
-        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| {
+        self.lookup_lines(keys, &route, &targets, values, |slot, key| {
             // SAFETY: the keys are those of the loop above.
             unsafe { self.plain_in_of_short(slot, key) }
         })
     }
 
-    /// As [`HiKv::look_for_group`], of keys of any lengths; none is seen if one is too long.
+    /// As [`HiKv::lookup_group`], for keys of any length; returns 0 if a key is too long.
     #[inline(never)]
-    fn look_for_any_group<'a>(&'a self, keys: &[&[u8]], seen: &mut [Option<&'a [u8]>]) -> usize {
+    fn lookup_group_any_length<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
         if keys.iter().any(|key| check_key(key).is_err()) {
             return 0;
         }
-        let lead = self.index.lead();
-        let mut aims = [(0, Offset(0)); GROUP_COUNT];
-        for (key, aim) in keys.iter().zip(&mut aims) {
+        let route = self.index.route();
+        let mut targets = [(0, Offset(0)); GROUP_COUNT];
+        for (key, target) in keys.iter().zip(&mut targets) {
             let signature = self.hasher.signature(key);
-            *aim = (signature, self.index.home_line(&self.medium, &lead, signature));
+            *target = (signature, self.index.home_line(&self.medium, &route, signature));
         }
-        self.look_at_lines(keys, &lead, &aims, seen, |slot, key| self.plain_in(slot, key))
+        self.lookup_lines(keys, &route, &targets, values, |slot, key| self.plain_in(slot, key))
     }
 
-    /// The part of [`HiKv::look_for_group`] that comes when the keys' lines were asked for. `item_in` is the key's item, if it is in a slot.
+    /// Does the part of [`HiKv::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's item
+    /// if it is in a slot.
     #[inline(always)]
-    fn look_at_lines<'a>(
+    fn lookup_lines<'a>(
         &'a self,
         keys: &[&[u8]],
-        lead: &Lead<'_>,
-        aims: &[(u64, Offset); GROUP_COUNT],
-        seen: &mut [Option<&'a [u8]>],
+        route: &Route<'_>,
+        targets: &[(u64, Offset); GROUP_COUNT],
+        values: &mut [Option<&'a [u8]>],
         item_in: impl Fn(Span, &[u8]) -> Option<Plain<'a>>,
     ) -> usize {
-        let mut told_count = keys.len().min(GROUP_COUNT);
+        let mut found_count = keys.len().min(GROUP_COUNT);
         let mut slots = [NOWHERE; GROUP_COUNT];
-        for (i, (&(signature, line), slot)) in aims[..told_count].iter().zip(&mut slots).enumerate() {
-            match self.index.glance_at(&self.medium, line, signature) {
-                Glance::Entry(position) => {
+        for (i, (&(signature, line), slot)) in targets[..found_count].iter().zip(&mut slots).enumerate() {
+            match self.index.lookup_line(&self.medium, line, signature) {
+                Lookup::Entry(position) => {
                     item::prefetch(&self.medium, position);
                     match item::slot(position) {
                         Some(found) => *slot = found,
-                        None => told_count = told_count.min(i),
+                        None => found_count = found_count.min(i),
                     }
                 }
-                Glance::Nothing if self.verify < Verify::Absence => {}
-                // The lines behind it are looked at for the sake of what they ask for.
-                _ => told_count = told_count.min(i),
+                Lookup::Nothing if self.verify < Verify::Absence => {}
+                // The later lines are still read, because that prefetches their items.
+                _ => found_count = found_count.min(i),
             }
         }
-        if !self.index.leads_still(&self.medium, lead) {
+        if !self.index.is_current_route(&self.medium, route) {
             return 0;
         }
-        for (i, ((key, value), slot)) in keys.iter().zip(seen).zip(&slots[..told_count]).enumerate() {
+        for (i, ((key, value), slot)) in keys.iter().zip(values).zip(&slots[..found_count]).enumerate() {
             *value = match item_in(*slot, key) {
-                Some(item) if self.may_show_plain(&item, u64::MAX) => Some(item.value()),
+                Some(item) if self.is_verified(&item, u64::MAX) => Some(item.value()),
                 None if *slot == NOWHERE => None,
                 _ => return i,
             };
         }
-        told_count
+        found_count
     }
 }

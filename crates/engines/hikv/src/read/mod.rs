@@ -1,4 +1,4 @@
-//! Finding items: one key.
+//! Lookups of one key.
 
 pub(crate) mod cached;
 pub(crate) mod check;
@@ -9,35 +9,36 @@ pub(crate) mod walk;
 use std::hint::assert_unchecked;
 
 use index::Position;
-use index::partitioned_hash::{Absence, Glance};
+use index::partitioned_hash::{Absence, Lookup};
 use pmem::{Medium, Span};
 
 use crate::canary;
 use crate::item;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry, Look, Verify, Witness};
+use engine::{Error, Expiry, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
 
-/// What a look at a key's home line and at one item tells.
-pub(crate) enum Glimpse<'a> {
-    /// The key's item, whose checksum was compared where it is to be.
+/// The result of reading a key's home line and one item.
+pub(crate) enum ItemLookup<'a> {
+    /// The key's item, whose checksum was compared if required.
     Item(Position, Plain<'a>),
-    /// The key is not there, as far as that line tells.
+    /// The key is absent, as far as this line shows.
     Absent,
-    /// It takes a search.
+    /// A full search is needed.
     Unsure,
 }
 
-/// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
+/// A reader of a part does not compare the checksum of a longer item: it would read the whole value for a few bytes of
+/// it.
 pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
+    /// Returns the item at `position` if it belongs to the key. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
-        // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
-        // done with the item.
+        // SAFETY: the index passes positions to pinned callers, and every caller here stays pinned until it is done
+        // with the item.
         let item = unsafe { item::read(&self.medium, position) }?;
         if item.key == key {
             return Ok(Some(item));
@@ -46,32 +47,32 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(None)
     }
 
-    /// For an item with another key than the one looked for: no error if both keys have the same signature, which is rare; damage
-    /// is an error.
+    /// Checks an item whose key is not the key of the lookup. Returns `Ok` if both keys have the same signature, which
+    /// is rare, and an error for damage.
     #[cold]
     fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
-        self.findable(self.hasher.signature(key), item, position)?;
-        whole(item, position)
+        self.check_signature(self.hasher.signature(key), item, position)?;
+        check_intact(item, position)
     }
 
-    /// An error unless an entry of `signature` may name the item: a search for its key would not find it.
+    /// Returns an error unless the item's key has `signature`: otherwise a search for the key would not find the item.
     #[inline(always)]
-    pub(crate) fn findable(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
+    pub(crate) fn check_signature(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.hasher.signature(item.key) == signature {
             return Ok(());
         }
-        whole(item, position)?;
+        check_intact(item, position)?;
         Err(Error::Corrupt { offset: position.offset().0, what: "an entry's signature is not that of its item's key" })
     }
 
-    /// Comes before an item's value is shown.
+    /// Compares the checksum of an item before its value is returned, if required.
     #[inline(always)]
-    pub(crate) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
-        if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
+    pub(crate) fn verify_value(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
+        if self.verify >= Verify::Values { check_intact(item, position) } else { Ok(()) }
     }
 
-    /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
-    /// this has returned, or the caller waits later (`Acknowledge::acknowledge`).
+    /// Waits until items are durable that the reader found outside the index, where no mark shows that they may not be,
+    /// or records that the caller waits later (`Acknowledge::acknowledge`).
     #[inline(always)]
     pub(crate) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()
@@ -95,13 +96,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// False if a search that found nothing has to be repeated. An error if damage hides the key.
+    /// Returns false if a search that found nothing has to be repeated, and an error if damage hides the key.
     #[inline(always)]
     fn is_sure(&self, signature: u64, key: &[u8]) -> Result<bool, Error> {
         if self.verify < Verify::Absence {
             return Ok(true);
         }
-        // SAFETY: the index shows positions to pinned callers, and whoever searches is pinned until it is done.
+        // SAFETY: the index passes positions to pinned callers, and a searching thread is pinned until it is done.
         let is_of_key = |position| unsafe { item::read(&self.medium, position) }.is_ok_and(|item| item.key == key);
         match self.index.absence(&self.medium, signature, is_of_key) {
             Absence::Sure => Ok(true),
@@ -110,14 +111,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// An error if damage hides an entry of the key, which a writer has not found under its lock: it would make a second one.
-    /// Nobody else enters the key meanwhile, so what it did not find is not stale.
+    /// Returns an error if damage hides an entry that a writer did not find under its lock: the writer would make a
+    /// second entry of the key. No other thread enters the key during the call, so the writer's search is not stale.
     #[inline(always)]
     pub(crate) fn refuse_hidden(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         self.is_sure(signature, key).map(drop)
     }
 
-    /// The key's item, if `position` names it, in a slot and without expiry. The caller is pinned, or holds the bucket's lock.
+    /// Returns the item at `position` if it belongs to the key, is in a slot and has no expiry. The caller is pinned,
+    /// or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
         self.plain_in(item::slot(position)?, key)
@@ -126,11 +128,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// As [`HiKv::plain_of`], by the position's slot.
     #[inline(always)]
     fn plain_in(&self, slot: Span, key: &[u8]) -> Option<Plain<'_>> {
-        // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
+        // SAFETY: the index passes positions to pinned callers, as for `item_of`.
         unsafe { item::read_plain_of(&self.medium, slot, key) }
     }
 
-    /// As [`HiKv::plain_in`], without a question after the key's length.
+    /// As [`HiKv::plain_in`], without a check of the key's length.
     ///
     /// # Safety
     /// The key [is short](is_short).
@@ -141,69 +143,70 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.plain_in(slot, key)
     }
 
-    /// Comes before the value of an item without expiry is shown; items of more than `compared_bytes_max` are shown without a look at their checksum.
+    /// Returns true if the value of an item without expiry may be returned. Compares the checksum if required, except
+    /// for items of more than `compared_bytes_max`.
     #[inline(always)]
-    fn may_show_plain(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
-        self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole()
+    fn is_verified(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
+        self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_intact()
     }
 
-    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search: `glance` is what a look at
-    /// that line tells, and `item_in` the key's item, if it is in a slot. Items of more than `compared_bytes_max` are shown without a look at
-    /// their checksum. The caller is pinned.
+    /// Completes a search with the home line only, if the key has a decided entry in it and does not expire, or is
+    /// absent. `lookup` is the result of reading that line, and `item_in` returns the key's item if it is in a slot.
+    /// Checksums of items of more than `compared_bytes_max` are not compared. The caller is pinned.
     #[inline(always)]
-    fn glimpse<'a>(
+    fn lookup_item<'a>(
         &self,
-        glance: Glance,
+        lookup: Lookup,
         compared_bytes_max: u64,
         item_in: impl Fn(Span) -> Option<Plain<'a>>,
-    ) -> Glimpse<'a> {
-        match glance {
-            Glance::Entry(position) => match item::slot(position).and_then(item_in) {
-                Some(item) if self.may_show_plain(&item, compared_bytes_max) => Glimpse::Item(position, item),
-                _ => Glimpse::Unsure,
+    ) -> ItemLookup<'a> {
+        match lookup {
+            Lookup::Entry(position) => match item::slot(position).and_then(item_in) {
+                Some(item) if self.is_verified(&item, compared_bytes_max) => ItemLookup::Item(position, item),
+                _ => ItemLookup::Unsure,
             },
-            Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
-            _ => Glimpse::Unsure,
+            Lookup::Nothing if self.verify < Verify::Absence => ItemLookup::Absent,
+            _ => ItemLookup::Unsure,
         }
     }
 
-    /// As [`HiKv::glimpse`], the look at the home line included.
+    /// As [`HiKv::lookup_item`], including the read of the home line.
     #[inline(always)]
-    fn glimpse_of(&self, key: &[u8], compared_bytes_max: u64) -> Glimpse<'_> {
-        self.glimpse(self.glance(key), compared_bytes_max, |slot| self.plain_in(slot, key))
+    fn lookup_item_of(&self, key: &[u8], compared_bytes_max: u64) -> ItemLookup<'_> {
+        self.lookup_item(self.lookup_entry(key), compared_bytes_max, |slot| self.plain_in(slot, key))
     }
 
-    /// The look at the key's home line; the item that it tells of is asked for.
+    /// Reads the key's home line, and prefetches the item that it names.
     #[inline(always)]
-    fn glance(&self, key: &[u8]) -> Glance {
-        let glance = self.index.glance(&self.medium, self.hasher.signature(key));
-        if let Glance::Entry(position) = glance {
+    fn lookup_entry(&self, key: &[u8]) -> Lookup {
+        let lookup = self.index.lookup(&self.medium, self.hasher.signature(key));
+        if let Lookup::Entry(position) = lookup {
             item::prefetch(&self.medium, position);
         }
-        glance
+        lookup
     }
 
-    /// The key's value, if a look tells it. The caller is pinned.
+    /// Returns the key's value if an optimistic lookup finds it. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn look_for(&self, key: &[u8]) -> Look<'_> {
+    pub(crate) fn lookup_value(&self, key: &[u8]) -> PackedLookup<'_> {
         if !is_short(key) {
-            return self.look_for_any(key);
+            return self.lookup_any_length(key);
         }
-        // SAFETY: it is short (just checked).
-        self.glimpse(self.glance(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).look()
+        // SAFETY: the key is short (checked above).
+        self.lookup_item(self.lookup_entry(key), u64::MAX, |slot| unsafe { self.plain_in_of_short(slot, key) }).pack()
     }
 
     #[inline(never)]
-    fn look_for_any(&self, key: &[u8]) -> Look<'_> {
+    fn lookup_any_length(&self, key: &[u8]) -> PackedLookup<'_> {
         match check_key(key) {
-            Ok(()) => self.glimpse_of(key, u64::MAX).look(),
-            Err(_) => Look::UNSURE,
+            Ok(()) => self.lookup_item_of(key, u64::MAX).pack(),
+            Err(_) => PackedLookup::UNSURE,
         }
     }
 
-    /// Shows the key's value to `found`; items of more than `compared_bytes_max` without a look at their checksum.
+    /// Passes the key's value to `found`; checksums of items of more than `compared_bytes_max` are not compared.
     #[inline(always)]
-    pub(crate) fn show(
+    pub(crate) fn read(
         &self,
         key: &[u8],
         compared_bytes_max: u64,
@@ -211,23 +214,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         check_key(key)?;
         if let Some(cache) = &self.cache {
-            return self.show_cached(cache, key, compared_bytes_max != u64::MAX, found);
+            return self.read_cached(cache, key, compared_bytes_max != u64::MAX, found);
         }
         let _pin = epoch::pin();
-        match self.glimpse_of(key, compared_bytes_max) {
-            Glimpse::Item(position, item) => {
+        match self.lookup_item_of(key, compared_bytes_max) {
+            ItemLookup::Item(position, item) => {
                 found(item::witness(item.checksum(), position, Expiry::NEVER), item.value());
                 Ok(true)
             }
-            Glimpse::Absent => Ok(false),
-            Glimpse::Unsure => self.show_searching(key, compared_bytes_max, found),
+            ItemLookup::Absent => Ok(false),
+            ItemLookup::Unsure => self.find_and_read(key, compared_bytes_max, found),
         }
     }
 
-    /// As [`HiKv::show`], by a search.
+    /// As [`HiKv::read`], by a full search.
     #[cold]
     #[inline(never)]
-    fn show_searching(
+    fn find_and_read(
         &self,
         key: &[u8],
         compared_bytes_max: u64,
@@ -235,35 +238,35 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
-            self.may_show(&item, position)?;
+            self.verify_value(&item, position)?;
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
 }
 
-/// True for keys of two words. Where the compiler knows that, it asks for a key's length no more.
+/// Returns true for keys of two words. The compiler uses this to omit checks of the length.
 #[inline(always)]
 fn is_short(key: &[u8]) -> bool {
     (8..=16).contains(&key.len())
 }
 
-impl<'a> Glimpse<'a> {
+impl<'a> ItemLookup<'a> {
     #[inline(always)]
-    fn look(self) -> Look<'a> {
+    fn pack(self) -> PackedLookup<'a> {
         match self {
-            Glimpse::Item(_, item) => Look::at(item.value()),
-            Glimpse::Absent => Look::ABSENT,
-            Glimpse::Unsure => Look::UNSURE,
+            ItemLookup::Item(_, item) => PackedLookup::at(item.value()),
+            ItemLookup::Absent => PackedLookup::ABSENT,
+            ItemLookup::Unsure => PackedLookup::UNSURE,
         }
     }
 }
 
-/// An error unless the item's checksum fits.
+/// Returns an error unless the item's checksum matches.
 #[inline(never)]
-pub(crate) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
-    if item.is_whole() {
+pub(crate) fn check_intact(item: &Item<'_>, position: Position) -> Result<(), Error> {
+    if item.is_intact() {
         return Ok(());
     }
-    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
+    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not match" })
 }

@@ -1,4 +1,4 @@
-//! From entries to items: what is taken, what is not, and why.
+//! From entries to items: which items are taken, which are not, and why.
 
 use std::collections::HashSet;
 
@@ -24,13 +24,13 @@ pub(super) struct Run<'a, M> {
     sink: &'a mut dyn Sink,
     /// Items that were taken, or are known to be lost.
     pub(super) met: Places,
-    /// What entries lost, with their signatures: unless the item turns up without them.
+    /// Losses of entries, with their signatures. A loss is dropped if the item is found without its entry.
     losses: Vec<(u64, Finding)>,
     /// Entries whose signatures are damaged: a key that they hid may have been put again.
     astray: Vec<Entry>,
-    /// Pages of the index that lie at the place of others.
+    /// Pages of the index that are at the place of other pages.
     pub(super) strays: HashSet<Offset>,
-    /// Segments that could not be read gave something.
+    /// Unreadable segments yielded items.
     pub(super) gaps_gave: bool,
 }
 
@@ -45,8 +45,8 @@ impl<'a, M: Medium> Run<'a, M> {
     pub(super) fn all(mut self) -> Result<(), SalvageError> {
         let survey = self.survey;
         if survey.hasher.is_none() {
-            let what = "the hash seed is lost with both superblocks: items are taken by their checksums alone";
-            self.tell(Weight::Doubtful, Offset(0), None, what.into());
+            let what = "the hash seed is lost with both superblocks: items are taken by their checksums only";
+            self.report(Weight::Doubtful, Offset(0), None, what.into());
         }
         let total = (survey.live.len() + survey.unreadable.len()) as u64;
         for (done, &segment) in (0..).zip(&survey.live) {
@@ -65,7 +65,7 @@ impl<'a, M: Medium> Run<'a, M> {
         if self.vouched.is_none() {
             self.take_orphans()?;
         }
-        self.tell_gaps();
+        self.report_gaps();
         for (signature, loss) in std::mem::take(&mut self.losses) {
             if !found.contains(&signature) {
                 self.sink.found(loss);
@@ -84,12 +84,12 @@ impl<'a, M: Medium> Run<'a, M> {
         if let Some(at) = damaged {
             let what = "the word that names a chained segment is damaged; what may be chained is left out";
             let weight = if self.vouched.is_some() { Weight::Doubtful } else { Weight::Lost };
-            self.tell(weight, at, None, what.into());
+            self.report(weight, at, None, what.into());
         }
         let strays = self.stray_pages(segment);
         for &page in &strays {
-            let what = "a page of the index is at the place of another one: what that one named may be lost";
-            self.tell(Weight::Doubtful, page, None, what.into());
+            let what = "a page of the index is at another page's place: items that the other page named may be lost";
+            self.report(Weight::Doubtful, page, None, what.into());
         }
         for segment in chain {
             entries(self.medium, segment)
@@ -100,20 +100,20 @@ impl<'a, M: Medium> Run<'a, M> {
         Ok(())
     }
 
-    /// The entry as its batch decides, if it is marked as one of a batch.
+    /// Returns the entry as its batch decides, if it is marked as one of a batch.
     fn decided(&mut self, entry: Entry) -> Option<Entry> {
         if !entry.position.is_in_batch() {
             return Some(entry);
         }
         let decided = self.batches.decided(&entry).unwrap_or_else(|| {
-            let what = "an entry is marked as one of a batch that cannot be read: the batch may not have taken place";
-            self.tell(Weight::Doubtful, entry.slot.position, None, what.into());
+            let what = "an entry belongs to a batch that cannot be read: the batch may not have taken place";
+            self.report(Weight::Doubtful, entry.slot.position, None, what.into());
             entry.position.out_of_batch()
         });
         decided.is_live().then_some(Entry { position: decided, ..entry })
     }
 
-    /// An entry of a segment in use.
+    /// Handles an entry of a segment in use.
     fn entry(&mut self, entry: &Entry) -> Result<(), SalvageError> {
         if !entry.position.is_live() {
             return Ok(());
@@ -133,7 +133,7 @@ impl<'a, M: Medium> Run<'a, M> {
             return Ok(());
         }
         if !self.allows(entry) {
-            self.lose(entry, Some(item.key.to_vec()), "an entry names a place that the clean image has as free".into());
+            self.lose(entry, Some(item.key.to_vec()), "an entry names a place that is free in the clean image".into());
             return Ok(());
         }
         if wrong_bits > 0 {
@@ -143,15 +143,17 @@ impl<'a, M: Medium> Run<'a, M> {
         self.take(entry, item).map(drop)
     }
 
-    /// An entry of a segment in use, right but for its signature; all that are right in every respect were taken.
+    /// Handles an entry of a segment in use that is correct except for its signature. All completely correct entries
+    /// were handled before.
     fn entry_astray(&mut self, entry: &Entry) -> Result<(), SalvageError> {
         let Ok(item) = self.whole_item(entry.position.offset()) else { return Ok(()) };
         let key = Some(item.key.to_vec());
-        self.tell(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
+        self.report(Weight::Mended, entry.slot.signature, key, "an entry's signature did not match its key".into());
         self.take(entry, item).map(drop)
     }
 
-    /// An entry of what may have been a segment in use: it must be right in every respect, and its key without a segment.
+    /// Handles an entry of a segment that may have been in use: the entry must be completely correct, and its key
+    /// without a segment.
     fn entry_of_unreadable(&mut self, entry: &Entry) -> Result<(), SalvageError> {
         if !entry.position.is_live() || !self.survey.is_in_gap(entry.signature) {
             return Ok(());
@@ -168,27 +170,27 @@ impl<'a, M: Medium> Run<'a, M> {
         };
         if self.signature(item.key) == Some(entry.signature) && self.allows(entry) && self.take(entry, item)? {
             self.gaps_gave = true;
-            let what = "its entry lies in a segment whose header is damaged: it may be an older value, or deleted";
+            let what = "the entry is in a segment with a damaged header: the value may be old, or the key deleted";
             let weight = if self.vouched.is_some() { Weight::Mended } else { Weight::Doubtful };
-            self.tell(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
+            self.report(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
         }
         Ok(())
     }
 
-    /// Gives the item to the sink; true if its key was not there.
+    /// Passes the item to the sink; returns true if its key was new.
     fn take(&mut self, entry: &Entry, item: Item<'_>) -> Result<bool, SalvageError> {
         if !self.met.meet(entry.position.offset()) {
             return Ok(false);
         }
         let taken = self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)?;
         if taken == Taken::Other {
-            let what = "a key has two entries: the value of the other one was taken".into();
-            self.tell(Weight::Doubtful, entry.slot.position, Some(item.key.to_vec()), what);
+            let what = "a key has two entries: the value of the other entry was taken".into();
+            self.report(Weight::Doubtful, entry.slot.position, Some(item.key.to_vec()), what);
         }
         Ok(taken == Taken::New)
     }
 
-    /// Takes what the clean image has in use and no entry named; the signatures of what was found.
+    /// Takes the items that the clean image has in use and no entry named; returns the signatures of the items found.
     fn take_unnamed(&mut self) -> Result<HashSet<u64>, SalvageError> {
         let (survey, Some(vouched)) = (self.survey, self.vouched.take()) else { return Ok(HashSet::new()) };
         let mut found = HashSet::new();
@@ -197,33 +199,33 @@ impl<'a, M: Medium> Run<'a, M> {
                 continue;
             }
             let Ok(item) = self.whole_item(at) else {
-                let what = "an item that no entry names is damaged, and in use by the clean image";
-                self.tell(Weight::Lost, at, None, what.into());
+                let what = "an item that no entry names is damaged, and in use in the clean image";
+                self.report(Weight::Lost, at, None, what.into());
                 continue;
             };
             found.extend(self.signature(item.key));
             if self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)? == Taken::New {
-                let what = "no whole entry names the item; the clean image has it in use";
-                self.tell(Weight::Mended, at, Some(item.key.to_vec()), what.into());
+                let what = "no intact entry names the item, but it is in use in the clean image";
+                self.report(Weight::Mended, at, Some(item.key.to_vec()), what.into());
             }
         }
         self.vouched = Some(vouched);
         Ok(found)
     }
 
-    /// Takes a whole item that no entry names; true if its key was not there.
+    /// Takes an intact item that no entry names; returns true if its key was new.
     pub(super) fn take_orphan(&mut self, at: Offset, item: Item<'_>) -> Result<bool, SalvageError> {
         self.met.meet(at);
         let what = match self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)? {
-            Taken::New => "its entry is lost with a page of the index: it may be an older value, or deleted",
+            Taken::New => "the entry is lost with a page of the index: the value may be old, or the key deleted",
             Taken::Same => return Ok(false),
-            Taken::Other => "its entry is lost with a page of the index: another value of the key was taken",
+            Taken::Other => "the entry is lost with a page of the index: another value of the key was taken",
         };
-        self.tell(Weight::Doubtful, at, Some(item.key.to_vec()), what.into());
+        self.report(Weight::Doubtful, at, Some(item.key.to_vec()), what.into());
         Ok(true)
     }
 
-    fn tell_gaps(&mut self) {
+    fn report_gaps(&mut self) {
         let weight = match (self.vouched.is_some(), self.gaps_gave) {
             (true, _) => Weight::Mended,
             (false, true) => Weight::Doubtful,
@@ -232,26 +234,29 @@ impl<'a, M: Medium> Run<'a, M> {
         let survey = self.survey;
         for gap in &survey.gaps {
             let (first, last) = (gap.start(), gap.end());
-            let what = format!("no whole segment has the keys of signatures {first:#018x} to {last:#018x}");
-            self.tell(weight, Offset(UNIT_BYTES), None, what);
+            let what = format!("no intact segment holds the keys of signatures {first:#018x} to {last:#018x}");
+            self.report(weight, Offset(UNIT_BYTES), None, what);
         }
     }
 
-    /// The item at `at`, if it is one to the last bit, or what is wrong with it.
+    /// Returns the item at `at` if it is completely intact, or a description of the damage.
     pub(super) fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
-        let room_bytes = self.medium.len_bytes().saturating_sub(at.0);
-        if at.0 < UNIT_BYTES || room_bytes < HEADER_BYTES as u64 {
-            return Err(
-                if room_bytes == 0 { "an item lies beyond the file's end" } else { "an entry names no item" }.into()
-            );
+        let capacity_bytes = self.medium.len_bytes().saturating_sub(at.0);
+        if at.0 < UNIT_BYTES || capacity_bytes < HEADER_BYTES as u64 {
+            return Err(if capacity_bytes == 0 {
+                "an item is beyond the end of the file"
+            } else {
+                "an entry names no item"
+            }
+            .into());
         }
-        // SAFETY: nobody stores to the region: it is open for reading, and nobody else may have it open for writing.
-        let item = unsafe { Item::read(self.medium, at, room_bytes) };
+        // SAFETY: no thread stores to the region: it is open for reading, and no process may have it open for writing.
+        let item = unsafe { Item::read(self.medium, at, capacity_bytes) };
         let item = item.map_err(|_| "an item's header is damaged")?;
-        if item.is_whole() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
+        if item.is_intact() { Ok(item) } else { Err("an item's checksum does not match".into()) }
     }
 
-    /// The key of the damaged item at `at`, if it is of this signature.
+    /// Returns the key of the damaged item at `at`, if the key has this signature.
     fn key_at(&self, at: Offset, signature: u64) -> Option<Vec<u8>> {
         // SAFETY: as for `whole_item`.
         let bytes = |at: Offset, len_bytes| unsafe { self.medium.bytes(at.span(len_bytes)) }.ok();
@@ -277,7 +282,7 @@ impl<'a, M: Medium> Run<'a, M> {
         self.losses.push((entry.signature, Finding { weight: Weight::Lost, offset, key, what }));
     }
 
-    pub(super) fn tell(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
+    pub(super) fn report(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
         self.sink.found(Finding { weight, offset: at.0, key, what });
     }
 }

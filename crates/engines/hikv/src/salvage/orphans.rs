@@ -1,17 +1,19 @@
-//! Items whose entries a disk lost: whole items that no entry names, where the page of the index that would name them is zeros, or is another page.
+//! Items whose entries a disk lost: intact items that no entry names, if the page of the index that would name them is
+//! zeros, or is another page.
 //!
-//! The places of old values and of deleted items look the same, so an item is taken on further evidence alone:
-//! - No clean image says what is in use.
-//! - The item's entry would lie in a page of zeros, of a segment in use or of one whose header is lost: the page of its home line, or
-//!   the first page, which has the stash, if the home line says that entries went there. A deleted key leaves a signature in the
-//!   segment, and so no page of zeros.
-//! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's other pages have
-//!   [`PAGE_TRACES_MIN`] signatures on average.
+//! The places of old values and of deleted items look the same, so an item is taken only on further evidence:
+//! - There is no clean image that lists the places in use.
+//! - The item's entry would be in a page of zeros, of a segment in use or of one whose header is lost: the page of the
+//!   home line, or the first page, which has the stash, if the home line says that entries went there. A deleted key
+//!   leaves a signature in the segment, and so no page of zeros.
+//! - A segment that a split or a `clear` has made begins with zeros. There a page of zeros counts only if the segment's
+//!   other pages have [`PAGE_TRACES_MIN`] signatures on average.
 //!
-//! - The same counts of a page that a disk has written to another one's place: most of its entries belong elsewhere. These entries count for nothing
-//!   here: their own page names the same items, or newer ones.
+//! The same holds for a page that a disk has written to another page's place: most of its entries belong elsewhere.
+//! These entries are ignored here: their own page names the same items, or newer ones.
 //!
-//! What is taken is told as doubtful: it may be an older value, or of a key that was deleted before a split.
+//! Taken items are reported as doubtful: each may be an older value, or belong to a key that was deleted before a
+//! split.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -24,19 +26,19 @@ use pmem::{Medium, Offset};
 use super::entries::Run;
 use super::{SalvageError, Weight};
 
-/// What a disk loses at a time.
+/// The unit that a disk loses.
 const PAGE_BYTES: u64 = 4096;
 const PAGE_COUNT: u64 = SEGMENT_BYTES / PAGE_BYTES;
-/// With so many signatures a page on average, one page in fifty would have none by chance.
+/// With this many signatures per page on average, one page in fifty would have none by chance.
 const PAGE_TRACES_MIN: u64 = 4;
 
 impl<M: Medium> Run<'_, M> {
-    /// Takes the whole items that lost pages of the index named.
+    /// Takes the intact items that lost pages of the index named.
     pub(super) fn take_orphans(&mut self) -> Result<(), SalvageError> {
         let survey = self.survey;
         let mut bare: HashSet<Offset> = survey.live.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
         bare.extend(std::mem::take(&mut self.strays));
-        // Of a segment whose page of zeros had its header, among others.
+        // The pages of segments whose headers were in a page of zeros, among others.
         let unread: Vec<Offset> = survey.unreadable.iter().flat_map(|&segment| self.bare_pages(segment)).collect();
         if survey.hasher.is_none() || bare.is_empty() && unread.is_empty() {
             return Ok(());
@@ -65,20 +67,20 @@ impl<M: Medium> Run<'_, M> {
             }
         }
         for (page, count) in given {
-            let what =
-                format!("a page of the index is lost: {count} items that it named are there, and others may not be");
-            self.tell(Weight::Doubtful, page, None, what);
+            let what = format!("a page of the index is lost: {count} of its items were found, others may be lost");
+            self.report(Weight::Doubtful, page, None, what);
         }
         Ok(())
     }
 
-    /// Whether an entry of `signature` may have been in `page`.
+    /// Returns true if an entry of `signature` may have been in `page`.
     fn may_name(&self, page: Offset, signature: u64) -> bool {
         let segment = segment_at(page);
         page_in(signature, segment) == page || page == segment && leads_to_stash(self.medium, signature, segment)
     }
 
-    /// The pages of a live segment that lie at another one's place, but for the first: that one's header tells. A damaged signature is one of few in its page.
+    /// Returns the pages of a live segment that are at another page's place. The first page is left out, because its
+    /// header shows that. A damaged signature is one of few in its page.
     pub(super) fn stray_pages(&self, segment: Offset) -> HashSet<Offset> {
         let mut counts = BTreeMap::<Offset, (u64, u64)>::new();
         for entry in entries(self.medium, segment).filter(|entry| entry.signature != 0) {
@@ -95,7 +97,7 @@ impl<M: Medium> Run<'_, M> {
         counts.into_iter().filter_map(is_stray).collect()
     }
 
-    /// The pages of zeros of a segment that were not always so.
+    /// Returns the pages of a segment that are zeros now and were not always.
     fn bare_pages(&self, segment: Offset) -> Vec<Offset> {
         let is_bare = |page: &Offset| {
             (0..PAGE_BYTES).step_by(8).all(|at| self.medium.load(page.plus(at), Ordering::Relaxed) == 0)
@@ -109,14 +111,14 @@ impl<M: Medium> Run<'_, M> {
         if is_used { pages } else { Vec::new() }
     }
 
-    /// The signatures that segments whose headers are damaged have of deleted keys.
+    /// Returns the signatures of deleted keys in segments whose headers are damaged.
     fn deleted_in_unreadable(&self) -> HashSet<u64> {
         let entries = self.survey.unreadable.iter().flat_map(|&segment| entries(self.medium, segment));
         entries.filter(|entry| !entry.position.is_live()).map(|entry| entry.signature).collect()
     }
 }
 
-/// The page of a segment that has the home of a signature.
+/// Returns the page of a segment with the home line of a signature.
 fn page_in(signature: u64, segment: Offset) -> Offset {
     page_of(Home::of(signature).offset(segment))
 }

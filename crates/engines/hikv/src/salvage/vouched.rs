@@ -1,4 +1,4 @@
-//! The clean image as a witness: which places were in use when the store was closed, and nothing changed since.
+//! The clean image as evidence of the places that were in use when the store was closed, with no change since.
 
 use heap::layout::unit_of;
 use heap::salvage::{Chunk, Contents, listed};
@@ -9,21 +9,21 @@ use pmem::{Medium, Offset};
 use super::super::image::Found;
 use super::survey::Survey;
 
-/// A whole image of this region.
+/// An intact image of this region.
 pub(super) struct Vouched {
     image: Found,
     /// The image's own place.
     at: Offset,
-    /// The first unit of each listed chunk, and where its words lie in the image's.
+    /// The first unit of each listed chunk, and the range of its words in the image's.
     chunks: Vec<(u32, std::ops::Range<usize>)>,
 }
 
 impl Vouched {
-    /// The image that the head names, if it is whole.
+    /// Returns the image that the head names, if it is intact.
     pub(super) fn read<M: Medium>(medium: &M, survey: &Survey) -> Option<Vouched> {
         let named: NamedImage = survey.head.image?;
-        let room_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
-        let image = Found::read(medium, named, room_bytes)?;
+        let capacity_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
+        let image = Found::read(medium, named, capacity_bytes)?;
         if survey.head.generation.is_some_and(|generation| generation != image.generation()) {
             return None;
         }
@@ -37,7 +37,8 @@ impl Vouched {
         Some(Vouched { image, at: named.place.offset, chunks })
     }
 
-    /// True if an item may lie at the place that `position` names: the image has it in use, or cannot tell.
+    /// Returns true if an item may be at the place that `position` names: the image has it in use, or has no
+    /// information.
     pub(super) fn allows(&self, survey: &Survey, position: Position) -> bool {
         let at = position.offset();
         let past = unit_of(at).map_or(0, |unit| self.chunks.partition_point(|(first, _)| *first <= unit));
@@ -46,7 +47,7 @@ impl Vouched {
         chunk.slot_at(at).is_some_and(|slot| chunk.is_in_use(&self.image.free_words()[words.clone()], slot))
     }
 
-    /// Every place in use in chunks whose headers can be read, but for the image itself.
+    /// Returns every place in use in chunks whose headers are readable, except the image itself.
     pub(super) fn in_use<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = Offset> + 'a {
         let known = |unit| survey.chunks.binary_search_by_key(&unit, |chunk| chunk.unit).ok().map(|i| survey.chunks[i]);
         let chunks = self.chunks.iter().filter_map(move |(unit, words)| Some((known(*unit)?, words.clone())));
@@ -58,7 +59,7 @@ impl Vouched {
         places.filter(|&at| at != self.at)
     }
 
-    /// The listed chunk at `unit`; where its header is damaged, what `position` says of it.
+    /// Returns the listed chunk at `unit`; if its header is damaged, the chunk that `position` implies.
     fn chunk(&self, survey: &Survey, unit: u32, position: Position) -> Option<Chunk> {
         let found = survey.chunks.binary_search_by_key(&unit, |chunk| chunk.unit).ok().map(|i| survey.chunks[i]);
         if let Some(chunk) = found.filter(|chunk| chunk.contents != Contents::Unknown) {
@@ -92,7 +93,7 @@ mod tests {
         assert!(Vouched::read(medium, &survey).is_some());
         survey.head.generation = survey.head.generation.map(|generation| generation + 1);
         assert!(Vouched::read(medium, &survey).is_none());
-        // Of a head that does not tell it may be.
+        // A head without a generation accepts any image.
         survey.head.generation = None;
         assert!(Vouched::read(medium, &survey).is_some());
     }

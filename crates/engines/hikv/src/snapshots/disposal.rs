@@ -1,4 +1,4 @@
-//! Where items go that were replaced.
+//! The disposal of replaced items.
 
 use index::Position;
 use index::partitioned_hash::{Context, Garbage};
@@ -6,7 +6,7 @@ use pmem::{Dram, Medium};
 
 use super::Snapshots;
 
-/// What becomes of items that were replaced.
+/// Retires replaced items, or leaves them to snapshots.
 pub(crate) struct Disposal<'a, M, D: Dram> {
     pub(crate) medium: &'a M,
     pub(super) index: Context<'a, M, D>,
@@ -22,9 +22,9 @@ impl<M, D: Dram> Clone for Disposal<'_, M, D> {
 impl<M, D: Dram> Copy for Disposal<'_, M, D> {}
 
 impl<M: Medium, D: Dram> Disposal<'_, M, D> {
-    /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what
-    /// snapshots keep they retire themselves. One of no size class cannot have been found (damage). A medium that has failed may have
-    /// refused the write, so that readers go on finding the item: then it stays.
+    /// Retires the item that a write replaced, if there was one. By now only snapshots may refer to the item, and they
+    /// retire the items that they keep. An item without a size class cannot have been found (damage). If the medium has
+    /// failed, it may have refused the write, so that readers still find the item: then the item stays.
     #[inline(always)]
     pub(crate) fn retire(self, old: Option<Position>) {
         if let Some(position) = old
@@ -36,7 +36,7 @@ impl<M: Medium, D: Dram> Disposal<'_, M, D> {
         }
     }
 
-    /// As [`Disposal::retire`], of what many writes replaced.
+    /// As [`Disposal::retire`], for the items that many writes replaced.
     pub(crate) fn retire_all(self, old: impl Iterator<Item = Position>) {
         if self.medium.health().is_err() {
             return;

@@ -1,4 +1,4 @@
-//! What writers do for snapshots: stamps, and keeping what they replace.
+//! The work of writers for snapshots: stamps, and keeping the items that they replace.
 
 use index::Position;
 use pmem::Medium;
@@ -12,20 +12,20 @@ use crate::{HiKv, Memory};
 use engine::Error;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Where replaced items go.
+    /// Returns the disposal of replaced items.
     #[inline(always)]
     pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {
         Disposal { medium: &self.medium, index: self.cx(), snapshots: &self.snapshots }
     }
 
-    /// What an item that is written now is stamped with.
+    /// Returns the stamp of an item that is written now.
     #[inline(always)]
     pub(crate) fn stamp(&self) -> u32 {
         self.snapshots.stamp()
     }
 
-    /// Comes under the bucket's lock, when nothing can keep the caller from publishing any more: an item of this stamp, in
-    /// the place of `old`. False if the item must be stamped anew first.
+    /// Returns true if an item of this stamp may replace `old`; false if the item must be stamped again first. Called
+    /// under the bucket's lock, when the item will otherwise certainly be published.
     #[inline(always)]
     pub(crate) fn may_publish(
         &self,
@@ -34,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         key: &[u8],
         old: Option<Position>,
     ) -> Result<bool, Error> {
-        if self.snapshots.is_calm(stamp) {
+        if self.snapshots.has_no_snapshot(stamp) {
             return Ok(true);
         }
         if self.stamp() != stamp && !self.medium.breaks(canary::STALE_STAMP) {
@@ -46,8 +46,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(true)
     }
 
-    /// Comes under the bucket's lock, before an item of this stamp takes the place of `old`, or before `old` is removed in
-    /// the epoch `stamp`: if a live snapshot sees `old`, it stays.
+    /// Keeps `old` if a live snapshot sees it. Called under the bucket's lock, before an item of this stamp replaces
+    /// `old`, or before `old` is removed in the epoch `stamp`.
     #[inline(always)]
     pub(crate) fn keep_for_snapshots(
         &self,
@@ -57,13 +57,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         old: Option<Position>,
     ) -> Result<(), Error> {
         match old {
-            Some(old) if self.snapshots.any_is_live() => self.keep_if_seen(stamp, signature, key, old),
+            Some(old) if self.snapshots.any_is_live() => self.keep_if_visible(stamp, signature, key, old),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn keep_if_seen(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
+    fn keep_if_visible(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
         let live = self.snapshots.live.read();
         // SAFETY: found in the index, under the bucket's lock.
         let header = unsafe { item::read(&self.medium, position) }?.header;
@@ -74,23 +74,24 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Stamps an item anew that was written before a snapshot was taken. It is read once more for that. Flushed, and ordered
-    /// before whatever follows.
+    /// Stamps an item again that was written before a snapshot was taken. Reads the whole item for that. The item is
+    /// then flushed and ordered before later stores.
     #[cold]
     pub(crate) fn stamp_anew<'r>(&self, item: Prepared<'r, D>) -> Result<Prepared<'r, D>, Error> {
         self.stamp_as(item, self.stamp())
     }
 
-    /// As [`HiKv::stamp_anew`], with this stamp: the epoch as the caller found it under its locks.
+    /// As [`HiKv::stamp_anew`], with this stamp: the epoch that the caller found under its locks.
     #[cold]
     pub(crate) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
         self.restamp(item.position(), stamp)?;
         Ok(Prepared { stamp, ..item })
     }
 
-    /// As [`HiKv::stamp_as`], of the item that lies at `position`.
+    /// As [`HiKv::stamp_as`], for the item at `position`.
     pub(crate) fn restamp(&self, position: Position, stamp: u32) -> Result<(), Error> {
-        // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
+        // SAFETY: the item was completely written to space that belongs to the caller, and no other thread has its
+        // position.
         let written = unsafe { item::read(&self.medium, position) }?;
         // SAFETY: as above.
         unsafe { items::restamp(&self.medium, position.offset(), &written, stamp) };

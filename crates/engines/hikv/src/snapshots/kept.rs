@@ -1,7 +1,7 @@
 //! The side table: replaced items that live snapshots see.
 //!
-//! Two sides hold such an item: the snapshots, and the ordered index, which lets go of it when the replacing change is
-//! applied. The later of the two retires it.
+//! Such an item is held by the snapshots and by the ordered index. The ordered index releases the item when the
+//! replacing change is applied. The later of the two retires the item.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::{Bound, RangeInclusive};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::owners::{Needless, Owners};
 use engine::{Moment, SnapshotStats};
 
-/// Items that are removed under the lock at a time: some tens of microseconds, for which writers may wait.
+/// The most items that are removed while the lock is held: some tens of microseconds, for which writers may wait.
 const STEP_COUNT: usize = 256;
 
 /// A replaced item.
@@ -24,7 +24,7 @@ pub(super) struct Version {
     pub(super) item_bytes: u64,
     /// Its stamp.
     pub(super) from: u32,
-    /// The stamp of what replaced it, or the epoch of its removal.
+    /// The stamp of its replacement, or the epoch of its removal.
     pub(super) until: u32,
 }
 
@@ -48,14 +48,14 @@ struct Table {
     by_key: BTreeMap<Arc<[u8]>, Versions>,
     by_signature: BTreeSet<Signed>,
     owners: Owners,
-    /// Of each item, by its position, whether the ordered index has let go of it.
+    /// For each item, by its position, true once the ordered index has released it.
     let_go: HashMap<u64, bool>,
     item_bytes: u64,
     key_bytes: u64,
 }
 
 impl Kept {
-    /// Enters the item that is about to be replaced. The newest live snapshot that sees it is `seer`.
+    /// Enters an item that is about to be replaced. `seer` is the newest live snapshot that sees it.
     pub(super) fn insert(&self, seer: u32, signature: u64, key: &[u8], version: Version) {
         let mut table = self.table.lock();
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -65,11 +65,11 @@ impl Kept {
         table.owners.insert(seer, version.from, (signature, key));
     }
 
-    /// The ordered index has let go of the item. True if snapshots still hold it: they retire it. Otherwise it is the
-    /// caller's to retire.
+    /// Records that the ordered index has released the item. Returns true if snapshots still hold it and will retire
+    /// it; otherwise the caller retires it.
     #[inline(always)]
     pub(super) fn let_go(&self, position: Position) -> bool {
-        // Whoever lets go of an item comes after its entering, which counted it.
+        // The entering of an item comes before its release, and has counted it.
         self.count.load(Ordering::Relaxed) != 0 && self.note_let_go(position)
     }
 
@@ -78,26 +78,26 @@ impl Kept {
         self.table.lock().let_go.get_mut(&position.item().word()).map(|let_go| *let_go = true).is_some()
     }
 
-    /// The key's item that the snapshot sees, if it was replaced.
+    /// Returns the key's replaced item that the snapshot sees, if there is one.
     pub(super) fn at(&self, at: Moment, key: &[u8]) -> Option<Position> {
-        // The caller's search of the index comes first, its comparisons of signatures included, which acquire nothing.
+        // The caller's search of the index comes first, including its comparisons of signatures, which acquire nothing.
         fence(Ordering::Acquire);
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        self.table.lock().by_key.get(key).and_then(|versions| seen(versions, at))
+        self.table.lock().by_key.get(key).and_then(|versions| version_at(versions, at))
     }
 
-    /// The items that the snapshot sees, of keys of these signatures.
+    /// Returns the items of keys with these signatures that the snapshot sees.
     pub(super) fn of_signatures(&self, at: Moment, signatures: RangeInclusive<u64>) -> Vec<Position> {
         let table = self.table.lock();
         let from = (*signatures.start(), Arc::from([]));
         let signed = table.by_signature.range(from..).take_while(|(signature, _)| signatures.contains(signature));
-        signed.filter_map(|(_, key)| seen(&table.by_key[key], at)).collect()
+        signed.filter_map(|(_, key)| version_at(&table.by_key[key], at)).collect()
     }
 
-    /// The items that the snapshot sees, of keys within `bounds`, from one end: at most `count` keys are looked at, and
-    /// if those are not all, the last one is told.
+    /// Returns the items of keys within `bounds` that the snapshot sees, from one end. Visits at most `count` keys; if
+    /// more are left, also returns the last visited key.
     pub(crate) fn within(
         &self,
         at: Moment,
@@ -110,7 +110,7 @@ impl Kept {
         let mut last = None;
         let mut see = |(key, versions): (&Arc<[u8]>, &Versions)| {
             last = Some(Arc::clone(key));
-            seen(versions, at)
+            version_at(versions, at)
         };
         let (positions, is_cut): (Vec<_>, _) = if is_backward {
             let mut keys = range.rev();
@@ -122,12 +122,13 @@ impl Kept {
         (positions, last.filter(|_| is_cut))
     }
 
-    /// The snapshot of this epoch has ended, and the next older live one is `older`. Returns what is to be removed.
+    /// Ends the snapshot of this epoch; `older` is the next older live snapshot. Returns the items to remove.
     pub(super) fn end_snapshot(&self, epoch: u32, older: Option<u32>) -> Needless {
         self.table.lock().owners.end(epoch, older)
     }
 
-    /// Removes some of the items; those that the ordered index has let go of are the caller's to retire. `None` once all are removed.
+    /// Removes some of the items. Returns those that the ordered index has released, for the caller to retire; `None`
+    /// once all are removed.
     pub(super) fn remove_some(&self, needless: &mut Needless) -> Option<Vec<Position>> {
         let items = needless.take(STEP_COUNT);
         if items.is_empty() {
@@ -137,7 +138,7 @@ impl Kept {
         let removed = items.iter().filter_map(|(signed, stamp)| table.remove(signed, *stamp));
         let removed: Vec<_> = removed.collect();
         self.count.fetch_sub(removed.len() as u64, Ordering::Relaxed);
-        // What the order still holds, it will retire.
+        // The ordered index will retire the items that it still holds.
         Some(removed.into_iter().filter(|(_, let_go)| *let_go).map(|(position, _)| position).collect())
     }
 
@@ -153,7 +154,7 @@ impl Kept {
 }
 
 impl Table {
-    /// Adds a version to those of its key, whose bytes the table shares.
+    /// Adds a version to those of its key. The table shares the bytes of the key.
     fn enter(&mut self, signature: u64, key: &[u8], version: Version) -> Arc<[u8]> {
         if let Some((shared, _)) = self.by_key.get_key_value(key) {
             let shared = Arc::clone(shared);
@@ -167,7 +168,7 @@ impl Table {
         key
     }
 
-    /// Removes the key's version of this stamp, and says whether the ordered index has let go of it.
+    /// Removes the key's version of this stamp; also returns true if the ordered index has released it.
     fn remove(&mut self, signed: &Signed, stamp: u32) -> Option<(Position, bool)> {
         let versions = self.by_key.get_mut(&signed.1)?;
         let number = versions.binary_search_by_key(&stamp, |version| version.from).ok()?;
@@ -181,7 +182,7 @@ impl Table {
         Some((position, self.let_go.remove(&position.item().word()) == Some(true)))
     }
 
-    /// What the entries occupy, but for what trees and tables hold in reserve.
+    /// Returns the bytes of the entries, without spare capacity of trees and tables.
     fn dram_bytes(&self) -> u64 {
         let key_entry = size_of::<Arc<[u8]>>() + size_of::<Versions>() + size_of::<Signed>();
         let version_entry = size_of::<Version>() + size_of::<(u64, bool)>() + size_of::<Signed>();
@@ -190,8 +191,8 @@ impl Table {
     }
 }
 
-/// The version that the snapshot sees: the last one whose stamp it sees, unless it sees the next stamp as well.
-fn seen(versions: &Versions, at: Moment) -> Option<Position> {
+/// Returns the version that the snapshot sees: the last one whose stamp it sees, unless it also sees the next stamp.
+fn version_at(versions: &Versions, at: Moment) -> Option<Position> {
     let number = versions.partition_point(|version| at.sees(version.from)).checked_sub(1)?;
     Some(versions[number]).filter(|version| !at.sees(version.until)).map(|version| version.position)
 }

@@ -1,4 +1,4 @@
-//! The snapshots that live, by their epochs.
+//! The live snapshots, by their epochs.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,7 +11,7 @@ pub(super) struct LiveSnapshots {
     count: usize,
 }
 
-/// The snapshots of one epoch: of a store that is open for writing there is one.
+/// The snapshots of one epoch. A store that is open for writing has only one per epoch.
 #[derive(Debug)]
 struct Live {
     since: Instant,
@@ -24,7 +24,7 @@ impl LiveSnapshots {
         self.by_epoch.entry(epoch).or_insert_with(|| Live { since: Instant::now(), count: 0 }).count += 1;
     }
 
-    /// True if this was the last snapshot of its epoch.
+    /// Removes a snapshot; returns true if it was the last of its epoch.
     pub(super) fn remove(&mut self, epoch: u32) -> bool {
         let Entry::Occupied(mut live) = self.by_epoch.entry(epoch) else { return false };
         self.count -= 1;
@@ -44,17 +44,17 @@ impl LiveSnapshots {
         self.by_epoch.last_key_value().map(|(epoch, _)| *epoch)
     }
 
-    /// The newest one that is older than this epoch.
+    /// Returns the newest snapshot that is older than this epoch.
     pub(super) fn older_than(&self, epoch: u32) -> Option<u32> {
         self.by_epoch.range(..epoch).next_back().map(|(epoch, _)| *epoch)
     }
 
-    /// The newest one that sees an item that was its key's from the stamp `from` until `until`.
+    /// Returns the newest snapshot that sees an item which its key had from the stamp `from` until `until`.
     pub(super) fn seer(&self, from: u32, until: u32) -> Option<u32> {
         self.older_than(until).filter(|epoch| from <= *epoch)
     }
 
-    /// How long the oldest one has lived.
+    /// Returns the age of the oldest snapshot.
     pub(super) fn oldest_age(&self) -> Duration {
         self.by_epoch.first_key_value().map_or(Duration::ZERO, |(_, oldest)| oldest.since.elapsed())
     }

@@ -1,20 +1,22 @@
-//! The kept items of each live snapshot: so that the end of a snapshot visits only what it alone kept.
+//! The owner of each kept item, so that the end of a snapshot visits only the items that it kept and no other snapshot
+//! sees.
 //!
 //! # Invariants
 //! - Each kept item has one owner: the newest live snapshot that sees it.
-//! - When a snapshot ends, the next older one sees exactly the items whose stamp is not younger than the older one's epoch, and becomes the owner
-//!   of these items. Nothing refers to the other items.
+//! - When a snapshot ends, the next older one sees exactly the items whose stamp is at most the older one's epoch, and
+//!   becomes the owner of these items. No snapshot refers to the other items.
 //!
 //! # Cost
-//! The younger stamps are split off in one step. Of two sets that are joined the smaller one is moved into the larger one, so an item moves
-//! at most once for each time that its set doubles: dropping all snapshots takes O(log n) moves an item, in whichever order they go.
+//! The younger stamps are split off in one step. When two sets are joined, the smaller one is moved into the larger
+//! one, so an item moves at most once for each time that its set doubles: dropping all snapshots takes O(log n) moves
+//! per item, in any order.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use super::kept::Signed;
 
-/// Which snapshot owns which kept item.
+/// The owners of all kept items.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     by_epoch: BTreeMap<u32, Owned>,
@@ -35,14 +37,15 @@ struct Owned {
 pub(super) struct Needless(BTreeMap<u32, Vec<Signed>>);
 
 impl Owners {
-    /// The snapshot of this epoch owns the item of this stamp of the key.
+    /// Makes the snapshot of this epoch the owner of the key's item of this stamp.
     pub(super) fn insert(&mut self, epoch: u32, stamp: u32, signed: Signed) {
         let owned = self.by_epoch.entry(epoch).or_default();
         owned.by_stamp.entry(stamp).or_default().push(signed);
         owned.count += 1;
     }
 
-    /// The snapshot of this epoch has ended, and the next older one is `older`. Returns what no snapshot sees any more.
+    /// Ends the snapshot of this epoch; `older` is the next older live snapshot. Returns the items that no snapshot
+    /// sees any more.
     pub(super) fn end(&mut self, epoch: u32, older: Option<u32>) -> Needless {
         let Some(mut owned) = self.by_epoch.remove(&epoch) else { return Needless::default() };
         let Some(older) = older else { return Needless(owned.by_stamp) };
@@ -58,7 +61,7 @@ impl Owners {
 }
 
 impl Owned {
-    /// Takes over all of `other`; the number of items that were moved.
+    /// Takes over all items of `other`; returns the number of moved items.
     fn join(&mut self, mut other: Owned) -> usize {
         if self.count < other.count {
             mem::swap(self, &mut other);
@@ -78,7 +81,7 @@ impl Owned {
 }
 
 impl Needless {
-    /// The next so many items, as keys with stamps.
+    /// Removes and returns the next items, at most `count`, as keys with stamps.
     pub(super) fn take(&mut self, count: usize) -> Vec<(Signed, u32)> {
         let mut taken = Vec::new();
         while taken.len() < count
@@ -102,14 +105,15 @@ mod tests {
     use super::*;
 
     const SNAPSHOT_COUNT: u32 = 1 << 12;
-    /// Moves of an item: the logarithm of the number of items, and some.
+    /// The most moves of an item: twice the logarithm of the number of items.
     const MOVED_MAX: usize = 2 * SNAPSHOT_COUNT.ilog2() as usize;
 
     fn signed(number: u32) -> Signed {
         (number.into(), Arc::from(number.to_le_bytes()))
     }
 
-    /// Each snapshot owns an item that it alone sees, and one that all older snapshots see, too. The snapshots end in this order.
+    /// Each snapshot owns an item that only it sees, and one that all older snapshots also see. The snapshots end in
+    /// this order.
     fn moved_count(order: impl Iterator<Item = u32>) -> usize {
         let (mut owners, mut live) =
             (Owners::default(), (0..SNAPSHOT_COUNT).collect::<std::collections::BTreeSet<_>>());

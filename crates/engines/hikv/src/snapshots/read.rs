@@ -1,14 +1,14 @@
-//! Reading at a snapshot: the index first, the side table second.
+//! Reads at a snapshot: the index first, the side table second.
 
 use index::Position;
 use pmem::Medium;
 
 use crate::item;
+use crate::read::check_intact;
 use crate::read::walk::{cursor_at, place_of};
-use crate::read::whole;
 use crate::write::check_key;
 use crate::{HiKv, Memory};
-use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Witness};
+use engine::{Cursor, Error, Expiry, Moment, OnDamaged, OnItem, SnapshotEngine, Witness};
 use items::Item;
 
 impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
@@ -26,7 +26,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
         let seen = match newest {
             Some((position, item)) => {
-                self.may_show(&item, position)?;
+                self.verify_value(&item, position)?;
                 self.unexpired_at(at, position, item)?
             }
             None => self.kept_item(at, key)?,
@@ -38,15 +38,16 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         Ok(is_there)
     }
 
-    /// What the index has of a segment is read first, what was kept of its signatures second. So a key that was removed before its entry
-    /// was read is among the kept ones, and so is the older item of each key whose item the snapshot does not see. A key belongs to
-    /// the signatures of exactly one step, however segments are split between two.
+    /// Reads a segment of the index first, and the kept items of its signatures second. So a key that was removed
+    /// before its entry was read is among the kept items, and so is the older item of each key whose present item the
+    /// snapshot does not see. A key belongs to the signatures of exactly one step, however segments are split between
+    /// two steps.
     fn walk_at(
         &self,
         at: Moment,
         cursor: Cursor,
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
@@ -62,30 +63,30 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
             })?;
         } else {
             self.acknowledge_deferred()?;
-            self.show_with_kept(at, &entries, &kept, each, damaged)?;
+            self.visit_with_kept(at, &entries, &kept, each, damaged)?;
         }
         Ok(cursor_at(next))
     }
 }
 
-fn shown(seen: Option<(Position, Item<'_>)>, each: &mut Show<'_>) -> Result<(), Error> {
+fn shown(seen: Option<(Position, Item<'_>)>, each: &mut OnItem<'_>) -> Result<(), Error> {
     let Some((position, item)) = seen else { return Ok(()) };
-    whole(&item, position)?;
+    check_intact(&item, position)?;
     each(item.key, item.value, item.expiry);
     Ok(())
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// A key that was removed after its entry was read is met twice, as may be one that was put again meanwhile: each is shown once, since
-    /// all of them are put in order before.
+    /// A key that was removed after its entry was read is met twice, and a key that was put again may be. All items are
+    /// sorted first, so that each key is visited once.
     #[cold]
-    fn show_with_kept(
+    fn visit_with_kept(
         &self,
         at: Moment,
         entries: &[(u64, Position)],
         kept: &[Position],
-        each: &mut Show<'_>,
-        damaged: &mut Skip<'_>,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
         let mut items = Vec::with_capacity(entries.len() + kept.len());
         self.each_ahead(entries, |signature, position| match self.met(at, signature, position) {
@@ -106,23 +107,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         items.into_iter().try_for_each(|seen| shown(Some(seen), each).or_else(&mut *damaged))
     }
 
-    /// What the snapshot sees of the key of an entry that a walk met.
+    /// Returns the item that the snapshot sees of the key of an entry.
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
-        // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.
+        // SAFETY: the walk passes positions to pinned callers, which stay pinned until they are done with the item.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.findable(signature, &item, position)?;
-        self.seen(at, position, item)
+        self.check_signature(signature, &item, position)?;
+        self.version_at(at, position, item)
     }
 
-    /// What the snapshot sees of an item that was kept for it.
+    /// Returns an item that was kept for the snapshot, unless it had expired.
     fn kept_at(&self, at: Moment, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: kept for a live snapshot.
         let item = unsafe { item::read(&self.medium, position) }?;
         self.unexpired_at(at, position, item)
     }
 
-    /// The item that the snapshot sees of a key whose newest item, as the caller found it, is `item`.
-    pub(crate) fn seen<'a>(
+    /// Returns the item that the snapshot sees of a key whose newest item, as the caller found it, is `item`.
+    pub(crate) fn version_at<'a>(
         &'a self,
         at: Moment,
         position: Position,
@@ -131,7 +132,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if at.sees(item.header.epoch) { self.unexpired_at(at, position, item) } else { self.kept_item(at, item.key) }
     }
 
-    /// The item, unless it had expired. That is believed only if its checksum fits.
+    /// Returns the item unless it had expired. An expiry counts only if the item's checksum matches.
     pub(crate) fn unexpired_at<'a>(
         &self,
         at: Moment,
@@ -141,17 +142,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if !at.is_past(item.expiry) {
             return Ok(Some((position, item)));
         }
-        whole(&item, position)?;
+        check_intact(&item, position)?;
         Ok(None)
     }
 
-    /// The key's replaced item that the snapshot sees. The caller is pinned.
+    /// Returns the key's replaced item that the snapshot sees. The caller is pinned.
     fn kept_item(&self, at: Moment, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
         self.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
         let item = unsafe { item::read(&self.medium, position) }?;
-        self.may_show(&item, position)?;
+        self.verify_value(&item, position)?;
         self.unexpired_at(at, position, item)
     }
 }

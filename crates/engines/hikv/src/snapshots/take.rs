@@ -1,4 +1,4 @@
-//! Taking a snapshot, and releasing it.
+//! Taking and releasing snapshots.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::canary;
 use crate::{HiKv, Memory};
 use engine::{Error, Moment};
 
-/// Snapshots that one store can take: stamps have 32 bits, and the summary counts one beyond.
+/// The number of snapshots that one store can take: stamps have 32 bits, and the summary counts one beyond.
 const EPOCH_MAX: u32 = u32::MAX - 1;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -27,7 +27,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(taken)
     }
 
-    /// Steps 1 to 3. Where nobody may write, every item is of the snapshot.
+    /// Does steps 1 to 3. In a read-only store every item belongs to the snapshot.
     fn begin_snapshot(&self) -> Result<Moment, Error> {
         let snapshots = &self.snapshots;
         let _taking = snapshots.taking.lock();
@@ -44,11 +44,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Moment::new(epoch, now_ms))
     }
 
-    /// Ends a snapshot, and frees what no other one sees.
+    /// Ends a snapshot, and frees the items that no other snapshot sees.
     pub(super) fn release_snapshot(&self, released: Moment) {
         let snapshots = &self.snapshots;
         let mut needless = {
-            // Under the lock: a writer that found the snapshot alive has entered what it saw.
+            // Under the lock: a writer that found the snapshot live has entered the items that it sees.
             let mut live = snapshots.live.write();
             if !live.remove(released.epoch()) {
                 return;

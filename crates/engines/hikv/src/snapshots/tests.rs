@@ -1,4 +1,4 @@
-//! What taking and releasing a snapshot owes to other threads.
+//! Snapshots and other threads.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn store() -> Arc<Store> {
     Arc::new(HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap())
 }
 
-/// Puts every key; what then takes room, once nobody reads what was replaced.
+/// Puts every key; returns the bytes in use once no reader keeps a replaced item.
 fn taken_bytes(store: &Store, value: u8) -> u64 {
     (0..KEY_COUNT).for_each(|key| store.put(&[key], &[value; 40]).unwrap());
     settled_bytes(store)
@@ -33,7 +33,7 @@ fn settled_bytes(store: &Store) -> u64 {
 }
 
 #[test]
-fn what_a_snapshot_keeps_is_free_after_it() {
+fn snapshot_space_is_freed_after_it() {
     let store = store();
     let before = taken_bytes(&store, 1);
     let snapshot = store.take_snapshot().unwrap();
@@ -43,16 +43,16 @@ fn what_a_snapshot_keeps_is_free_after_it() {
 }
 
 #[test]
-fn who_would_wait_for_itself_takes_none() {
+fn self_waiting_snapshot_is_refused() {
     let (store, mut taken) = (store(), None);
     store.put(b"key", b"value").unwrap();
     assert!(store.get(b"key", &mut |_, _| taken = Some(store.take_snapshot())).unwrap());
     assert!(matches!(taken, Some(Err(Error::InsideCallback))), "{taken:?}");
 }
 
-/// Two of one epoch would see what only the first has kept, and the epoch could fall.
+/// Two snapshots of one epoch would see only the items that the first has kept, and the epoch could fall.
 #[test]
-fn who_takes_one_is_alone_until_the_epoch_has_advanced() {
+fn snapshot_excludes_writers_until_epoch_advances() {
     let (store, alone) = (store(), Arc::new(Mutex::new(Vec::new())));
     let (theirs, noted) = (Arc::clone(&store), Arc::clone(&alone));
     store.medium.observe(Box::new(move |_, _| noted.lock().push(theirs.snapshots.taking.is_locked())));
@@ -75,7 +75,7 @@ fn epochs_do_not_come_round() {
     assert!(store.take_snapshot().is_err() && store.get(b"key", &mut |_, _| ()).unwrap());
 }
 
-/// With one version of a key for each snapshot, and one key that all snapshots see.
+/// One version of a key for each snapshot, and one key that all snapshots see.
 #[test]
 fn each_snapshot_of_many_sees_its_moment_until_its_end() {
     const COUNT: u32 = 300;
@@ -91,7 +91,7 @@ fn each_snapshot_of_many_sees_its_moment_until_its_end() {
     store.delete(b"key").unwrap();
     store.put(b"old", b"other").unwrap();
     let mut left: Vec<_> = snapshots.into_iter().enumerate().collect();
-    // From the oldest, the newest, and from within.
+    // From the oldest, the newest, and from the middle.
     for round in 0.. {
         if left.is_empty() {
             break;

@@ -1,13 +1,13 @@
-//! How far the background's work is.
+//! The progress of the background's work.
 
 use index::segmented::Sweep;
 
 use super::reaper::Round;
 
-/// The state of the work; its holder does the work.
+/// The state of the work; the thread that holds it does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(super) sweep: Sweep,
-    /// The reaper's, while one runs.
+    /// The reaper's round, while one runs.
     pub(super) round: Option<Round>,
 }

@@ -1,5 +1,5 @@
-//! Room, and what takes it: garbage that readers may still look at, keys that expire, holes that compaction closes, and the
-//! background that does a step of each at a time.
+//! Space and its uses: garbage that readers may still read, keys that expire, gaps that compaction closes, and the
+//! background that does one step of each at a time.
 
 pub(crate) mod background;
 mod collect;

@@ -1,4 +1,4 @@
-//! What the reaper does (`reaper`).
+//! The steps of the reaper (`reaper`).
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,23 +11,24 @@ use super::reaper::{BLOCKED_REST, ROUND_INTERVAL_MS, Round};
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::write::publish::Target;
+use crate::write::publish::WriteTarget;
 use crate::{HiKv, Memory};
-use engine::{Answer, COPIED_BYTES_MAX, Error, ExpiredItem, Progress};
+use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Progress, WriteResult};
 
-/// A sleep ends after this time, so that a clock that was set forward is noticed.
+/// The longest sleep, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-/// Segments that a step looks at: a few lines of DRAM each.
+/// Segments that a step visits: a few lines of DRAM each.
 const SEGMENTS_PER_STEP: usize = 64;
-/// Keys that a step deletes: other background work waits as long as so many deletes take, about a millisecond. A segment
-/// has a few times as many, and is visited as many times.
+/// Keys that a step deletes: other background work waits for this many deletes, about a millisecond. A segment has a
+/// few times as many keys, and is visited several times.
 const REAPED_PER_STEP_MAX: usize = 256;
-/// Groups that are drained from a full queue for one delete: more only if other writers take each place that falls free.
+/// Groups that are drained from a full queue for one delete. More are needed only if other writers take each place that
+/// becomes free.
 const DRAINS_MAX: usize = 64;
-/// A writer that is to do a step waits so long for the thread that does one; then it goes on.
+/// The time for which a writer that should do a step waits for the thread that does one; then it continues.
 const TURN_MAX: Duration = Duration::from_millis(1);
 
-/// A key's entry whose item had expired when it was seen.
+/// The entry of a key whose item had expired when it was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expired {
     signature: u64,
@@ -35,7 +36,7 @@ pub(crate) struct Expired {
     due_ms: u64,
 }
 
-/// Copies for the callback of what was reaped.
+/// Copies of the reaped items, for the callback.
 #[derive(Debug, Default)]
 pub(crate) struct Reaped {
     items: Vec<ExpiredItem>,
@@ -53,18 +54,18 @@ impl Reaped {
     }
 }
 
-/// How far a delete of what has expired came.
+/// The extent of a delete of expired keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deleted {
     All,
-    /// As many as can be copied for the callback at once.
+    /// As many as can be copied for one call of the callback.
     Some,
     /// A queue of the order is full, and this thread cannot drain it now.
     Blocked,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// When the next round is due, [`NEVER`] if nothing expires.
+    /// Returns the time at which the next round is due; [`NEVER`] if nothing expires.
     fn round_due_ms(&self) -> u64 {
         match self.index.due() {
             NEVER => NEVER,
@@ -74,14 +75,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// How long the background may sleep, unless a caller asks; `None` for ever.
+    /// Returns how long the background may sleep unless a caller requests a step; `None` for no limit.
     pub(crate) fn sleep_time(&self) -> Option<Duration> {
         self.reaper.is_wanted.store(false, Ordering::SeqCst);
         loop {
             let due_ms = self.round_due_ms();
             self.reaper.awaited_ms.store(due_ms, Ordering::SeqCst);
             if self.reaper.is_running.load(Ordering::SeqCst) {
-                // Another thread's; what it leaves is known at its end.
+                // Another thread's round: the time of the next one is known at its end.
                 return Some(Duration::from_millis(ROUND_INTERVAL_MS));
             }
             if self.round_due_ms() >= due_ms {
@@ -91,18 +92,18 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if there is a callback.
+    /// Continues the round, or begins one if it is due. Copies of reaped items go to `reaped`, if there is a callback.
     pub(crate) fn reap_step(&self, running: &mut Option<Round>, reaped: &mut Reaped) -> Result<Progress, Error> {
         if running.is_none() && self.round_due_ms() > self.clock.now_ms() {
             return Ok(Progress::Idle);
         }
         let round = running.get_or_insert_with(|| self.begin_round());
         let _pin = epoch::pin();
-        let (mut looked_count, mut expired) = (0, Vec::new());
-        let next = self.find_expired(round.cursor, &mut looked_count, &mut expired)?;
+        let (mut visited_count, mut expired) = (0, Vec::new());
+        let next = self.find_expired(round.cursor, &mut visited_count, &mut expired)?;
         let before_count = self.reaper.reaped_count();
         let deleted = self.delete_expired(&expired, reaped);
-        self.reaper.pace.advance(looked_count, self.reaper.reaped_count() - before_count);
+        self.reaper.pace.advance(visited_count, self.reaper.reaped_count() - before_count);
         match deleted? {
             Deleted::Blocked => return Ok(Progress::Rest(BLOCKED_REST)),
             Deleted::Some => return Ok(Progress::More),
@@ -116,7 +117,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Progress::Idle)
     }
 
-    /// A step for a writer, if the reaper is behind.
+    /// Does a step for a writer, if the reaper is behind.
     pub(crate) fn keep_pace(&self) -> Result<(), Error> {
         let pace = &self.reaper.pace;
         if !pace.is_behind() || !self.swept.load(Ordering::Acquire) || epoch::is_pinned() {
@@ -144,25 +145,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.reaper.is_running.store(false, Ordering::SeqCst);
     }
 
-    /// Visits the next segments until one was due, whose entries are counted; what has expired there goes to `expired`, as far as there is
-    /// room. The caller stays pinned while it uses that.
+    /// Visits the next segments until one was due, and counts the entries of that segment. Its expired entries go to
+    /// `expired`, up to the limit of a step. The caller stays pinned while it uses them.
     pub(crate) fn find_expired(
         &self,
         cursor: Cursor,
-        looked_count: &mut u64,
+        visited_count: &mut u64,
         expired: &mut Vec<Expired>,
     ) -> Result<Cursor, Error> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
-            *looked_count += 1;
-            // SAFETY: the index shows the position, and the caller is pinned.
+            *visited_count += 1;
+            // SAFETY: the index passes the position, and the caller is pinned.
             let item = unsafe { item::read(&self.medium, position) };
-            // A damaged item stays, for whoever checks the store.
+            // A damaged item stays, for a check of the store to report.
             let Some(item) = item.ok().filter(|item| !item.expiry.is_never()) else { return Ok::<_, Error>(NEVER) };
             if item.expiry.ms() > now_ms {
                 return Ok(item.expiry.ms());
             }
-            if !item.is_whole() {
+            if !item.is_intact() {
                 return Ok(NEVER);
             }
             if expired.len() == REAPED_PER_STEP_MAX {
@@ -173,12 +174,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         })
     }
 
-    /// Deletes what was found, as far as it is still what was found. What cannot be deleted now has its segment visited again. The caller
-    /// has been pinned since.
+    /// Deletes the expired keys that still have the same item. The segment of a key that cannot be deleted now is
+    /// visited again. The caller has been pinned since the keys were found.
     pub(crate) fn delete_expired(&self, expired: &[Expired], reaped: &mut Reaped) -> Result<Deleted, Error> {
         for (number, next) in expired.iter().enumerate() {
             let deleted = match self.delete_one(next, reaped) {
-                // Damage to a neighbour keeps back none of the others.
+                // Damage to a neighbour does not delay the other keys.
                 Err(Error::Corrupt { .. }) => Ok(Deleted::All),
                 Ok(Deleted::All) if reaped.len_bytes > COPIED_BYTES_MAX => Ok(Deleted::Some),
                 deleted => deleted,
@@ -198,22 +199,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         reaped: &mut Reaped,
     ) -> Result<Deleted, Error> {
         self.check_writable()?;
-        // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
+        // SAFETY: the caller's pin keeps the item, also if it was replaced since.
         let item = unsafe { item::read(&self.medium, position) }?;
         let target = match self.medium.breaks(canary::REAPS_RENEWED) {
-            true => Target::any(signature, item.key),
-            false => Target::holding(signature, item.key, Some(position)),
+            true => WriteTarget::any(signature, item.key),
+            false => WriteTarget::holding(signature, item.key, Some(position)),
         };
         for _ in 0..DRAINS_MAX {
             match self.publish(target, None)? {
-                Answer::Unexpected => return Ok(Deleted::All),
-                Answer::Done((_, copy)) => {
+                WriteResult::Unexpected => return Ok(Deleted::All),
+                WriteResult::Done((_, copy)) => {
                     self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                     reaped.extend(copy);
                     return Ok(Deleted::All);
                 }
-                Answer::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
-                Answer::QueueFull(_) => {}
+                WriteResult::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
+                WriteResult::QueueFull(_) => {}
             }
         }
         Ok(Deleted::Blocked)

@@ -1,4 +1,4 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping, compaction.
+//! Background work in bounded steps: the sweep after an open, freeing, growth ahead of writers, reaping, compaction.
 
 use std::sync::atomic::Ordering;
 
@@ -18,8 +18,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep, growth and reaping: one thread at a time. In a store that is only read the free space is found out when a caller asks
-    /// for it.
+    /// Does a step of sweep, growth and reaping, by one thread at a time. In a read-only store, free space is computed
+    /// when a caller requests it.
     fn space_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);
@@ -40,16 +40,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// A step of the reaper, and the callback for the keys that it deleted.
+    /// Does a step of the reaper, and calls the callback for the keys that it deleted.
     pub(crate) fn reap_and_report(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
         let mut reaped = Reaped::default();
         let progress = self.reap_step(&mut background.round, &mut reaped);
         drop(background);
         let reaped = reaped.into_items();
-        let is_told = !reaped.is_empty();
-        reaped.into_iter().for_each(|item| self.expired_hook.tell(item));
+        let has_called_back = !reaped.is_empty();
+        reaped.into_iter().for_each(|item| self.expired_hook.notify(item));
         // The step ends with a callback, which may have closed the store.
-        if is_told { progress.map(|_| Progress::More) } else { progress }
+        if has_called_back { progress.map(|_| Progress::More) } else { progress }
     }
 
     /// Sweeps one segment.
@@ -58,17 +58,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(background.sweep.step(self.cx(), &self.swept, sweep)?)
     }
 
-    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    /// Stops sweep, growth and reaper while the guard is held. The caller is not pinned.
     pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
         self.background.lock()
     }
 
-    /// An entry that names no proper place, if the sweep has met one.
+    /// Returns an entry that names no valid place, if the sweep has met one.
     pub(crate) fn misplaced(&self) -> Option<Offset> {
         self.background.lock().sweep.misplaced()
     }
 
-    /// Sweeps to the end; what others have swept need not be done again.
+    /// Finishes the sweep; segments that other threads have swept are not swept again.
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
         let step = |background: &mut Background| self.sweep_step(background);
         segmented::finish_sweep(&self.swept, || self.background.lock(), step)

@@ -1,4 +1,4 @@
-//! Batches answer like a map, keep the limits, and are read as they should be where unfinished.
+//! Batches behave like a map, keep the limits, and are read correctly when unfinished.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -79,7 +79,7 @@ fn the_last_operation_of_a_key_counts() {
 }
 
 #[test]
-fn a_batch_that_is_longer_than_the_limit_is_refused() {
+fn batch_over_limit_is_refused() {
     const VALUE_BYTES: usize = 64 << 20;
     let (rig, value) = (Rig::new(), vec![0; VALUE_BYTES]);
     let keys: Vec<_> = (0..16).map(key).collect();
@@ -91,11 +91,11 @@ fn a_batch_that_is_longer_than_the_limit_is_refused() {
     assert_eq!((error.to_string(), rig.contents().len()), (wanted, 0));
 }
 
-/// More than a segment holds, and than the largest slot has room for in a record.
+/// More than a segment holds, and than fits into the largest slot as a record.
 const LARGE_OP_COUNT: u32 = 12_000;
 
-/// The region around each fence of a large batch, and at some steps between, in several crashes each; and how many show
-/// neither all of the batch nor nothing.
+/// The region around each fence of a large batch, and at some steps between, in several crashes each. Returns the
+/// number of crashes, and of those that show a part of the batch.
 fn large(canary: Option<Canary>) -> (usize, usize) {
     let sim = Sim::new(REGION_BYTES, Model::Line);
     let rig = Rig::on(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)));
@@ -124,7 +124,7 @@ fn large(canary: Option<Canary>) -> (usize, usize) {
 }
 
 #[test]
-fn a_large_batch_is_one_step_for_a_crash() {
+fn large_batch_is_atomic_over_crash() {
     let (image_count, half_count) = large(None);
     assert!(image_count > 20 && half_count == 0, "{half_count} of {image_count} images have half of it");
     for canary in [index::canary::BATCH_BEFORE_RECORD, index::canary::BATCH_BEFORE_ENTRIES, index::canary::HALF_BATCH] {
@@ -133,7 +133,7 @@ fn a_large_batch_is_one_step_for_a_crash() {
 }
 
 #[test]
-fn what_is_refused_or_empty_changes_nothing() {
+fn refused_or_empty_batch_changes_nothing() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     let nothing = Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 };
@@ -151,7 +151,7 @@ fn what_is_refused_or_empty_changes_nothing() {
 
 /// One each: items and record; the word that names it; marked entries; the word that commits; entries; the word.
 #[test]
-fn a_batch_costs_six_fences_whatever_it_holds() {
+fn batch_costs_six_fences_whatever_it_holds() {
     let rig = Rig::new();
     for count in [1, 2, 40] {
         // The first one of this length may need a chunk for its record.
@@ -164,7 +164,7 @@ fn a_batch_costs_six_fences_whatever_it_holds() {
 }
 
 #[test]
-fn a_batch_for_which_there_is_no_room_changes_nothing() {
+fn batch_without_space_changes_nothing() {
     let rig = Rig::of_fixed_size();
     let mut count = 0;
     let error = loop {
@@ -187,7 +187,7 @@ fn a_batch_for_which_there_is_no_room_changes_nothing() {
     assert_eq!(rig.store.len().unwrap(), u64::from(count));
 }
 
-/// What the region would be after each step of `work`, if all that was stored survived.
+/// The regions after each step of `work`, if all stores survived.
 fn steps(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
@@ -205,7 +205,7 @@ fn contents(store: &impl Engine) -> Contents {
     contents
 }
 
-/// Of an unfinished batch a store that is only read shows all or nothing, by every way, and does not store a word.
+/// A read-only store shows an unfinished batch completely or not at all, by every way of reading, and stores nothing.
 #[test]
 fn an_unfinished_batch_is_read_whole_or_not_at_all() {
     let rig = Rig::new();
@@ -239,7 +239,7 @@ fn damage_of(store: &dyn Engine) -> Vec<String> {
     damage
 }
 
-/// The region in the midst of a batch, when its word had this state, and where its record lies.
+/// The region during a batch whose word has this state, and the place of the batch's record.
 fn interrupted(state: BatchState) -> (Sim, Offset) {
     let rig = Rig::new();
     write(&rig.store, &puts(2, b"old")).unwrap();
@@ -247,18 +247,18 @@ fn interrupted(state: BatchState) -> (Sim, Offset) {
     let sims = images.iter().map(|image| Sim::from_image(image, Model::Line));
     let word = |sim: &Sim| BatchWord::load(sim, 0).unwrap();
     let of_state = |sim: Sim| word(&sim).filter(|word| word.state == state).map(|word| (sim, word.record));
-    // The last one: all entries are marked, or none any more.
+    // The last such region: all entries are marked, or none any more.
     sims.filter_map(of_state).next_back().expect("the batch had this state")
 }
 
 #[test]
-fn a_damaged_batch_word_or_record_is_refused_and_named() {
+fn damaged_batch_record_is_refused_and_named() {
     for state in [BatchState::Prepared, BatchState::Committed] {
         let (_, record) = interrupted(state);
         for (at, named, what) in [
             (batch_word(0), batch_word(0), "a batch word does not fit its check"),
-            (record, record, "a batch's record does not fit its checksum"),
-            (record.plus(16), record, "a batch's record does not fit its checksum"),
+            (record, record, "a batch's record does not match its checksum"),
+            (record.plus(16), record, "a batch's record does not match its checksum"),
         ] {
             let (sim, _) = interrupted(state);
             sim.store(at, sim.load(at, Ordering::Relaxed) ^ 1 << 9, Ordering::Relaxed);
@@ -268,14 +268,14 @@ fn a_damaged_batch_word_or_record_is_refused_and_named() {
     }
 }
 
-/// A mark without a batch: the word is read as it stands, and the check tells.
+/// A mark without a batch: the word is read without the mark, and the check reports it.
 #[test]
-fn a_mark_without_a_batch_is_found_by_the_check() {
+fn mark_without_batch_is_found_by_check() {
     let (sim, _) = interrupted(BatchState::Prepared);
     sim.store(batch_word(0), 0, Ordering::Relaxed);
     let store = HiKv::open(sim, HostDram).unwrap();
     assert!(contents(&store).values().all(|value| value == b"new"));
-    assert_eq!(damage_of(&store), ["an entry is marked as one of a batch that is none"; 3]);
+    assert_eq!(damage_of(&store), ["an entry is marked as part of a batch that does not exist"; 3]);
     write(&store, &puts(3, b"newer")).unwrap();
     assert_eq!((damage_of(&store), contents(&store).len()), (vec![], 3));
 }
@@ -298,7 +298,7 @@ fn scanned(store: &HiKv<Sim, HostDram>) -> Contents {
     contents
 }
 
-/// More changes than the queue holds: batches make room for themselves, pinned or not.
+/// More changes than the queue holds: batches make space for themselves, pinned or not.
 #[test]
 fn batches_that_fill_the_queue_are_kept_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
@@ -316,7 +316,7 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
 
 /// One batch of more changes than the queue has places, pinned or not.
 #[test]
-fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
+fn batch_larger_than_queue_is_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
     assert_eq!(scanned(&store), expected);
     for (count, value) in [(10_000, Some(&b"1"[..])), (9_000, Some(b"2")), (6_000, None)] {
@@ -330,7 +330,8 @@ fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
     }
 }
 
-/// What waits for the ordered index is bounded: a batch that finds more of it than the queue has places applies it first.
+/// The number of changes that wait for the ordered index is bounded: a batch that finds more than the queue has places
+/// applies them first.
 #[test]
 fn changes_of_batches_that_nobody_applies_are_bounded() {
     const OP_COUNT: u32 = 5000;
@@ -344,7 +345,7 @@ fn changes_of_batches_that_nobody_applies_are_bounded() {
     assert!(scanned(&store) == contents(&store) && contents(&store).values().all(|value| value == &[7]));
 }
 
-/// What a salvage takes.
+/// The items that a salvage takes.
 #[derive(Default)]
 struct Salvaged {
     contents: Contents,
@@ -367,7 +368,7 @@ impl Sink for Salvaged {
 }
 
 #[test]
-fn a_salvage_takes_what_an_interrupted_batch_decides() {
+fn salvage_takes_what_interrupted_batch_decides() {
     for (state, count, value) in [(BatchState::Prepared, 2, b"old"), (BatchState::Committed, 3, b"new")] {
         let (sim, _) = interrupted(state);
         let mut salvaged = Salvaged::default();
@@ -378,7 +379,7 @@ fn a_salvage_takes_what_an_interrupted_batch_decides() {
 }
 
 #[test]
-fn a_salvage_tells_of_a_batch_that_cannot_be_read() {
+fn salvage_reports_unreadable_batch() {
     let (sim, record) = interrupted(BatchState::Prepared);
     sim.store(record, 0, Ordering::Relaxed);
     let mut salvaged = Salvaged::default();

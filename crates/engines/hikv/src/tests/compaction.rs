@@ -1,4 +1,4 @@
-//! Compaction: what is moved, what stays, and what others do meanwhile.
+//! Compaction: the items that are moved, the items that stay, and concurrent operations.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{Compacted, Compaction, Engine, Error, Progress};
+use engine::{Compaction, CompactionReport, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;
@@ -20,7 +20,7 @@ fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Three chunks' items, of which the second's and the third's go but for a few.
+/// Fills three chunks with items, and deletes those of the second and third except a few.
 fn sparse(rig: &Rig) -> Vec<u32> {
     let count = CHUNK_COUNT * 127;
     (0..count).for_each(|number| rig.put(&key(number), &[number as u8; VALUE_BYTES]));
@@ -38,12 +38,12 @@ fn assert_holds(rig: &Rig, keys: &[u32]) {
     assert_eq!(rig.damage(), Vec::<String>::new());
 }
 
-fn compact(rig: &Rig) -> Compacted {
+fn compact(rig: &Rig) -> CompactionReport {
     rig.store.compact(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
-fn items_of_nearly_empty_chunks_are_gathered_and_the_space_is_given_back() {
+fn sparse_chunks_are_gathered_and_freed() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let before = rig.sim().allocated_bytes().unwrap();
@@ -53,11 +53,11 @@ fn items_of_nearly_empty_chunks_are_gathered_and_the_space_is_given_back() {
         (compacted.taken_bytes_before, Some(compacted.taken_bytes_after)),
         (before, rig.sim().allocated_bytes())
     );
-    // Other tests' threads read, and move on.
+    // Threads of other tests read, and move on.
     rig.free_garbage();
     let again = compact(&rig);
-    let given_back_bytes = compacted.given_back_bytes + again.given_back_bytes;
-    assert!(given_back_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?} {again:?}");
+    let freed_bytes = compacted.freed_bytes + again.freed_bytes;
+    assert!(freed_bytes >= 2 * (256 << 10) - 2 * 4_096, "{compacted:?} {again:?}");
     assert_eq!(again.moved_items, 0, "nothing was left to gain");
     assert_holds(&rig, &keys);
     assert_holds(&rig.reopened(), &keys);
@@ -73,7 +73,7 @@ fn no_room_is_needed_but_gaps() {
 }
 
 #[test]
-fn what_is_given_back_is_used_again() {
+fn freed_space_is_reused() {
     let rig = Rig::of_fixed_size();
     let keys = sparse(&rig);
     compact(&rig);
@@ -87,7 +87,7 @@ fn what_is_given_back_is_used_again() {
 }
 
 #[test]
-fn a_damaged_item_is_told_and_stays() {
+fn damaged_item_is_reported_and_stays() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let damaged = *keys.last().expect("some stay");
@@ -100,9 +100,9 @@ fn a_damaged_item_is_told_and_stays() {
     assert_eq!(rig.damage().len(), 1);
 }
 
-/// A reader holds on to what was moved: its room, and the chunk, become free after it.
+/// A reader keeps a moved item: its slot, and the chunk, become free afterwards.
 #[test]
-fn a_pinned_reader_delays_and_does_not_block() {
+fn pinned_reader_delays_and_does_not_block() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let read = key(*keys.last().expect("some stay"));
@@ -113,12 +113,12 @@ fn a_pinned_reader_delays_and_does_not_block() {
     });
     assert!(found.unwrap());
     rig.free_garbage();
-    assert!(compact(&rig).given_back_bytes > 0);
+    assert!(compact(&rig).freed_bytes > 0);
     assert_holds(&rig, &keys);
 }
 
-/// Once, when the first item was copied and its entry not yet switched, another thread changes all that is there to
-/// move.
+/// Once, when the first item was copied and its entry not yet switched, another thread changes all items that are to be
+/// moved.
 fn changed_meanwhile(sim: Sim, change: impl Fn(&Rig, u32) + Send + Sync + 'static) -> Rig {
     let rig = Arc::new(Rig::on(sim));
     let keys = sparse(&rig);
@@ -154,7 +154,7 @@ fn old_values(rig: &Rig) -> usize {
 }
 
 #[test]
-fn what_others_write_meanwhile_stands() {
+fn concurrent_writes_survive_compaction() {
     for change in [replace, delete] {
         let rig = changed_meanwhile(line(), change);
         assert_eq!((old_values(&rig), rig.damage()), (0, vec![]));
@@ -162,14 +162,14 @@ fn what_others_write_meanwhile_stands() {
 }
 
 #[test]
-fn a_move_that_does_not_look_again_is_caught() {
+fn move_without_second_check_is_caught() {
     for change in [replace, delete] {
         let rig = changed_meanwhile(line().with_canary(canary::MOVE_UNCHECKED), change);
         assert_eq!(old_values(&rig), 1, "the twin does not undo the other's write");
     }
 }
 
-/// The background's steps, until nothing is left to do.
+/// Does the background's steps until no work is left.
 fn background(rig: &Rig) {
     while rig.store.step().unwrap() != Progress::Idle {}
 }
@@ -185,12 +185,12 @@ fn the_background_works_above_the_limit_alone() {
         rig.free_garbage();
         background(&rig);
         let stats = rig.store.stats().compaction;
-        assert_eq!(stats.given_back_bytes > 1 << 20, is_done, "above {above:?}: {stats:?}");
+        assert_eq!(stats.freed_bytes > 1 << 20, is_done, "above {above:?}: {stats:?}");
         assert_holds(&rig, &keys);
     }
 }
 
-/// A check keeps the background from moving anything: the worker is to look again later, and not at once.
+/// A check keeps the background from moving anything: the worker should try again later, not immediately.
 #[test]
 fn the_background_rests_while_it_is_kept_from_compacting() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
@@ -198,7 +198,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     let large = 2_000..2_200;
     large.clone().for_each(|number| rig.put(&key(number), &[1; 30_000]));
     background(&rig);
-    let checking = rig.store.compaction.rest();
+    let checking = rig.store.compaction.pause();
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);
@@ -208,10 +208,10 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     rig.free_garbage();
     background(&rig);
     assert_eq!(rig.store.tidy(), Progress::Idle);
-    assert!(rig.store.stats().compaction.given_back_bytes > 1 << 20);
+    assert!(rig.store.stats().compaction.freed_bytes > 1 << 20);
 }
 
-/// The worker is to look again later, and not at once, though nobody writes.
+/// The worker should try again later, not immediately, although no thread writes.
 #[test]
 fn the_background_looks_again_for_what_a_reader_keeps() {
     let rig = Rig::new();
@@ -227,7 +227,7 @@ fn the_background_looks_again_for_what_a_reader_keeps() {
     assert_eq!(rig.store.tidy(), Progress::Idle);
 }
 
-/// The entry that names `item` names one grain further from now on.
+/// Makes the entry of `item` name the next grain instead.
 fn redirect(sim: &Sim, item: Position) {
     let words = (0..sim.len_bytes()).step_by(8).map(Offset);
     let is_entry = |at: &Offset| Position::from_word(sim.load(*at, Ordering::Relaxed)).item() == item.item();
@@ -236,7 +236,7 @@ fn redirect(sim: &Sim, item: Position) {
 }
 
 #[test]
-fn a_store_whose_free_space_is_not_known_is_not_compacted() {
+fn store_with_unknown_free_space_is_not_compacted() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     redirect(rig.sim(), rig.position(b"key"));

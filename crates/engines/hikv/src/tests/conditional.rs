@@ -1,4 +1,4 @@
-//! Writes that go by what the key holds.
+//! Writes that depend on the key's value.
 
 use pmem_sim::{Model, Sim};
 
@@ -6,7 +6,7 @@ use super::rig::Rig;
 use crate::canary;
 use engine::{Decision, Engine, Error, Limits};
 
-/// Appends to the key; the first time that it decides, another thread puts "b" meanwhile.
+/// Appends to the key. During the first decision another thread puts "b".
 fn append_late(rig: &Rig) -> usize {
     let mut asked_count = 0;
     let changed = rig.store.update(b"key", &mut |held| {
@@ -22,7 +22,7 @@ fn append_late(rig: &Rig) -> usize {
 }
 
 #[test]
-fn who_was_overtaken_decides_again() {
+fn overtaken_update_decides_again() {
     for present in [None, Some(b"a")] {
         let rig = Rig::new();
         present.iter().for_each(|value| rig.put(b"key", *value));
@@ -33,7 +33,7 @@ fn who_was_overtaken_decides_again() {
 }
 
 #[test]
-fn a_write_that_does_not_look_again_is_caught() {
+fn write_without_second_check_is_caught() {
     let rig = Rig::on(Sim::new(super::rig::REGION_BYTES, Model::Line).with_canary(canary::CAS_IGNORES_CHANGE));
     rig.put(b"key", b"a");
     assert_eq!(append_late(&rig), 1);
@@ -41,7 +41,7 @@ fn a_write_that_does_not_look_again_is_caught() {
 }
 
 #[test]
-fn a_decision_on_what_was_deleted_is_made_again() {
+fn decision_on_deleted_key_is_repeated() {
     let rig = Rig::new();
     rig.put(b"key", b"a");
     let mut seen = Vec::new();
@@ -55,7 +55,7 @@ fn a_decision_on_what_was_deleted_is_made_again() {
 }
 
 #[test]
-fn what_is_kept_is_not_written() {
+fn kept_value_is_not_written() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     let before = rig.version(b"key");
@@ -64,7 +64,7 @@ fn what_is_kept_is_not_written() {
 }
 
 #[test]
-fn a_change_costs_what_a_put_or_a_delete_does() {
+fn update_costs_as_put_or_delete() {
     let rig = Rig::new();
     (0..4u8).for_each(|number| rig.put(&[number], b"value"));
     let put = rig.cost(|| rig.put(&[1], b"other"));
@@ -75,7 +75,7 @@ fn a_change_costs_what_a_put_or_a_delete_does() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn refused_update_changes_nothing() {
     let rig = Rig::of_fixed_size();
     rig.put(b"key", b"value");
     let too_long = vec![0; Limits::VALUE_BYTES_MAX as usize + 1];

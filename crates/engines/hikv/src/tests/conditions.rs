@@ -24,13 +24,13 @@ fn unchanged<'a>(rig: &Rig, key: &'a [u8]) -> Condition<'a> {
 fn unmet(done: Result<(), Error>) -> Option<usize> {
     match done {
         Ok(()) => None,
-        Err(Error::Unmet { condition }) => Some(condition),
+        Err(Error::ConditionFailed { condition }) => Some(condition),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
+fn first_failing_condition_is_named() {
     let rig = Rig::new();
     ["a", "b"].iter().for_each(|key| rig.put(key.as_bytes(), b"value"));
     let seen = unchanged(&rig, b"a");
@@ -47,14 +47,14 @@ fn the_first_condition_that_does_not_hold_is_named_and_nothing_changes() {
         assert_eq!(unmet(rig.store.write_batch_if(&conditions, &[PUT])), wanted, "{conditions:?}");
         assert_eq!(rig.get(b"other").unwrap().is_some(), wanted.is_none());
     }
-    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "conditions alone");
+    assert_eq!(unmet(rig.store.write_batch_if(&[now, absent(b"c")], &[])), None, "only conditions");
     assert_eq!(unmet(rig.store.write_batch_if(&[now, seen], &[])), Some(1));
     let fences = rig.cost(|| assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0))).fence_count;
     assert_eq!(fences, 0, "the new item needs no fence before it is named");
 }
 
 #[test]
-fn a_key_that_has_expired_is_absent() {
+fn key_that_has_expired_is_absent() {
     let rig = Rig::new();
     rig.store.put_until(b"key", b"value", Expiry::at_ms(1)).unwrap();
     assert_eq!(unmet(rig.store.write_batch_if(&[absent(b"key")], &[PUT])), None);
@@ -65,12 +65,12 @@ fn a_key_that_has_expired_is_absent() {
     assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0), "when it expires belongs to its version");
 }
 
-/// Another thread changes the key while the batch's item is written; returns what the batch then was told.
+/// Another thread changes the key while the batch's item is written. Returns the batch's failed condition.
 fn overtaken(twin: Option<Canary>) -> Option<usize> {
     let sim = Sim::new(REGION_BYTES, Model::Line);
     let rig = Arc::new(Rig::on(twin.map_or(sim.clone(), |canary| sim.with_canary(canary))));
     rig.put(b"key", b"value");
-    // The first batch of a store says so in its superblock, before anything else.
+    // The first batch of a store sets a flag in the superblock before anything else.
     rig.store.write_batch(&[PUT]).unwrap();
     let (seen, other, came) = (unchanged(&rig, b"key"), Arc::downgrade(&rig), AtomicBool::new(false));
     rig.sim().observe(Box::new(move |_, _| {
@@ -78,10 +78,10 @@ fn overtaken(twin: Option<Canary>) -> Option<usize> {
             assert!(rig.store.update(b"key", &mut |_| Decision::Put(b"changed".into())).unwrap());
         }
     }));
-    let told = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
+    let reported = unmet(rig.store.write_batch_if(&[seen], &[PUT]));
     rig.sim().unobserve();
     assert_eq!(rig.get(b"key").unwrap().as_deref(), Some(&b"changed"[..]));
-    told
+    reported
 }
 
 #[test]
@@ -91,18 +91,18 @@ fn conditions_are_judged_under_the_locks() {
 }
 
 #[test]
-fn a_key_that_is_written_too_keeps_its_condition() {
+fn written_key_keeps_its_condition() {
     let write = BatchOp::Put { key: b"key", value: b"new" };
-    let told = |rig: &Rig| {
+    let reported = |rig: &Rig| {
         rig.put(b"key", b"value");
         unmet(rig.store.write_batch_if(&[absent(b"key")], &[write]))
     };
-    assert_eq!(told(&Rig::new()), Some(0));
+    assert_eq!(reported(&Rig::new()), Some(0));
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN);
-    assert_eq!(told(&Rig::on(twin)), None, "the twin was not caught");
+    assert_eq!(reported(&Rig::on(twin)), None, "the twin was not caught");
 }
 
-/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+/// Pairs of keys that conditions over both keep equal are registers, like single keys.
 #[test]
 fn histories_over_two_keys_are_linearizable() {
     for seed in 0..3 {

@@ -1,4 +1,4 @@
-//! A flipped bit: no value is taken for absent, and the check names it.
+//! A flipped bit: no damaged value is reported as absent, and the check names it.
 
 use index::partitioned_hash::Slot;
 use pmem::{Bytes, Offset};
@@ -21,14 +21,14 @@ fn rig() -> Rig {
 
 fn flip(rig: &Rig, at: Offset, bit: u64) {
     let at = at.plus(bit / 8);
-    // SAFETY: the tests are alone with their store and keep no reference into it.
+    // SAFETY: only this test uses the store, and it keeps no reference into the region.
     unsafe {
         let byte = rig.sim().bytes(at.span(1)).unwrap()[0];
         rig.sim().write(at, &[byte ^ 1 << (bit % 8)]);
     }
 }
 
-/// Every bit of the item, flipped one at a time.
+/// Flips every bit of the item, one at a time.
 fn for_each_flipped_bit(rig: &Rig, mut test: impl FnMut(u64)) {
     let item = rig.position(KEY).offset();
     for bit in 0..ITEM_BYTES * 8 {
@@ -40,7 +40,7 @@ fn for_each_flipped_bit(rig: &Rig, mut test: impl FnMut(u64)) {
 }
 
 #[test]
-fn no_flipped_bit_makes_a_key_absent_and_the_check_names_each() {
+fn check_names_every_bit_flip() {
     let rig = rig();
     let item = rig.position(KEY).offset();
     let key_bits = HEADER_BYTES as u64 * 8..(HEADER_BYTES + KEY.len()) as u64 * 8;
@@ -75,7 +75,7 @@ fn every_flipped_bit_is_an_error_where_values_are_verified() {
     });
 }
 
-/// Where the key's entry lies.
+/// Returns the slot of the key's entry.
 fn slot(rig: &Rig) -> Slot {
     let (_pin, item) = (epoch::pin(), rig.position(KEY));
     let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
@@ -83,10 +83,10 @@ fn slot(rig: &Rig) -> Slot {
     found.unwrap().expect("the key is there").slot
 }
 
-/// The entry has no checksum of its own; what its words name does not fit once a bit of them is wrong. Marks are left
-/// out: a wrong DELETED is a delete.
+/// The entry has no checksum of its own, but with a wrong bit its words no longer match the item. Marks are left out: a
+/// wrong DELETED is a delete.
 #[test]
-fn a_flipped_bit_in_an_entry_is_named_after_a_restart() {
+fn entry_bit_flip_is_named_after_restart() {
     const MARK_BITS: std::ops::Range<u64> = 48..53;
     const RESERVED_BITS: std::ops::Range<u64> = 61..64;
     let mut rig = rig();
@@ -103,12 +103,12 @@ fn a_flipped_bit_in_an_entry_is_named_after_a_restart() {
     assert_eq!((rig.get(KEY).unwrap(), rig.damage()), (Some(VALUE.to_vec()), vec![]));
 }
 
-/// What no flipped bit makes.
+/// No flipped bit causes this.
 #[test]
 fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
     let rig = rig();
     let (position, medium, _pin) = (rig.position(KEY), rig.store.medium(), epoch::pin());
-    // SAFETY: the index names the position, and nobody else uses the store.
+    // SAFETY: the index names the position, and no other thread uses the store.
     unsafe {
         let item = crate::item::read(medium, position).unwrap();
         items::restamp(medium, position.offset(), &item, rig.store.stamp() + 1);
@@ -118,12 +118,12 @@ fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
 }
 
 #[test]
-fn a_key_that_has_two_entries_is_named() {
+fn key_that_has_two_entries_is_named() {
     let rig = rig();
     let pin = epoch::pin();
     let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
     let position = again.position();
-    again.room.publish();
+    again.reservation.publish();
     let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
     bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
     drop(pin);

@@ -1,4 +1,4 @@
-//! Keys that expire: absent for everybody at once, and gone after the reaper's next round.
+//! Keys that expire: absent for every reader immediately, and removed after the reaper's next round.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use pmem_sim::{Model, Sim};
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
 use crate::space::reap::{Expired, Reaped};
-use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
+use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, WantedThreads};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ impl Timed {
         self.rig.store.expiry(key).unwrap()
     }
 
-    /// Lets the background work until there is nothing to do.
+    /// Does the background's steps until no work is left.
     fn work(&self) {
         while self.rig.store.step().unwrap() == Progress::More {}
     }
@@ -69,7 +69,7 @@ fn assert_absent(timed: &Timed, key: &[u8]) {
 }
 
 #[test]
-fn a_batch_puts_keys_that_expire() {
+fn batch_puts_keys_that_expire() {
     let timed = Timed::new();
     let (store, soon, late) = (&timed.rig.store, timed.clock.after(SECOND), timed.clock.after(9 * SECOND));
     let put = |key, expiry| BatchOp::PutUntil { key, value: b"value", expiry };
@@ -83,7 +83,7 @@ fn a_batch_puts_keys_that_expire() {
     timed.clock.advance(2 * SECOND);
     assert_absent(&timed, b"soon");
     timed.work();
-    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper was not told of it");
+    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper did not find it");
     timed.clock.advance(9 * SECOND);
     timed.work();
     let timed = timed.reopened();
@@ -91,7 +91,7 @@ fn a_batch_puts_keys_that_expire() {
 }
 
 #[test]
-fn a_decision_is_shown_when_the_key_expires() {
+fn decision_is_shown_when_key_expires() {
     let timed = Timed::new();
     timed.put_for(b"key", b"value", SECOND);
     let (expiry, mut seen) = (timed.clock.after(SECOND), None);
@@ -106,18 +106,18 @@ fn a_decision_is_shown_when_the_key_expires() {
     assert_eq!(seen, Some((b"value".to_vec(), expiry)));
 }
 
-/// By the reaper, or by a writer of the key before it; not by what looks at it, nor by what moves it.
+/// By the reaper, or by an earlier writer of the key; not by reads, nor by moves.
 #[test]
 fn each_item_that_expired_is_told_of_once() {
     let timed = Timed::new();
-    let (store, told) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
-    let note = Arc::clone(&told);
+    let (store, reported) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
+    let note = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key: &[u8]| note.lock().push(key.to_vec()))));
     for key in [&b"reaped"[..], b"put", b"deleted", b"updated", b"in a batch", b"in time", b"many"] {
         timed.put_for(key, b"value", SECOND);
     }
     timed.rig.put(b"in time", b"new");
-    assert!(told.lock().is_empty());
+    assert!(reported.lock().is_empty());
     timed.clock.advance(SECOND);
     assert_absent(&timed, b"put");
     timed.rig.put(b"put", b"new");
@@ -127,13 +127,13 @@ fn each_item_that_expired_is_told_of_once() {
     store.multi_put(&[(b"many", b"new")]).unwrap();
     timed.work();
     timed.work();
-    let mut told = std::mem::take(&mut *told.lock());
-    told.sort();
-    assert_eq!(told, [&b"deleted"[..], b"in a batch", b"many", b"put", b"reaped", b"updated"].map(<[u8]>::to_vec));
+    let mut reported = std::mem::take(&mut *reported.lock());
+    reported.sort();
+    assert_eq!(reported, [&b"deleted"[..], b"in a batch", b"many", b"put", b"reaped", b"updated"].map(<[u8]>::to_vec));
 }
 
 #[test]
-fn what_has_expired_is_absent_at_once_and_its_room_free_after_the_next_round() {
+fn expired_key_is_absent_then_freed() {
     let timed = Timed::new();
     timed.rig.put(b"stays", b"value");
     timed.put_for(b"key", b"value", 5 * SECOND);
@@ -149,7 +149,7 @@ fn what_has_expired_is_absent_at_once_and_its_room_free_after_the_next_round() {
 }
 
 #[test]
-fn deleting_and_replacing_what_has_expired_is_deleting_and_inserting() {
+fn expired_key_is_deleted_or_inserted_anew() {
     let timed = Timed::new();
     for number in 0..3u8 {
         timed.put_for(&[number], b"old", SECOND);
@@ -164,7 +164,7 @@ fn deleting_and_replacing_what_has_expired_is_deleting_and_inserting() {
 }
 
 #[test]
-fn a_put_clears_the_expiry_and_a_change_keeps_it() {
+fn put_clears_expiry_and_update_keeps_it() {
     let timed = Timed::new();
     let (store, expiry) = (&timed.rig.store, timed.clock.after(SECOND));
     timed.put_for(b"key", b"1", SECOND);
@@ -197,7 +197,7 @@ fn an_expiry_is_set_changed_and_taken_back() {
 }
 
 #[test]
-fn a_restart_forgets_no_expiry() {
+fn restart_forgets_no_expiry() {
     let timed = Timed::new();
     assert!(!timed.rig.store.heap.has_features(FEATURE_EXPIRY));
     timed.put_for(b"early", b"value", SECOND);
@@ -232,7 +232,7 @@ fn segments_that_split_hand_their_moments_down() {
 }
 
 #[test]
-fn a_step_deletes_few_keys_and_a_round_all() {
+fn step_deletes_few_keys_round_all() {
     const COUNT: u64 = 600;
     let timed = Timed::new();
     (0..COUNT).for_each(|number| timed.put_for(&number.to_be_bytes(), b"value", SECOND));
@@ -263,9 +263,9 @@ fn rounds_are_a_second_apart() {
     assert_eq!(timed.len(), 0);
 }
 
-/// A machine that sleeps for a year half way: the next round is as soon after that one as after any.
+/// The machine sleeps for a year half way: the next round follows as soon as after any other round.
 #[test]
-fn a_clock_that_is_set_forward_within_a_round_puts_off_no_other() {
+fn clock_jump_in_round_delays_no_key() {
     let timed = Timed::new();
     (0..600u64).for_each(|number| timed.put_for(&number.to_be_bytes(), b"value", SECOND));
     timed.clock.advance(SECOND);
@@ -286,17 +286,17 @@ fn the_background_sleeps_until_something_expires() {
     let timed = Timed::new();
     let store = &timed.rig.store;
     timed.work();
-    let was_wanted = store.wanted();
+    let was_wanted = store.wanted_threads();
     assert_eq!(store.sleep_time(), None);
     timed.put_for(b"late", b"value", 50 * SECOND);
-    assert_eq!(store.wanted(), Wanted::One, "the worker sleeps for ever");
+    assert_eq!(store.wanted_threads(), WantedThreads::One, "the worker sleeps for ever");
     timed.work();
-    assert_eq!(store.wanted(), Wanted::One, "another thread's steps, for all that the worker knows");
-    assert_eq!((store.sleep_time(), store.wanted()), (Some(50 * SECOND), was_wanted));
+    assert_eq!(store.wanted_threads(), WantedThreads::One, "another thread's steps, for all that the worker knows");
+    assert_eq!((store.sleep_time(), store.wanted_threads()), (Some(50 * SECOND), was_wanted));
     timed.put_for(b"later", b"value", 60 * SECOND);
-    assert_eq!(store.wanted(), was_wanted, "it will wake early enough");
+    assert_eq!(store.wanted_threads(), was_wanted, "it will wake early enough");
     timed.put_for(b"early", b"value", 10 * SECOND);
-    assert_eq!(store.wanted(), Wanted::One);
+    assert_eq!(store.wanted_threads(), WantedThreads::One);
     timed.work();
     assert_eq!(store.sleep_time(), Some(10 * SECOND));
     store.put_until(b"in a year", b"value", timed.clock.after(365 * 24 * 3600 * SECOND)).unwrap();
@@ -305,7 +305,7 @@ fn the_background_sleeps_until_something_expires() {
     assert_eq!(store.sleep_time(), Some(9 * SECOND));
 }
 
-/// What the reaper finds, all at once.
+/// All keys that the reaper finds.
 fn found(timed: &Timed) -> Vec<Expired> {
     let (mut cursor, mut expired) = (index::partitioned_hash::Cursor::default(), Vec::new());
     while !cursor.is_done() {
@@ -314,7 +314,7 @@ fn found(timed: &Timed) -> Vec<Expired> {
     expired
 }
 
-/// Two keys expire and are found; one of them is put again before the reaper deletes it. What is left then.
+/// Two keys expire and are found; one of them is put again before the reaper deletes it. Returns the remaining keys.
 fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let timed = Timed::on(sim);
     timed.put_for(b"gone", b"old", SECOND);
@@ -329,21 +329,21 @@ fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_key_that_was_renewed_stays() {
+fn key_that_was_renewed_stays() {
     assert_eq!(reap_late(Sim::new(REGION_BYTES, Model::Line)), [b"renewed"]);
 }
 
 #[test]
-fn a_reaper_that_does_not_look_again_is_caught() {
+fn reaper_without_second_check_is_caught() {
     let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
-    assert!(reap_late(twin).is_empty(), "the twin leaves what was renewed");
+    assert!(reap_late(twin).is_empty(), "the broken variant keeps the renewed key");
 }
 
 #[test]
-fn a_flipped_bit_never_makes_a_key_expire() {
+fn flipped_bit_never_makes_key_expire() {
     let timed = Timed::new();
     let store = &timed.rig.store;
-    // With one of its bits another way it is over.
+    // With one bit flipped it has expired.
     store.put_until(b"key", b"value", Expiry::at_ms((1 << 40) + 1)).unwrap();
     let item = timed.rig.position(b"key").offset();
     let flip = |bit: u64| {
@@ -356,7 +356,7 @@ fn a_flipped_bit_never_makes_a_key_expire() {
         let is_there = timed.rig.get(b"key");
         assert!(matches!(is_there, Ok(Some(_)) | Err(Error::Corrupt { .. })), "bit {bit}: {is_there:?}");
         assert_ne!(timed.rig.damage(), [""; 0], "bit {bit}");
-        // So that the reaper looks there.
+        // Makes the reaper visit the segment.
         store.index.lower_due_of(store.cx(), store.hasher.signature(b"key"), 1);
         assert!(found(&timed).is_empty(), "bit {bit}");
         flip(bit);

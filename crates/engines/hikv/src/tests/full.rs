@@ -1,4 +1,4 @@
-//! A region that cannot grow, filled with items of each size: an error, nothing lost, and room again after deletes.
+//! A region that cannot grow, filled with items of each size: an error, nothing lost, and space again after deletes.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::rig::{Contents, Rig};
 use crate::{HiKv, Parameters};
 use engine::{Clock, Engine, Error, Progress};
 
-/// A size class each, small and large, and extents.
+/// One size class each, small and large, and extents.
 const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];
 
 fn key(number: u32) -> [u8; 4] {
     number.to_le_bytes()
 }
 
-/// Puts keys from `first` on until the region is full; says how many.
+/// Puts keys from `first` on until the region is full; returns their number.
 fn fill(rig: &Rig, contents: &mut Contents, first: u32, len_bytes: usize) -> u32 {
     for number in first.. {
         let value = vec![number as u8; len_bytes];
@@ -39,7 +39,7 @@ fn assert_holds(rig: &Rig, contents: &Contents) {
 }
 
 #[test]
-fn a_full_region_refuses_and_loses_nothing() {
+fn full_region_refuses_and_loses_nothing() {
     for len_bytes in VALUE_LENS_BYTES {
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
         let count = fill(&rig, &mut contents, 0, len_bytes);
@@ -50,9 +50,9 @@ fn a_full_region_refuses_and_loses_nothing() {
     }
 }
 
-/// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
+/// Among all numbers of segments that a chunk has left, one is odd: a split then finds space for only one half.
 #[test]
-fn a_split_that_finds_room_for_one_half_gives_it_back() {
+fn half_split_returns_its_space() {
     for partition_count in [1, 2, 4] {
         let (sim, value) = (Sim::new(0, Model::Span), [7; 7]);
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 0 };
@@ -69,7 +69,7 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
 }
 
 #[test]
-fn an_update_in_a_full_region_succeeds_or_leaves_the_old_value() {
+fn update_in_full_region_is_atomic() {
     for len_bytes in VALUE_LENS_BYTES {
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
         let count = fill(&rig, &mut contents, 0, len_bytes);
@@ -85,8 +85,8 @@ fn an_update_in_a_full_region_succeeds_or_leaves_the_old_value() {
     }
 }
 
-/// Emptied, the region takes items of any other size: at least half of what it would take at first. (Not after the
-/// smallest items: the index of so many keeps its segments.)
+/// Once emptied, the region takes items of any other size: at least half of an empty region's number. (Not after the
+/// smallest items: their index keeps its segments.)
 #[test]
 fn room_of_one_size_becomes_room_of_another() {
     for (from, to) in VALUE_LENS_BYTES[1..].iter().zip(VALUE_LENS_BYTES.iter().rev()) {
@@ -102,9 +102,9 @@ fn room_of_one_size_becomes_room_of_another() {
     }
 }
 
-/// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
+/// No space can be prepared ahead of writers. Expired keys are reaped nevertheless, which makes space.
 #[test]
-fn what_is_due_in_a_full_region_is_reaped() {
+fn expired_keys_in_full_region_are_reaped() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }
@@ -124,7 +124,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     put(0).unwrap();
 }
 
-/// `clear` needs a segment; where there is none left it says so, and deletes make room for it.
+/// `clear` needs a segment. If there is none left it fails, and deletes make space for it.
 #[test]
 fn clear_makes_room_or_changes_nothing() {
     for len_bytes in VALUE_LENS_BYTES {
@@ -137,7 +137,7 @@ fn clear_makes_room_or_changes_nothing() {
             rig.free_garbage();
             rig.store.clear().unwrap();
         }
-        // Another test's reader may be pinned for long, and keep what is cleared.
+        // Another test's reader may be pinned for long, and keep cleared items.
         rig.free_garbage();
         contents.clear();
         assert_holds(&rig, &contents);

@@ -1,9 +1,9 @@
-//! Keys and values at their limits, and values that come from a source.
+//! Keys and values at their limits, and values that are read from a source.
 
 use std::io::{self, Read};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Limits, Seen};
+use engine::{Engine, Error, Limits, Lookup};
 
 const EXTENT_BYTES: usize = 300_000;
 
@@ -20,7 +20,7 @@ fn empty_keys_and_values_are_keys_and_values() {
 }
 
 #[test]
-fn the_longest_key_is_kept_and_a_longer_one_refused_by_every_operation() {
+fn key_length_limit_holds_for_all_operations() {
     let rig = Rig::new();
     let longest = vec![7; Limits::KEY_BYTES_MAX];
     rig.put(&longest, b"value");
@@ -35,15 +35,15 @@ fn the_longest_key_is_kept_and_a_longer_one_refused_by_every_operation() {
         rig.store.delete(&too_long).err(),
     ];
     let pin = epoch::pin();
-    assert_eq!(rig.store.look(pin.pinned(), &too_long, &mut engine::empty_room()).seen(), Seen::Unsure);
-    assert_eq!(rig.store.look_at_many(pin.pinned(), &[b"a", &too_long], &mut [None; 2]), 0);
+    assert_eq!(rig.store.lookup(pin.pinned(), &too_long, &mut engine::empty_buffer()).unpack(), Lookup::Unsure);
+    assert_eq!(rig.store.lookup_many(pin.pinned(), &[b"a", &too_long], &mut [None; 2]), 0);
     for error in refused {
         assert!(matches!(error, Some(Error::KeyTooLong { len_bytes: 65_536 })), "{error:?}");
     }
 }
 
 #[test]
-fn a_value_over_a_gibibyte_is_refused_before_anything_is_read_or_reserved() {
+fn value_over_gibibyte_is_refused_first() {
     let rig = Rig::new();
     let before = rig.store.stats();
     let len_bytes = Limits::VALUE_BYTES_MAX + 1;
@@ -62,12 +62,12 @@ struct NeverRead;
 
 impl Read for NeverRead {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        panic!("nobody wants to know")
+        panic!("the source must not be read")
     }
 }
 
 #[test]
-fn a_source_that_holds_nothing_takes_no_room_for_what_it_promised() {
+fn empty_source_takes_no_space() {
     let rig = Rig::new();
     let before = rig.store.stats();
     let error = rig.store.put_from(b"key", Limits::VALUE_BYTES_MAX, &mut io::empty());
@@ -76,7 +76,7 @@ fn a_source_that_holds_nothing_takes_no_room_for_what_it_promised() {
 }
 
 #[test]
-fn a_source_that_ends_early_or_fails_leaves_the_old_value_and_no_hole() {
+fn failing_source_keeps_old_value() {
     let rig = Rig::new();
     rig.put(b"key", b"old");
     let before = rig.store.stats();
@@ -101,7 +101,7 @@ impl Read for Failing {
 }
 
 #[test]
-fn a_source_is_read_as_far_as_promised() {
+fn source_is_read_as_far_as_promised() {
     let rig = Rig::new();
     for len_bytes in [0, 1, 47, 48, 65_535, 65_536, 65_537, EXTENT_BYTES] {
         let value: Vec<u8> = (0..len_bytes).map(|i| (i % 251) as u8).collect();
@@ -116,7 +116,7 @@ fn a_source_is_read_as_far_as_promised() {
 }
 
 #[test]
-fn large_values_lie_in_extents_of_their_own_and_leave_nothing_behind() {
+fn large_values_use_extents_and_free_them() {
     let rig = Rig::new();
     let live_bytes = rig.store.stats().live_bytes;
     for (key, fill) in [(b"a", 1), (b"b", 2), (b"a", 3)] {
@@ -137,16 +137,16 @@ fn large_values_lie_in_extents_of_their_own_and_leave_nothing_behind() {
 }
 
 #[test]
-fn a_version_changes_with_the_value() {
+fn version_changes_with_value() {
     let rig = Rig::new();
     rig.put(b"key", b"one");
     let first = rig.version(b"key");
     rig.put(b"other", b"one");
     assert_eq!(rig.version(b"key"), first);
     rig.put(b"key", b"one");
-    assert_ne!(rig.version(b"key"), first, "the old item is not free yet, so the new one lies elsewhere");
+    assert_ne!(rig.version(b"key"), first, "the old item is not free yet, so the new one is elsewhere");
     for round in 0..2000u32 {
         rig.put(b"key", &round.to_le_bytes());
-        assert_ne!(rig.version(b"key"), first, "its room may come back, its checksum does not");
+        assert_ne!(rig.version(b"key"), first, "its place may return, its checksum does not");
     }
 }

@@ -1,4 +1,4 @@
-//! Putting several keys at once.
+//! Puts of several keys in one call.
 
 use pmem::MediumError;
 
@@ -18,7 +18,7 @@ fn put(rig: &Rig, items: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Error> {
 fn it_is_as_if_one_was_put_after_the_other() {
     let (rig, mut contents) = (Rig::new(), Contents::new());
     for round in 0..200u32 {
-        // Some keys come twice in a group, some are replaced, and there are enough of them for splits.
+        // Some keys occur twice in a group, some are replaced, and there are enough of them for splits.
         let items: Vec<_> =
             (0..40).map(|i| (key((round * 31 + i * i) % 3000), vec![i as u8; 10 + round as usize])).collect();
         put(&rig, &items).unwrap();
@@ -35,7 +35,7 @@ fn it_is_as_if_one_was_put_after_the_other() {
 }
 
 #[test]
-fn a_full_region_takes_what_it_can() {
+fn full_region_takes_what_it_can() {
     let (rig, mut count) = (Rig::of_fixed_size(), 0);
     let error = loop {
         let items: Vec<_> = (count..count + 16).map(|number| (key(number), vec![7; 4_000])).collect();
@@ -54,7 +54,7 @@ fn a_full_region_takes_what_it_can() {
 }
 
 #[test]
-fn a_key_that_is_too_long_stops_all_before_anything_is_put() {
+fn too_long_key_stops_multi_put_first() {
     let rig = Rig::new();
     let result = put(&rig, &[(key(1), vec![1]), (vec![0; 70_000], vec![2])]);
     assert!(matches!(result, Err(Error::KeyTooLong { len_bytes: 70_000 })));

@@ -1,4 +1,5 @@
-//! What operations persist (HiKV paper, section 3.4.2): a put or an update twice, a delete once, a get never.
+//! The persists of operations (HiKV paper, section 3.4.2): two for a put or an update, one for a delete, none for a
+//! get.
 
 use pmem::{Counts, lines};
 
@@ -13,19 +14,19 @@ fn key(number: u64) -> [u8; 16] {
     u128::from(number).to_be_bytes()
 }
 
-/// A store with a chunk for the items and room in every line for those that a test adds.
+/// A store with a chunk for the items and space in every line for those that a test adds.
 fn warm() -> Rig {
     let rig = Rig::new();
     (0..8).for_each(|number| rig.put(&key(number), &[1; VALUE_BYTES]));
     rig
 }
 
-/// Lines of the key's item, as it lies now.
+/// Returns the number of lines of the key's present item.
 fn item_line_count(rig: &Rig, key: &[u8]) -> u64 {
     lines(rig.position(key).offset().span(ITEM_BYTES)).count() as u64
 }
 
-/// A put's cost: the item's lines, one line of the index, a fence for each.
+/// The cost of a put: the item's lines, one line of the index, and a fence for each of the two.
 fn put_cost(rig: &Rig, key: &[u8]) -> Counts {
     Counts { flushed_line_count: item_line_count(rig, key) + 1, fence_count: 2, streamed_bytes: ITEM_BYTES }
 }
@@ -34,7 +35,7 @@ const DELETE_COST: Counts = Counts { flushed_line_count: 1, fence_count: 1, stre
 const NO_COST: Counts = Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 };
 
 #[test]
-fn a_put_persists_its_item_and_its_entry() {
+fn put_persists_its_item_and_its_entry() {
     let rig = warm();
     for number in 8..20 {
         let cost = rig.cost(|| rig.put(&key(number), &[2; VALUE_BYTES]));
@@ -53,7 +54,7 @@ fn an_update_costs_what_a_put_does() {
 }
 
 #[test]
-fn a_streamed_put_costs_what_a_put_does() {
+fn streamed_put_costs_what_put_does() {
     let rig = warm();
     let mut source = &[3; VALUE_BYTES][..];
     let cost = rig.cost(|| rig.store.put_from(&key(3), VALUE_BYTES as u64, &mut source).unwrap());
@@ -74,7 +75,7 @@ fn puts_of_one_group_persist_together() {
 }
 
 #[test]
-fn a_delete_persists_once_and_one_of_nothing_never() {
+fn delete_persists_once() {
     let rig = warm();
     for number in 0..8 {
         assert_eq!(rig.cost(|| assert!(rig.store.delete(&key(number)).unwrap())), DELETE_COST);
@@ -90,7 +91,7 @@ fn reads_persist_nothing() {
     let cost = rig.cost(|| {
         (0..16).for_each(|number| assert_eq!(rig.get(&key(number)).unwrap().is_some(), number < 8));
         let (pin, mut seen) = (epoch::pin(), [None; 16]);
-        assert_eq!(rig.store.look_at_many(pin.pinned(), &slices, &mut seen), 16);
+        assert_eq!(rig.store.lookup_many(pin.pinned(), &slices, &mut seen), 16);
         assert_eq!(seen.map(|value| value.is_some()), std::array::from_fn(|number| number < 8));
         rig.store.multi_get(&slices, &mut |_, _| {}).unwrap();
         rig.contents();
@@ -101,7 +102,7 @@ fn reads_persist_nothing() {
 /// Operations of the long run.
 const COUNT: u64 = 20_000;
 
-/// How many of the operations, one for each number, cost other than `usual` fences.
+/// The number of operations, one for each number, that cost other than `usual` fences.
 fn unusual_count(rig: &Rig, usual: u64, operation: impl Fn(u64)) -> u64 {
     (0..COUNT).filter(|&number| rig.cost(|| operation(number)).fence_count != usual).count() as u64
 }

@@ -10,7 +10,7 @@ use pmem_sim::Sim;
 
 pub(super) struct ReadOnly(pub(super) Sim);
 
-// SAFETY: the memory is the inner medium's, and so is every promise about it; nothing is stored.
+// SAFETY: the memory is the inner medium's, which keeps every promise about it; nothing is stored.
 unsafe impl Bytes for ReadOnly {
     fn base(&self) -> NonNull<u8> {
         self.0.base()
@@ -46,7 +46,7 @@ impl Persist for ReadOnly {
         self.0.durability()
     }
 
-    /// What was read is flushed where it could be written; here there is nothing to flush.
+    /// Reads flush on a writable medium; here there is nothing to flush.
     fn flush(&self, _: Span) {}
 
     fn order(&self) {}

@@ -6,11 +6,11 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Seen, Version, Witness, empty_room};
+use engine::{Check, Cursor, Depth, Engine, Error, Lookup, Version, Witness, empty_buffer};
 use index::Position;
 use pmem_os::HostDram;
 
-/// Head, a chunk of segments, and one of the largest chunks of items, with room to spare.
+/// Head, a chunk of segments, and one of the largest chunks of items, with spare space.
 pub(super) const REGION_BYTES: u64 = 5 << 20;
 
 pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -55,28 +55,28 @@ impl Rig {
         let mut copy = None;
         let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()));
         let pin = epoch::pin();
-        match self.store.look(pin.pinned(), key, &mut empty_room()).seen() {
-            Seen::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
-            Seen::Absent => assert!(!found.as_ref().unwrap()),
-            Seen::Unsure => {}
+        match self.store.lookup(pin.pinned(), key, &mut empty_buffer()).unpack() {
+            Lookup::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
+            Lookup::Absent => assert!(!found.as_ref().unwrap()),
+            Lookup::Unsure => {}
         }
         assert_eq!(found?, copy.is_some());
         Ok(copy)
     }
 
     pub(super) fn version(&self, key: &[u8]) -> Version {
-        self.seen(key).0
+        self.version_and_witness(key).0
     }
 
-    fn seen(&self, key: &[u8]) -> (Version, Witness) {
+    fn version_and_witness(&self, key: &[u8]) -> (Version, Witness) {
         let mut seen = None;
         self.store.get(key, &mut |witness, value| seen = Some((witness.version(key, value), witness))).unwrap();
         seen.expect("the key is there")
     }
 
-    /// Where the key's item lies.
+    /// The position of the key's item.
     pub(super) fn position(&self, key: &[u8]) -> Position {
-        Position::from_word(self.seen(key).1.words()[0])
+        Position::from_word(self.version_and_witness(key).1.words()[0])
     }
 
     pub(super) fn contents(&self) -> Contents {
@@ -90,7 +90,7 @@ impl Rig {
         contents
     }
 
-    /// What the store's check says.
+    /// The damage that the store's check reports.
     pub(super) fn damage(&self) -> Vec<String> {
         let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
         while !check.is_done() {
@@ -100,7 +100,7 @@ impl Rig {
         damage
     }
 
-    /// What `operation` asked of the medium.
+    /// The calls of the medium by `operation`.
     pub(super) fn cost(&self, operation: impl FnOnce()) -> Counts {
         let before = self.store.medium().counts().unwrap();
         operation();
@@ -112,7 +112,7 @@ impl Rig {
         }
     }
 
-    /// Frees what was replaced, once the other tests' threads have moved on.
+    /// Frees replaced items, once the threads of other tests have moved on.
     pub(super) fn free_garbage(&self) {
         while !self.store.limbo.is_empty() || !self.store.cleared.is_empty() {
             self.store.collect();

@@ -1,4 +1,4 @@
-//! What a salvage does not fall for.
+//! Misleading regions for a salvage.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use super::rig::{Contents, Rig};
 use engine::{Engine, Error, Expiry};
 use items::layout::HEADER_BYTES;
 
-/// Keeps the first item of each key, as it is told to.
+/// Keeps the first item of each key, as the rules require.
 #[derive(Default)]
 struct Kept(Contents);
 
@@ -37,7 +37,7 @@ impl Sink for Kept {
     }
 }
 
-/// The store's segment: with few keys there is one.
+/// The store's segment: with few keys there is only one.
 fn only_segment(sim: &Sim) -> Offset {
     let mut places = (UNIT_BYTES..sim.len_bytes()).step_by(SEGMENT_BYTES as usize).map(Offset);
     let is_live = |at: &Offset| matches!(SplitStates::default().standing(sim, *at), Standing::Live(_));
@@ -48,21 +48,21 @@ fn bytes_at(sim: &Sim, at: Offset, len_bytes: u64) -> Vec<u8> {
     (0..len_bytes).step_by(8).flat_map(|i| sim.load(at.plus(i), Ordering::Relaxed).to_le_bytes()).collect()
 }
 
-/// Where the value of this key, of one letter, begins.
+/// The offset of the value of this one-byte key.
 fn value_at(rig: &Rig, key: &[u8; 1]) -> u64 {
     rig.position(key).offset().0 + HEADER_BYTES as u64 + 1
 }
 
-/// As a store has it that keeps copies of its own file: the value holds a segment as it was, where segments could lie.
+/// As in a store that keeps copies of its own file: the value holds an old segment, at a place where segments can be.
 #[test]
-fn a_value_that_holds_an_old_segment_brings_nothing_back() {
+fn value_holding_old_segment_revives_nothing() {
     const VALUE_BYTES: u64 = 4 * SEGMENT_BYTES;
     let rig = Rig::new();
     rig.put(b"gone", b"old");
     rig.put(b"kept", b"old");
     let segment = only_segment(rig.sim());
     let copy = bytes_at(rig.sim(), segment, SEGMENT_BYTES);
-    // Slots of one class follow one another: where the third value will lie, the first two tell.
+    // Slots of one class follow one another: the first two give the place of the third value.
     let value = vec![0; VALUE_BYTES as usize];
     rig.put(b"a", &value);
     rig.put(b"b", &value);

@@ -1,24 +1,30 @@
-//! Writing several keys as one step: the engine's part of `index::partitioned_hash::batch`, whose steps these are.
+//! Writes several keys in one step: the engine's part of `index::partitioned_hash::batch`, with the step numbers of
+//! that module.
 //!
-//! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
-//! locked, conditions judged, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
-//! replaced is retired; 9 the callback for keys that had expired is called, without lock, turn and pin; segments are told when
-//! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
-//! tickets are let go, room is made in all of them, and step 2 begins again.
+//! - Step 1: the last operation of each key counts; space for items and record is reserved; items are written and
+//!   flushed.
+//! - Step 2: the keys' pairs are locked, conditions judged, keys looked up, and a ticket is taken of each queue that
+//!   receives changes. If segments or a queue have no space, locks and tickets are released, space is made in all of
+//!   them, and step 2 begins again.
+//! - Steps 3 to 7: the index.
+//! - Step 8: tickets are filled, replaced items retired.
+//! - Step 9: the callback for expired keys is called, without lock, turn and pin.
 //!
-//! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
+//! Segments record the expiry of the new items after these were published (`index/src/partitioned_hash/due.rs`).
+//!
+//! A batch may be of any size: `docs/decisions/0014-decide-a-batch-with-one-word.md`.
 //!
 //! # Lock order
-//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so the holder of one waits for no lock, and
-//! what lies before the ticket in the queue is filled by writers that do not wait for it. A batch that waits for room holds the
-//! turn alone, and has no pin of its own.
+//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and no thread waits for one. So the holder of a ticket
+//! waits for no lock, and writers that wait for no ticket fill the earlier places of the queue. A batch that waits
+//! for space holds only the turn, and has no pin of its own.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
 use index::Position;
-use index::partitioned_hash::Seen;
+use index::partitioned_hash::BatchLookup;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
@@ -26,18 +32,18 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
-use crate::write::rooms::Rooms;
+use crate::write::reservations::Reservations;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Before, Condition, Error, ExpiredItem, Expiry, Verify};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
 
-/// So many keys ahead the old items are asked for: as many as a core has misses in flight.
+/// The number of keys for which old items are prefetched ahead: the number of cache misses that a core has in flight.
 const AHEAD_COUNT: usize = 12;
 
-/// Why step 2 came to no end.
+/// The reason why step 2 stopped.
 enum Stop {
-    /// Segments have no room.
+    /// Segments have no space.
     Segments(Full),
-    /// A queue has none.
+    /// A queue has no space.
     Queue,
     Failed(Error),
 }
@@ -60,11 +66,11 @@ impl From<Full> for Stop {
     }
 }
 
-/// Old items that expire, and when.
+/// Old items that expire, with their expiries.
 type Expiring = Vec<(Position, Expiry)>;
 
-/// Locked pairs, what is to be done to their entries (each change knows the number of its operation), and a ticket of each queue that is
-/// going to be told.
+/// Locked pairs, the changes to their entries (each with the number of its operation), and a ticket of each queue that
+/// receives changes.
 struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
     expiring: Expiring,
@@ -72,18 +78,19 @@ struct Ready<'a, M, D: Dram> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Carries out all of `ops` if all of `conditions` hold; they were checked.
+    /// Carries out all of `ops` if all of `conditions` hold. Both keep the limits.
     pub(crate) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let asked = self.plan(conditions, ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
+        let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
         drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
         Ok(())
     }
 
-    /// A batch, unless the region is full: then nothing has changed. Copies of the items that had expired come back.
+    /// Carries out a batch unless the region is full; then nothing has changed. Returns copies of the replaced items
+    /// that had expired.
     fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<ExpiredItem>, Error> {
         if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
@@ -91,16 +98,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let rooms = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
-            self.make_queue_room(&plan.signatures)?;
+            self.make_queue_space(&plan.signatures)?;
             let pin = epoch::pin();
             match self.lock_and_note(plan, &rooms) {
                 Ok(ready) => return self.carry_out(ready, plan, rooms, record, turn),
                 Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
-                    if let Error::Unmet { condition } = error {
+                    if let Error::ConditionFailed { condition } = error {
                         let (signature, Condition { key, .. }) = plan.conditions[condition];
-                        self.look_again(signature, key)?;
+                        self.find_again(signature, key)?;
                     }
                     return Err(error);
                 }
@@ -108,23 +115,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
-    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+    /// Waits until each queue that the batch needs has space. The caller holds only a turn.
+    fn make_queue_space(&self, signatures: &[u64]) -> Result<(), Error> {
         for partition in self.partitions_of(signatures.len(), |number| signatures[number]) {
             let mut backoff = Backoff::long();
-            while !self.order.has_room(partition) {
-                Ordered::make_room(self, partition, &mut backoff)?;
+            while !self.order.has_space(partition) {
+                Ordered::make_space(self, partition, &mut backoff)?;
             }
         }
         Ok(())
     }
 
-    /// The partitions of so many signatures, which are sorted; none where no queue is told of changes.
+    /// Returns the partitions of `count` sorted signatures; none if no queue receives changes.
     fn partitions_of(&self, count: usize, signature: impl Fn(usize) -> u64) -> Vec<usize> {
         let (mut partitions, mut next) = (Vec::new(), 0);
         while next < count && self.order.is_offered() {
             let partition = self.index.partition(signature(next));
-            // Some hundred signatures are of one partition.
+            // A partition has some hundred of the signatures.
             let mut past = count;
             while next < past {
                 let middle = next.midpoint(past);
@@ -135,33 +142,37 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         partitions
     }
 
-    /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, plan: &'a Plan<'_>, rooms: &Rooms<'_, M, D>) -> Result<Ready<'a, M, D>, Stop> {
+    /// Does step 2. The caller is pinned.
+    fn lock_and_note<'a>(
+        &'a self,
+        plan: &'a Plan<'_>,
+        rooms: &Reservations<'_, M, D>,
+    ) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
         let (mut expiring, mut number) = (Vec::new(), 0);
         for (op, (signature, asked)) in plan.ops.iter().enumerate() {
-            if let Some(&Seen::Entry(_, old)) = batch.seen().get(number + AHEAD_COUNT) {
+            if let Some(&BatchLookup::Entry(_, old)) = batch.lookups().get(number + AHEAD_COUNT) {
                 self.medium.prefetch_line(old.offset());
             }
-            // Signatures of conditions lie in between.
+            // Signatures of conditions are in between.
             while plan.signatures[number] != *signature {
                 number += 1;
             }
             let (key, new) = (asked.key(), rooms.position(op));
-            let seen = batch.seen()[number];
+            let seen = batch.lookups()[number];
             match seen {
-                Seen::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
                     batch.replace(number, op as u32, (at, old), new);
                 }
-                Seen::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                BatchLookup::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
                 _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let (mut tickets, changes) = (BTreeMap::new(), batch.changes());
         for partition in self.partitions_of(changes.len(), |change| plan.ops[changes[change].by as usize].0) {
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
@@ -171,7 +182,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Ready { batch, expiring, tickets })
     }
 
-    /// Step 2 for one key, the batch's signature `number`, where a look is not enough.
+    /// Does step 2 for one key, the batch's signature `number`, if an optimistic lookup is not enough.
     #[inline(never)]
     fn note_searching(
         &self,
@@ -192,12 +203,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Steps 3 to 8. The caller is pinned.
+    /// Does steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
         plan: &Plan<'a>,
-        mut rooms: Rooms<'_, M, D>,
+        mut rooms: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<ExpiredItem>, Error> {
@@ -205,7 +216,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
-            { asked }.try_for_each(|(signature, key)| self.look_again(signature, key))?;
+            { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
             return Ok(Vec::new());
         }
         self.stamp_together(&mut rooms, plan, &batch)?;
@@ -219,11 +230,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        self.tell_all(plan, &finished.changes, tickets);
-        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == Before::Expired);
+        self.enqueue_all(plan, &finished.changes, tickets);
+        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == PriorState::Expired);
         let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
-            // The items are in; a split that finds no space now will be tried again by a later put.
+            // The items are in; if a split finds no space now, a later put tries again.
             let _ = self.index.split(self.cx(), signature, segment);
         }
         let _ = self.medium.acknowledge(finished.durable)?;
@@ -231,15 +242,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(expired)
     }
 
-    /// Makes the batch's items of one snapshot epoch, and keeps what live snapshots see of its keys: a snapshot has all of the batch
-    /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
+    /// Gives the batch's items one snapshot epoch, and keeps the old items that live snapshots see: a snapshot has all
+    /// of the batch or nothing. Called under all locks, when the batch will certainly be published.
     fn stamp_together(
         &self,
-        rooms: &mut Rooms<'_, M, D>,
+        rooms: &mut Reservations<'_, M, D>,
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
     ) -> Result<(), Error> {
-        if self.snapshots.is_calm(rooms.stamp()) {
+        if self.snapshots.has_no_snapshot(rooms.stamp()) {
             return Ok(());
         }
         let stamp = self.stamp();
@@ -253,8 +264,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// Step 8: one place of each queue has all of its changes.
-    fn tell_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
+    /// Does step 8: one place of each queue stands for all of its changes.
+    fn enqueue_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
         if tickets.values().all(Option::is_none) {
             return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
@@ -266,12 +277,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             by_queue.entry(queue).or_default().push(written);
         }
         for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
-            self.order.tell_all(self.disposal(), queue, ticket, &written);
+            self.order.enqueue_all(self.disposal(), queue, ticket, &written);
         }
     }
 }
 
-/// Notes a key that is not there, which gets the item `new`, unless that is none.
+/// Notes an absent key, which gets the item `new` unless that is empty.
 fn note_absent<M: Medium, D: Dram>(batch: &mut Batch<'_, M, D>, number: usize, op: usize, new: Position) {
     if !new.is_empty() {
         batch.insert(number, op as u32, new);

@@ -1,31 +1,31 @@
-//! Writes that go by what the key holds.
+//! Writes that depend on the key's present item.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 pin; the key's item is read | nothing |
-//! | 2 the decision, outside of any lock | nothing |
+//! | 2 the decision, without any lock | nothing |
 //! | 3 the new item, if there is one, is written and flushed | free space |
-//! | 4 as a put or a delete, if the key's entry still names the item that was read; otherwise from 1 | the old item or the new one |
+//! | 4 as a put or delete, if the entry still names that item; otherwise from 1 | the old item or the new one |
 //!
-//! The pin lasts from 1 to 4: the item's room is not reused meanwhile, and a position that is equal names the same item
-//! (no ABA). Where the key's queue is full the pin is given up, and so is what was read.
+//! The pin lasts from 1 to 4. So the item's space is not reused, and an equal position names the same item (no ABA). If
+//! the key's queue is full, the pin is released and the item is read again.
 //!
-//! A key that has expired is absent to the decision; its item is what is replaced. One that expires between the decision and 4 has not: the
-//! key was there to the decision, and the callback is not told of it. An item is believed only if its checksum fits, whatever reads
-//! compare: what is made of a damaged value would get a good one.
+//! An expired key is absent to the decision, and the expired item is replaced. If an item expires between the decision
+//! and 4, the key counts as present, as the decision saw, and the callback is not called. An item's checksum must
+//! match, whatever checks reads make: a value derived from a damaged one would get a valid checksum.
 
 use std::borrow::Cow;
 
 use pmem::{Backoff, Medium};
 
 use crate::order::Ordered;
-use crate::read::whole;
-use crate::write::publish::{Target, Tried, Was};
+use crate::read::check_intact;
+use crate::write::publish::{Tried, Was, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Answer, Condition, Decide, Decision, Error, ExpiredItem, Expiry, Held};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, WriteResult};
 use items::{Item, NewItem};
 
-/// What a decision makes of a key.
+/// The change that a decision makes to a key.
 pub(crate) enum Change<'v> {
     Keep,
     Delete,
@@ -33,9 +33,11 @@ pub(crate) enum Change<'v> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// [`Self::change`] for a caller that sees no items.
+    /// As [`Self::change`], for a caller outside the engine, which does not handle items.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
+        self.change(key, &mut |item| match decide(
+            item.map(|item| CurrentItem { value: item.value, expiry: item.expiry }),
+        ) {
             Decision::Keep => Change::Keep,
             Decision::Delete => Change::Delete,
             Decision::Put(value) => Change::Put { value, expiry: item.map_or(Expiry::NEVER, |item| item.expiry) },
@@ -43,8 +45,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         })
     }
 
-    /// Changes the key as `decide` says of the item that it has; true if it did. `decide` is asked again where others were
-    /// faster.
+    /// Changes the key as `decide` returns for its item; returns true if anything changed. Calls `decide` again if
+    /// another thread wrote the key first.
     pub(crate) fn change<'a, 'v>(
         &'a self,
         key: &[u8],
@@ -52,33 +54,33 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
-            match self.with_room(|| self.try_change(signature, key, decide))? {
-                Answer::Done((changed, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+            match self.with_space(|| self.try_change(signature, key, decide))? {
+                WriteResult::Done((changed, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(changed);
                 }
-                Answer::Unexpected => {}
-                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::Unexpected => {}
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
 
-    /// Deletes the key if all of these conditions hold, which are of the same key.
+    /// Deletes the key if all of these conditions, which concern the same key, hold.
     pub(crate) fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.try_delete_if(signature, key, conditions)? {
-                Answer::Done((_, expired)) => {
-                    expired.into_iter().for_each(|item| self.expired_hook.tell(item));
+                WriteResult::Done((_, expired)) => {
+                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
                     return Ok(());
                 }
-                Answer::Unexpected => {}
-                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::Unexpected => {}
+                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
 
-    /// Steps 1 and 4, of which the former compares versions alone.
+    /// Does steps 1 and 4; step 1 only compares versions.
     fn try_delete_if<'a>(
         &'a self,
         signature: u64,
@@ -89,13 +91,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let found = self.find(signature, key)?;
         let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
-            return Err(Error::Unmet { condition });
+            return Err(Error::ConditionFailed { condition });
         }
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         self.publish(target, None)
     }
 
-    /// Whether the decision changes the key, and the item that had expired before. To the decision an item that it was shown had not.
+    /// Returns true if the decision changes the key, and a copy of the item that had expired before. An item that was
+    /// passed to the decision had not expired.
     fn try_change<'a, 'v>(
         &'a self,
         signature: u64,
@@ -104,16 +107,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<Tried<'a, D, (bool, Option<ExpiredItem>)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
-        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         let item = match found {
             Some((position, item)) => {
-                whole(&item, position)?;
+                check_intact(&item, position)?;
                 self.unexpired(item, position)?
             }
             None => None,
         };
         let new = match decide(item) {
-            Change::Keep => return Ok(Answer::Done((false, None))),
+            Change::Keep => return Ok(WriteResult::Done((false, None))),
             Change::Delete => None,
             Change::Put { value, expiry } => {
                 self.check_put(key, value.len() as u64)?;

@@ -1,4 +1,4 @@
-//! Writing one key: the item, then the entry (`publish`).
+//! Writes of one key: the item, then the entry (`publish`).
 
 pub(crate) mod at_once;
 pub(crate) mod batch;
@@ -6,18 +6,18 @@ pub(crate) mod conditional;
 pub(crate) mod multi_put;
 pub(crate) mod plan;
 pub(crate) mod publish;
-mod rooms;
+mod reservations;
 
 use heap::{Place, Reservation};
 use index::Position;
-use index::partitioned_hash::{Aim, Hint};
+use index::partitioned_hash::{Candidate, Target};
 use pmem::{Medium, MediumError};
 
 use crate::canary;
 use crate::order::Ordered;
-use crate::write::publish::{Laid, Prepared, Target};
+use crate::write::publish::{Laid, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry, Limits, Progress, while_readers_keep, with_room};
+use engine::{Error, Expiry, Limits, Progress, wait_for_readers, with_space};
 use items::NewItem;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -29,13 +29,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.check_writable()
     }
 
-    /// An error where nothing can be written.
+    /// Returns an error if nothing can be written.
     #[inline(always)]
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Comes before every change: none is made while a clean image is named.
+    /// Called before every change: none is made while a clean image is named.
     #[inline(always)]
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
         self.may_write()?;
@@ -50,113 +50,115 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// Steps 1 and 2: room, and in it the item, flushed.
+    /// Does steps 1 and 2: reserves space, writes the item and flushes it.
     #[inline(always)]
     pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
         Ok(self.hold(self.lay(item)?))
     }
 
-    /// As [`HiKv::prepare`], with a word for the room.
+    /// As [`HiKv::prepare`], and returns the position instead of the reservation.
     #[inline(always)]
     pub(crate) fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
         self.announce(item.expiry);
         let (place, stamp) = (self.reserve(item.item_bytes())?.publish(), self.stamp());
-        // SAFETY: the room was just reserved.
+        // SAFETY: the space was just reserved.
         unsafe { item.write(&self.medium, place.offset, stamp) };
         Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
     }
 
-    /// Holds the item's room, which is given back if nothing is published there.
+    /// Reserves the item's space again, so that it is freed if nothing is published there.
     pub(crate) fn hold(&self, Laid { position, expiry, stamp }: Laid) -> Prepared<'_, D> {
         let place = position.place().expect("an item that was laid has a place");
-        Prepared { room: self.heap.hold(place), expiry, stamp }
+        Prepared { reservation: self.heap.hold(place), expiry, stamp }
     }
 
-    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
-    /// it would not be freed.
+    /// Tries a second time if the region was full: free space may turn up. The caller is not pinned: otherwise garbage
+    /// that waits for the caller would not be freed.
     #[inline(always)]
-    pub(crate) fn with_room<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
-        with_room(attempt, || self.make_room())
+    pub(crate) fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_space(attempt, || self.make_space())
     }
 
-    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
-    /// one of them.
+    /// Finishes the sweep, which may find free space, and waits for readers, which may free some. It does not wait if
+    /// the caller is such a reader.
     #[cold]
-    fn make_room(&self) -> Result<(), Error> {
+    fn make_space(&self) -> Result<(), Error> {
         self.finish_sweep()?;
-        // Changes that wait in queues keep what they replaced.
+        // Queued changes keep the items that they replaced.
         while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
         self.await_readers();
         Ok(())
     }
 
-    /// Frees what readers keep, once none has it any more: waits for that, but not for long, nor where the caller is such a reader.
+    /// Frees garbage once no reader has it. Waits for that for a limited time, unless the caller is such a reader.
     pub(crate) fn await_readers(&self) {
-        while_readers_keep(|| {
+        wait_for_readers(|| {
             self.collect();
             !self.limbo.is_empty() && !epoch::is_pinned()
         });
     }
 
-    /// A put. Its attempts are not in a loop: the compiler would work out ahead, and keep in memory, whatever follows from the item's lengths.
+    /// Puts an item. The two attempts are not in a loop: the compiler would compute all values that depend on the
+    /// item's lengths ahead, and keep them in memory.
     #[inline(always)]
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
         match self.try_put(item) {
-            Err(error) if error.is_full() => self.put_in_room(item.key, item.value, item.expiry),
+            Err(error) if error.is_full() => self.put_in_reserved(item.key, item.value, item.expiry),
             done => done,
         }
     }
 
-    /// The second attempt.
+    /// Makes the second attempt.
     #[cold]
     #[inline(never)]
-    fn put_in_room(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.make_room()?;
+    fn put_in_reserved(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.make_space()?;
         self.try_put(&NewItem { key, value, expiry })
     }
 
-    /// A put, unless the region is full.
+    /// Puts an item unless the region is full.
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
-        let aim = self.index.aim(&self.medium, signature);
+        let target = self.index.prefetch(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return self.publish_before_it_is_written(Target::any(signature, item.key), item);
+            return self.publish_before_it_is_written(WriteTarget::any(signature, item.key), item);
         }
         let new = self.lay(item)?;
-        let hint = self.prefetch_old(&aim);
-        self.publish_at_once(pin, &aim, hint, item.key, new)
+        let candidate = self.prefetch_old(&target);
+        self.publish_at_once(pin, &target, candidate, item.key, new)
     }
 
-    /// The broken twin whose entry comes first.
+    /// The broken variant that publishes the entry first.
     #[cold]
-    fn publish_before_it_is_written(&self, target: Target<'_>, item: &NewItem<'_>) -> Result<(), Error> {
+    fn publish_before_it_is_written(&self, target: WriteTarget<'_>, item: &NewItem<'_>) -> Result<(), Error> {
         let room = self.reserve(item.item_bytes())?;
         let (at, stamp) = (room.place().offset, self.stamp());
-        self.publish(target, Some(Prepared { room, expiry: item.expiry, stamp }))?;
-        // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
+        self.publish(target, Some(Prepared { reservation: room, expiry: item.expiry, stamp }))?;
+        // SAFETY: it does not hold, because this variant is broken on purpose. It runs only on the crash medium, with
+        // one thread.
         unsafe { item.write(&self.medium, at, stamp) };
         self.medium.order();
         Ok(())
     }
 
-    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back. Where there is
-    /// none, the write is going to count.
+    /// Prefetches the old item, if there seems to be one, because locking the bucket waits for the write-back of the
+    /// new item. If there is none, prefetches the count that the write will change.
     #[inline(always)]
-    pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) -> Option<Hint> {
-        let hint = self.index.hint(&self.medium, aim.line(), aim.signature());
-        match hint {
-            Some(hint) => self.medium.prefetch_line(hint.position.offset()),
-            None => aim.prefetch_count(),
+    pub(crate) fn prefetch_old(&self, target: &Target<'_>) -> Option<Candidate> {
+        let candidate = self.index.candidate(&self.medium, target.line(), target.signature());
+        match candidate {
+            Some(candidate) => self.medium.prefetch_line(candidate.position.offset()),
+            None => target.prefetch_count(),
         }
-        hint
+        candidate
     }
 
-    /// The broken twin that reuses the old item's room before the new entry is durable.
+    /// The broken variant that reuses the old item's space before the new entry is durable.
     fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if let Some((position, _)) = self.find(signature, key)? {
             self.heap.free(&self.medium, place_of(position)?);

@@ -1,29 +1,31 @@
-//! Putting several keys at once (paper, section 6: future work).
+//! Puts several keys in one call (paper, section 6: future work).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 room for all items, which are written and flushed | free space |
-//! | 2 they are ordered, together | free space |
-//! | 3 each key: bucket, ticket, entry with FRESH | some keys' new items, others' old ones; nobody has acted on the new ones |
+//! | 1 space for all items, which are written and flushed | free space |
+//! | 2 all items are ordered together | free space |
+//! | 3 for each key: bucket, ticket, entry with FRESH | new items of some keys, on which no thread has acted |
 //! | 4 one commit, waited for | all new items |
-//! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
+//! | 5 marks cleared, tickets filled; unpinned: the callback is called for expired keys | the same |
 //!
-//! An item whose segment or queue is full at 3, or each item where there is no room for all at 1, is put by itself, after the others
-//! and after the pin is gone: what is in its way may need that. So are later items of the same key, and one key's items are
-//! published in their order.
+//! If the caller waits for durability itself, step 5 leaves the marks.
 //!
-//! Of each item is told what became of it, once: an item that fails keeps none of the others back, and none is put twice.
+//! An item whose segment or queue is full at 3 is put separately, after the others and without the pin, because making
+//! space may need that. The same holds for all items if step 1 finds no space for all, and for later items of the same
+//! key: the items of one key are published in their order.
 //!
-//! So a group costs two fences, not two a key. It is not one step: for that there are batches.
+//! The result of each item is reported once: an item that fails does not stop the others, and none is put twice.
+//!
+//! So a group costs two fences, not two per key. It is not atomic; batches are.
 
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
 
 use crate::canary;
 use crate::read::group::GROUP_COUNT;
-use crate::write::publish::{Committed, Pending, Prepared, Target};
+use crate::write::publish::{Committed, Pending, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Answer, Before, Engine, Error, ExpiredItem, Expiry, Told};
+use engine::{Engine, Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -38,50 +40,51 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
-    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], told: &mut Told<'_>) {
+    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         let mut expired = Group::new();
-        let late = self.put_together(items, &mut expired, told);
-        expired.into_iter().for_each(|item| self.expired_hook.tell(item));
-        self.put_each(items, late, told);
+        let late = self.put_together(items, &mut expired, on_result);
+        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
+        self.put_each(items, late, on_result);
     }
 
-    /// Puts those of the items that have these numbers, one after the other.
+    /// Puts the items with these numbers, one after the other.
     #[inline]
     pub(crate) fn put_each(
         &self,
         items: &[(&[u8], &[u8])],
         numbers: impl IntoIterator<Item = usize>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) {
         for number in numbers {
             let (key, value) = items[number];
-            told(number, self.put(key, value));
+            on_result(number, self.put(key, value));
         }
     }
 
-    /// Steps 1 to 5. The numbers of those that are to be put by themselves come back.
+    /// Does steps 1 to 5. Returns the numbers of the items to put separately.
     fn put_together<'a>(
         &'a self,
         items: &[(&'a [u8], &'a [u8])],
         expired: &mut Group<ExpiredItem>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) -> Group<usize> {
         let _pin = epoch::pin();
         match self.prepare_group(items) {
-            Ok(prepared) => self.publish_group(prepared, expired, told),
+            Ok(prepared) => self.publish_group(prepared, expired, on_result),
             Err(_) => (0..items.len()).collect(),
         }
     }
 
-    /// Steps 1 and 2.
+    /// Does steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
-        let aims: Group<_> = signatures.iter().map(|&signature| self.index.aim(&self.medium, signature)).collect();
+        let targets: Group<_> =
+            signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
         let mut prepared = Group::new();
-        for ((number, &(key, value)), aim) in items.iter().enumerate().zip(&aims) {
+        for ((number, &(key, value)), target) in items.iter().enumerate().zip(&targets) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(aim);
-            prepared.push(Keyed { number, signature: aim.signature(), key, new });
+            self.prefetch_old(target);
+            prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
@@ -89,40 +92,40 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Numbers come back as of [`Self::put_together`]. Copies of items that had expired go to `expired`.
+    /// Does steps 3 to 5. Returns numbers as [`Self::put_together`] does. Copies of expired items go to `expired`.
     fn publish_group<'a>(
         &'a self,
         prepared: Group<Keyed<'a, D>>,
         expired: &mut Group<ExpiredItem>,
-        told: &mut Told<'_>,
+        on_result: &mut OnResult<'_>,
     ) -> Group<usize> {
         let (mut pending, mut numbers) = (Group::new(), Group::new());
         let (mut late, mut late_keys) = (Group::new(), Group::<&[u8]>::new());
         for Keyed { number, signature, key, new } in prepared {
             let entered = if late_keys.contains(&key) {
-                Ok(Answer::QueueFull(None))
+                Ok(WriteResult::QueueFull(None))
             } else {
-                self.enter(Target::any(signature, key), Some(new), Committed::Together)
+                self.enter(WriteTarget::any(signature, key), Some(new), Committed::Together)
             };
             match entered {
-                Ok(Answer::Done(Some(published))) => {
+                Ok(WriteResult::Done(Some(published))) => {
                     pending.push(published);
                     numbers.push(number);
                 }
-                Err(error) if !error.is_full() => told(number, Err(error)),
+                Err(error) if !error.is_full() => on_result(number, Err(error)),
                 _ => {
                     late.push(number);
                     late_keys.push(key);
                 }
             }
         }
-        // What fails here is one commit, of all of them.
+        // A failure here is that of the one commit of all items.
         let settled = self.settle_group(pending, expired);
-        numbers.into_iter().for_each(|number| told(number, settled.map_err(Error::from)));
+        numbers.into_iter().for_each(|number| on_result(number, settled.map_err(Error::from)));
         late
     }
 
-    /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
+    /// Does steps 4 and 5. If 4 fails, the items are published nevertheless, and the ordered index follows.
     fn settle_group<'a>(
         &'a self,
         pending: Group<Pending<'a, 'a>>,
@@ -132,12 +135,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
-            if self.before(pending.old_expiry) == Before::Expired {
+            if self.before(pending.old_expiry) == PriorState::Expired {
                 expired.extend(self.copy_expired(pending.written.old));
             }
             match waited {
                 Ok(Waited::Durable) => self.settle(pending)?,
-                _ => self.tell(pending.ticket, pending.written),
+                _ => self.enqueue(pending.ticket, pending.written),
             }
         }
         if is_early { commit() } else { waited }.map(drop)

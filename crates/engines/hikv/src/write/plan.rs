@@ -1,9 +1,10 @@
-//! What a batch asks for, and whether its conditions hold.
+//! The plan of a batch, and the judgement of its conditions.
 //!
-//! Conditions are judged while the pairs of all keys are locked, those of the conditions among them, and before anything of the
-//! batch is published: so all hold at one moment, which is that of the batch. On memory the batch makes what it finds durable
-//! first; on a log what it publishes comes behind. A batch that publishes nothing, since a condition does not hold or there is
-//! nothing to write, looks again as a reader before it says so (`look_again`).
+//! Conditions are judged while the pairs of all keys are locked, including those of the conditions, and before any
+//! operation of the batch is published. So all hold at one moment, which is that of the batch. On memory the batch
+//! first makes the items that it finds durable; on a log, the batch's own changes come after these items. A batch that
+//! publishes nothing, because a condition does not hold or there is nothing to write, first looks up the keys again as
+//! a reader (`find_again`).
 
 use std::ptr;
 
@@ -16,8 +17,8 @@ use crate::{canary, item};
 use engine::{BatchOp, Condition, Error, Witness};
 use items::Item;
 
-/// What a batch asks for, with signatures: conditions as they were given, each key's last operation in the order of signatures,
-/// and the signatures of both, in order.
+/// A batch with signatures: conditions as they were given, each key's last operation in the order of signatures, and
+/// the sorted signatures of both.
 pub(crate) struct Plan<'a> {
     pub(crate) conditions: Vec<(u64, Condition<'a>)>,
     pub(crate) ops: Vec<Signed<'a>>,
@@ -27,21 +28,22 @@ pub(crate) struct Plan<'a> {
 /// An operation with its signature.
 type Signed<'a> = (u64, &'a BatchOp<'a>);
 
-/// Each key's last operation, in the order of signatures.
+/// Returns each key's last operation, in the order of signatures.
 fn last_of_each_key<'a>(ops: &'a [BatchOp<'a>], signature: impl Fn(&'a [u8]) -> u64) -> Vec<Signed<'a>> {
     let mut signed: Vec<_> = ops.iter().map(|op| (signature(op.key()), op)).collect();
     let is_strict = sort_by_signature(&mut signed);
     if is_strict { signed } else { last_of_those_alike(signed) }
 }
 
-/// Of these, which are in the order of signatures, some of which come several times, the last of each key.
+/// Returns the last operation of each key. The operations are in the order of signatures, some of which occur several
+/// times.
 #[cold]
 fn last_of_those_alike<'a>(signed: Vec<Signed<'a>>) -> Vec<Signed<'a>> {
     let mut last: Vec<Signed<'a>> = Vec::with_capacity(signed.len());
     for (signature, op) in signed {
         let mut alike = last.iter_mut().rev().take_while(|(other, _)| *other == signature);
         match alike.find(|(_, other)| other.key() == op.key()) {
-            // They lie side by side: the later one is at the higher address.
+            // The operations are in one slice: the later one is at the higher address.
             Some((_, other)) => *other = if ptr::from_ref(op) > ptr::from_ref(*other) { op } else { other },
             None => last.push((signature, op)),
         }
@@ -49,14 +51,16 @@ fn last_of_those_alike<'a>(signed: Vec<Signed<'a>>) -> Vec<Signed<'a>> {
     last
 }
 
-/// Signatures are spread evenly: so many of one batch are nearly in their order once their first bits are.
+/// From this number of operations on, a batch is first distributed by the first bits of the signatures. Signatures are
+/// evenly distributed, so the batch is then nearly sorted.
 const SPREAD_COUNT_MIN: usize = 256;
-/// Places of first bits at the most: their ends stay in the cache.
+/// The most bits to distribute by: the bounds of 2^15 places stay in the cache.
 const SPREAD_BITS_MAX: u32 = 15;
-/// Moves by one place, for each operation in the mean, after which they count as in no order: where keys come again and again.
+/// The mean number of moves per operation, by one place each, after which the operations count as unsorted: that
+/// happens if keys are repeated often.
 const MOVES_MAX: usize = 16;
 
-/// Sorts by signature alone; false if one comes several times.
+/// Sorts by signature only; returns false if a signature occurs several times.
 fn sort_by_signature(signed: &mut Vec<Signed<'_>>) -> bool {
     if signed.len() >= SPREAD_COUNT_MIN {
         *signed = spread(signed);
@@ -68,7 +72,8 @@ fn sort_by_signature(signed: &mut Vec<Signed<'_>>) -> bool {
     signed.windows(2).all(|pair| pair[0].0 != pair[1].0)
 }
 
-/// Sorts by signature what is nearly in that order; false if one comes several times, `None` where it gives up.
+/// Sorts operations that are nearly in the order of signatures; returns false if a signature occurs several times,
+/// `None` if it gives up.
 fn move_into_order(signed: &mut [Signed<'_>]) -> Option<bool> {
     let (mut is_strict, mut left) = (true, MOVES_MAX * signed.len());
     for number in 1..signed.len() {
@@ -87,7 +92,7 @@ fn move_into_order(signed: &mut [Signed<'_>]) -> Option<bool> {
     Some(is_strict)
 }
 
-/// The operations in the order of their signatures' first bits, by about as many places as there are operations.
+/// Returns the operations in the order of their signatures' first bits, with about as many places as operations.
 fn spread<'a>(signed: &[Signed<'a>]) -> Vec<Signed<'a>> {
     let bits = (2 * signed.len()).ilog2().min(SPREAD_BITS_MAX);
     let first_bits = |(signature, _): &Signed<'_>| (signature >> (u64::BITS - bits)) as usize;
@@ -107,7 +112,7 @@ fn spread<'a>(signed: &[Signed<'a>]) -> Vec<Signed<'a>> {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// What these ask for.
+    /// Returns the plan of a batch.
     pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &'a [BatchOp<'a>]) -> Plan<'a> {
         let signature = |key| self.hasher.signature(key);
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
@@ -120,7 +125,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Plan { conditions, ops, signatures }
     }
 
-    /// An error that names the first condition that does not hold, by what `find` finds.
+    /// Returns an error that names the first condition that does not hold, by the items that `find` returns.
     pub(crate) fn conditions_hold<'a>(
         &'a self,
         plan: &Plan<'_>,
@@ -134,13 +139,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let found = find(*signature, condition.key)?;
             let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
             if !condition.holds(live) && !is_forgotten(condition.key) {
-                return Err(Error::Unmet { condition: number });
+                return Err(Error::ConditionFailed { condition: number });
             }
         }
         Ok(())
     }
 
-    /// The value of a key and its witness, unless the key has expired.
+    /// Returns the value of a key and its witness, unless the key has expired.
     pub(crate) fn live_witness<'a>(
         &self,
         position: Position,
@@ -150,7 +155,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(live.map(|item| (item::witness(item.header.checksum, position, item.expiry), item.value)))
     }
 
-    /// What a key has, under its pair's lock.
+    /// Returns the key's item, under its pair's lock.
     pub(crate) fn find_locked<'a>(
         &'a self,
         batch: &Batch<'a, M, D>,
@@ -169,13 +174,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 mod tests {
     use super::*;
 
-    /// Keys of which some share a signature, in batches that are sorted at once and spread before.
+    /// Keys of which some share a signature, in batches that are sorted directly and batches that are distributed
+    /// first.
     #[test]
-    fn the_last_operation_of_each_key_comes_in_the_order_of_signatures() {
+    fn last_operations_are_sorted_by_signature() {
         comes_in_order(|key| u64::from(key[0] % 97).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     }
 
-    /// All go to one place, and against their order.
+    /// All operations have the same first bits, and come in reverse order.
     #[test]
     fn so_does_that_of_keys_whose_signatures_are_not_spread() {
         comes_in_order(|key| 1_000 - u64::from(key[0]));

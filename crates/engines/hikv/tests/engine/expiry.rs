@@ -1,4 +1,4 @@
-//! Keys that expire while others write, and in a store that keeps its keys in order.
+//! Keys that expire during other writes, and in a store that keeps its keys in order.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -58,9 +58,9 @@ fn count(store: &Store) -> u64 {
     }
 }
 
-/// More keys expire at once than a queue of the order holds changes.
+/// More keys expire together than a queue of the order holds changes.
 #[test]
-fn a_burst_of_expiries_is_reaped_and_not_scanned_meanwhile() {
+fn burst_of_expiries_is_reaped() {
     const COUNT: u32 = 12_000;
     let clock = Clock::manual(0);
     let store = store(&clock);
@@ -77,9 +77,9 @@ fn a_burst_of_expiries_is_reaped_and_not_scanned_meanwhile() {
     assert_eq!(scanned(&store), staying);
 }
 
-/// A step deletes as many keys with a queue that is full all the time as without order, and a round goes past none.
+/// With a queue that is always full, a step deletes as many keys as without order, and a round skips none.
 #[test]
-fn a_full_queue_delays_no_expiry() {
+fn full_queue_delays_no_expiry() {
     const COUNT: u64 = 5_000;
     let clock = Clock::manual(0);
     let store = unordered_store().keeping_order(Ordered::bounded(1, 16, HostDram)).by_clock(clock.clone());
@@ -109,9 +109,9 @@ fn expired_keys_stay_few_under_a_writer_that_never_stops() {
     }
 }
 
-/// Each thread lets keys of its own expire and puts them again, while others reap.
+/// Each thread lets its own keys expire and puts them again, while other threads reap.
 #[test]
-fn what_was_put_again_is_there_whatever_the_reaper_does() {
+fn reaper_spares_rewritten_keys() {
     const THREAD_COUNT: u8 = 3;
     const ROUND_COUNT: u32 = 300;
     let clock = Clock::manual(0);
@@ -150,7 +150,7 @@ fn what_was_put_again_is_there_whatever_the_reaper_does() {
     assert_eq!(store.len().unwrap(), u64::from(THREAD_COUNT) * 16);
 }
 
-/// Keys expire, and their items are taken out of the index in each of the ways that there are. How many that were.
+/// Lets keys expire, and removes their items from the index in each possible way; returns their number.
 fn let_expire(store: &Store, clock: &Clock) -> usize {
     let expire = |keys: &[&[u8]]| {
         keys.iter().for_each(|key| put_for(store, key, SECOND));
@@ -172,7 +172,7 @@ fn let_expire(store: &Store, clock: &Clock) -> usize {
     8
 }
 
-/// What a reader found who was told of a key.
+/// The state that a callback found.
 #[derive(Debug)]
 struct Found {
     key: Vec<u8>,
@@ -182,7 +182,7 @@ struct Found {
     has_snapshot: bool,
 }
 
-/// Scans, takes a snapshot and writes, as far as no change is stuck: a scan would wait for it.
+/// Scans, takes a snapshot and writes, unless a change is stuck: a scan would wait for it.
 fn use_store(store: &Store, key: &[u8]) -> Found {
     work(store);
     let stuck_count = store.stats().order.unwrap().queued_count;
@@ -195,16 +195,16 @@ fn use_store(store: &Store, key: &[u8]) -> Found {
 }
 
 #[test]
-fn whoever_is_told_of_a_key_may_use_the_store() {
+fn expiry_callback_may_use_store() {
     let clock = Clock::manual(0);
     let (store, found) = (Arc::new(store(&clock)), Arc::new(Mutex::new(Vec::new())));
     store.catch_up(Early::Wait).unwrap();
     let (weak, note) = (Arc::downgrade(&store), Arc::clone(&found));
-    let told = move |key: &[u8]| {
+    let reported = move |key: &[u8]| {
         let found = use_store(&weak.upgrade().unwrap(), key);
         note.lock().unwrap().push(found);
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let count = let_expire(&store, &clock);
     let found = found.lock().unwrap();
     assert_eq!(found.len(), count);
@@ -218,33 +218,33 @@ fn whoever_is_told_of_a_key_may_use_the_store() {
 }
 
 #[test]
-fn a_panic_of_whoever_is_told_harms_neither_writer_nor_store() {
+fn expiry_callback_panic_is_harmless() {
     let clock = Clock::manual(0);
-    let (store, told_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (store(&clock), Arc::new(AtomicU32::new(0)));
     store.catch_up(Early::Wait).unwrap();
-    let count = Arc::clone(&told_count);
-    let told = move |key: &[u8]| {
+    let count = Arc::clone(&reported_count);
+    let reported = move |key: &[u8]| {
         count.fetch_add(1, Ordering::Relaxed);
-        panic!("told of '{}', as this test means to", key.escape_ascii());
+        panic!("called for '{}', as this test intends", key.escape_ascii());
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     let expired_count = let_expire(&store, &clock);
-    assert_eq!(told_count.load(Ordering::Relaxed) as usize, expired_count);
+    assert_eq!(reported_count.load(Ordering::Relaxed) as usize, expired_count);
     assert_eq!(store.check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
-    // Nobody waits for a call that ended by a panic.
+    // No thread waits for a call that ended by a panic.
     store.on_expired(None);
 }
 
-/// Each call takes the next key out, and the last one has nobody told any more.
+/// Each call removes the next key, and the last one unregisters the callback.
 #[test]
-fn a_long_chain_of_keys_is_told_of_one_after_the_other() {
+fn chained_expiry_callbacks_do_not_nest() {
     const COUNT: u32 = 20_000;
     let clock = Clock::manual(0);
-    let (store, told_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
+    let (store, reported_count) = (Arc::new(store(&clock)), Arc::new(AtomicU32::new(0)));
     (0..=COUNT).for_each(|number| put_for(&store, &number.to_be_bytes(), SECOND));
     clock.advance(SECOND);
-    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&told_count));
-    let told = move |key: &[u8]| {
+    let (weak, count) = (Arc::downgrade(&store), Arc::clone(&reported_count));
+    let reported = move |key: &[u8]| {
         let store = weak.upgrade().unwrap();
         let next = u32::from_be_bytes(key.try_into().unwrap()) + 1;
         if count.fetch_add(1, Ordering::Relaxed) + 1 == COUNT {
@@ -252,7 +252,7 @@ fn a_long_chain_of_keys_is_told_of_one_after_the_other() {
         }
         store.put(&next.to_be_bytes(), b"new").unwrap();
     };
-    store.on_expired(Some(Arc::new(told)));
+    store.on_expired(Some(Arc::new(reported)));
     store.put(&0u32.to_be_bytes(), b"new").unwrap();
-    assert_eq!(told_count.load(Ordering::Relaxed), COUNT);
+    assert_eq!(reported_count.load(Ordering::Relaxed), COUNT);
 }

@@ -1,4 +1,4 @@
-//! Engines with what stands beside the hash index: order, and a clock.
+//! The engine with order and a clock.
 
 mod expiry;
 mod order;

@@ -1,11 +1,12 @@
-//! Keys in order: what scans show is what the store holds, whenever the order is asked for and whatever is written meanwhile.
+//! Keys in order: scans show the contents of the store, whenever the order is requested and whatever is written at the
+//! same time.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, Wanted};
+use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, WantedThreads};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
@@ -28,59 +29,59 @@ fn store_on(medium: Sim) -> Store {
     HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
 }
 
-/// Workers are woken by the depth of a queue, which grows while they are too few: none while nobody writes, one for some changes,
-/// all where the queue is more than half full. Where the caller's threads apply, they are asked for at that depth alone.
+/// Workers are woken by the length of a queue: none while no thread writes, one for some changes, all if the queue is
+/// more than half full. If the caller's threads apply, workers are woken only at that length.
 #[test]
 fn workers_are_wanted_by_the_depth_of_queues() {
     const BOUND: u32 = 1024;
-    for (callers_apply, at_some) in [(false, Wanted::One), (true, Wanted::Nobody)] {
+    for (callers_apply, at_some) in [(false, WantedThreads::One), (true, WantedThreads::None)] {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
         let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
         let store = store.keeping_order(Ordered::bounded(1, BOUND as usize, HostDram));
         store.catch_up(Early::Wait).unwrap();
-        store.callers_apply(callers_apply);
+        store.set_callers_apply(callers_apply);
         while store.step().unwrap() != Progress::Idle {}
         let put = |numbers: std::ops::Range<u32>| {
             numbers.for_each(|number| store.put(&(number % 100).to_be_bytes(), b"value").unwrap());
-            store.wanted()
+            store.wanted_threads()
         };
-        assert_eq!(put(0..255), Wanted::Nobody);
+        assert_eq!(put(0..255), WantedThreads::None);
         assert_eq!(put(255..512), at_some);
-        assert_eq!(put(512..768), Wanted::All, "more than half full");
+        assert_eq!(put(512..768), WantedThreads::All, "more than half full");
         let count = store.apply().unwrap();
-        assert_eq!((count, store.upkeep().queued_count), (16, 752), "one group");
+        assert_eq!((count, store.queue_stats().queued_count), (16, 752), "one group");
         while store.step().unwrap() != Progress::Idle {}
-        assert_eq!((store.wanted(), store.upkeep().queued_count), (Wanted::Nobody, 0));
+        assert_eq!((store.wanted_threads(), store.queue_stats().queued_count), (WantedThreads::None, 0));
     }
 }
 
-/// Most of a group finds the queue full: each item is put once all the same, and a key's items in their order.
+/// Most of a group finds the queue full: each item is put once nevertheless, and the items of a key in their order.
 #[test]
-fn a_group_that_fills_its_queue_is_put_in_order() {
+fn group_filling_its_queue_is_ordered() {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
     let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
     let store = store.keeping_order(Ordered::bounded(1, 4, HostDram));
     store.catch_up(Early::Wait).unwrap();
     let (keys, values) = ([[0], [1], [2]], (0..16).map(|value| [value]).collect::<Vec<[u8; 1]>>());
     let items: Vec<_> = values.iter().map(|value| (&keys[usize::from(value[0]) % 3][..], &value[..])).collect();
-    let mut told = [0; 16];
+    let mut reported = [0; 16];
     store.multi_put_each(&items, &mut |number, done| {
         done.unwrap();
-        told[number] += 1;
+        reported[number] += 1;
     });
-    let upkeep = store.upkeep();
-    assert_eq!((told, upkeep.applied_count + upkeep.queued_count), ([1; 16], 16));
+    let stats = store.queue_stats();
+    assert_eq!((reported, stats.applied_count + stats.queued_count), ([1; 16], 16));
     for (key, last) in keys.iter().zip([15, 13, 14]) {
         assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
     }
 }
 
 thread_local! {
-    /// Items that this thread reads before it dies; for ever, if none.
+    /// Items that this thread reads before it dies; `None` for no limit.
     static READS_LEFT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// A thread that is to die does so as it reads an item.
+/// Kills the thread with a panic when it reads an item.
 #[derive(Debug)]
 struct Dying;
 
@@ -93,16 +94,17 @@ impl Probe for Dying {
     }
 }
 
-/// At whichever read within a group: the queue is the next drainer's, and if the tree had taken a part it is built anew.
+/// At any read within a group: the next drainer takes over the queue. If the tree had taken a part of the group, it is
+/// rebuilt.
 #[test]
-fn a_thread_that_dies_within_a_group_leaves_its_queue_to_others() {
+fn dead_thread_leaves_queue_to_others() {
     let mut death_count = 0;
     for reads in (0..60).step_by(3) {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
         let medium = Probed::with_probe(Sim::new(REGION_BYTES, Model::Line), Dying);
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         let mut contents = Contents::new();
-        // Keys that are told apart by their items alone.
+        // Keys that differ only in their items.
         let mut put = |numbers: std::ops::Range<u32>| {
             for number in numbers {
                 let key = format!("a beginning that all of them share, and a number: {:06}", number * 7919 % 1_000);
@@ -117,15 +119,15 @@ fn a_thread_that_dies_within_a_group_leaves_its_queue_to_others() {
         let died = catch_unwind(AssertUnwindSafe(|| while store.apply().unwrap() > 0 {})).is_err();
         READS_LEFT.set(None);
         death_count += u32::from(died);
-        // That the order was lost, if it was, is told once.
+        // The error of a lost order, if it was lost, is returned once.
         let _ = store.catch_up(Early::Wait);
         assert_in_order(&store, &contents);
-        assert_eq!(store.upkeep().queued_count, 0);
+        assert_eq!(store.queue_stats().queued_count, 0);
     }
     assert!(death_count > 5, "{death_count} threads died");
 }
 
-/// Short keys, keys that share much, and keys that are others' beginnings.
+/// Short keys, keys with long common prefixes, and keys that are prefixes of others.
 fn key(rng: &mut Rng, count: u32) -> Vec<u8> {
     let number = rng.u32(..count);
     match number % 4 {
@@ -168,7 +170,7 @@ fn assert_in_order(store: &impl OrderedEngine, contents: &Contents) {
 }
 
 #[test]
-fn scans_show_what_was_written_before_and_after_the_order_was_asked_for() {
+fn scans_show_writes_around_order_request() {
     let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(1));
     for count in [0, 10, 2_000, 10_000, 10_000] {
         for _ in 0..count {
@@ -195,7 +197,7 @@ fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
         }
         let clears_after = rng.usize(..40);
         for step in 0.. {
-            store.ask_for_order().unwrap();
+            store.request_order().unwrap();
             if store.stats().order.unwrap().state == OrderState::Ready {
                 break;
             }
@@ -217,12 +219,12 @@ fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
 }
 
 #[test]
-fn what_is_written_while_the_order_is_built_is_in_it() {
+fn writes_during_order_build_are_in_it() {
     write_while_the_order_is_built(|| Sim::new(REGION_BYTES, Model::Line));
 }
 
 #[test]
-fn what_is_written_while_the_order_is_built_and_not_noted_is_caught() {
+fn unnoted_write_during_build_is_caught() {
     let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::CHANGE_MISSES_DELTA);
     assert_caught(|| write_while_the_order_is_built(medium));
 }
@@ -246,7 +248,7 @@ fn clear_leaves_nothing_in_order_and_the_order_goes_on() {
 }
 
 #[test]
-fn an_early_scan_is_refused_where_it_was_asked_to_be_and_where_it_would_wait_for_itself() {
+fn early_scan_is_refused_instead_of_deadlock() {
     let store = store();
     store.put(b"key", b"value").unwrap();
     let refused = |result| matches!(result, Err(Error::NotOrderedYet { .. }));
@@ -256,7 +258,7 @@ fn an_early_scan_is_refused_where_it_was_asked_to_be_and_where_it_would_wait_for
     assert!(store.get(b"key", &mut |_, _| store.catch_up(Early::Wait).unwrap()).unwrap());
 }
 
-/// Nobody works in the background: writers drain the full queues themselves, and what they replaced is freed.
+/// No background thread runs: writers drain the full queues themselves, and the items that they replaced are freed.
 #[test]
 fn writers_help_where_queues_are_full() {
     let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(3));
@@ -264,10 +266,10 @@ fn writers_help_where_queues_are_full() {
     for _ in 0..40_000 {
         write(&store, &mut contents, &mut rng, 200);
     }
-    assert!(store.stats().order.unwrap().queued_count > 0, "nobody drains what is not full");
+    assert!(store.stats().order.unwrap().queued_count > 0, "a queue that is not full was drained");
     while store.step().unwrap() == Progress::More {}
     assert_eq!(store.stats().order.unwrap().queued_count, 0);
-    // Other tests' threads read, and move on.
+    // Threads of other tests read, and move on.
     let is_freed = |_: &u32| {
         store.tidy();
         store.stats().garbage_count == 0
@@ -277,7 +279,7 @@ fn writers_help_where_queues_are_full() {
 }
 
 #[test]
-fn a_range_is_counted_without_reading_it_all() {
+fn range_is_counted_without_reading_it_all() {
     let store = store();
     (0..1_000u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
     store.catch_up(Early::Wait).unwrap();
@@ -297,16 +299,16 @@ fn a_range_is_counted_without_reading_it_all() {
     }
 }
 
-/// Items of one queue are replaced, freed and used for other keys before the tree has heard of it; then the other queue's
-/// changes are compared with them.
+/// Items of one queue are replaced, freed and reused for other keys before the tree has the changes; then the other
+/// queue's changes are compared with them.
 fn replaced_items_are_compared_with(medium: Sim) -> Result<(), Error> {
     let store = store_on(medium);
-    // Ten keys each share more than a leaf's heads tell.
+    // Ten keys each share more bytes than a leaf's heads hold.
     let key = |number: u32| format!("{:02} the same bytes {}", number / 10, number % 10).into_bytes();
     store.catch_up(Early::Wait)?;
     let mut rng = Rng::with_seed(4);
     let mut contents = Contents::new();
-    // Queues stay full: writers make room in one of them when they must, and what they free is used again at once.
+    // Queues stay full: writers make space in one of them when they must, and freed space is reused immediately.
     for round in 0..100_000u32 {
         let key = key(rng.u32(..400));
         if rng.bool() {
@@ -329,12 +331,12 @@ fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
 }
 
 #[test]
-fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
+fn items_freed_before_tree_are_caught() {
     let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::RETIRE_BEFORE_TREE);
     assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }
 
-/// What takes room once nobody reads what was replaced.
+/// The bytes in use once no reader keeps a replaced item.
 fn taken_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
         store.tidy();
@@ -346,16 +348,16 @@ fn put_all(store: &Store, value: u8) {
     (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), &[value; 40]).unwrap());
 }
 
-/// The tree is told of replaced items, or the delta of a build that comes to an end after so many steps or more, or of one that a `clear`
-/// ends, or nothing is.
+/// The changes of replaced items go to the tree, or to the delta of a build that ends after so many steps or more, or
+/// of one that a `clear` ends, or nowhere.
 #[test]
-fn what_was_replaced_is_freed_in_every_phase() {
+fn replaced_items_are_freed_in_every_phase() {
     for (step_count, is_cleared) in (0..12).flat_map(|count| [(count, true), (count, false)]) {
         let store = store();
         let empty = taken_bytes(&store);
         put_all(&store, 1);
         let full = taken_bytes(&store);
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         (0..step_count).for_each(|_| _ = store.step().unwrap());
         put_all(&store, 2);
         // While the order is built, into the delta.

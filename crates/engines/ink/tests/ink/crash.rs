@@ -1,5 +1,5 @@
-//! What the engine adds to the tree, crashed: keys that expire, writes that depend on what a key holds, readers and a second
-//! writer in between. The tree's own scripts are `pbtree`'s.
+//! Crashes of the engine's additions to the tree: keys that expire, conditional writes, readers and a second writer
+//! in between. The tree's own scripts are in `pbtree`.
 
 use pmem_sim::{Model, Sim};
 use testkit::{
@@ -26,7 +26,7 @@ pub(crate) fn expiring() -> Script {
     Script::fresh(1, first.into_iter().chain(then))
 }
 
-/// A batch that fills a gap with more keys than a leaf has room for, replaces some and deletes others.
+/// A batch that fills a gap with more keys than a leaf holds, replaces some and deletes others.
 pub(crate) fn dense_batch() -> Script {
     let key = |i: u32| format!("key {i:02}").into_bytes();
     let setup = [0, 5, 40, 50].map(|i| Op::Put(key(i), vec![1; 9]));
@@ -35,7 +35,7 @@ pub(crate) fn dense_batch() -> Script {
     Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Settle])
 }
 
-/// Deletes that leave leaves low, which the background merges, with others coming by meanwhile; then keys that come back.
+/// Deletes that leave sparse leaves, which the background merges while other threads run; then keys that come back.
 pub(crate) fn thinned() -> Script {
     let key = |i: u32| format!("key {i:02}").into_bytes();
     let put = |i| Op::Put(key(i), vec![i as u8; 9]);
@@ -43,7 +43,7 @@ pub(crate) fn thinned() -> Script {
     Script::after(8, setup, [Op::Delete(key(28)), Op::Settle, put(20), Op::Delete(key(0)), Op::Reopen])
 }
 
-/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+/// The second writer is also crashed at each of its steps, while the first is at each of its own.
 #[test]
 fn two_writers_survive_crashes_of_both() {
     let key = |i: u32| format!("key {i:02}").into_bytes();
@@ -57,7 +57,7 @@ fn two_writers_survive_crashes_of_both() {
 }
 
 #[test]
-fn a_batch_that_is_half_logged_is_caught() {
+fn batch_that_is_half_logged_is_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
     let verdict = hunt::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
     assert!(verdict.is_caught(), "{verdict:?}");
@@ -93,7 +93,7 @@ fn it_survives_every_crash() {
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
 }
 
-/// As [`evacuating`], and more values than the chunk that the moved value came to has slots for: they need the space that was given back.
+/// As [`evacuating`], with more values than the target chunk has slots for: they need the freed space.
 fn evacuating_and_filling() -> Script {
     let mut script = evacuating();
     script.explored.truncate(1);
@@ -102,7 +102,7 @@ fn evacuating_and_filling() -> Script {
     script
 }
 
-/// Values that are moved, and what uses the space that was given back.
+/// Moves values, and uses the freed space.
 #[test]
 fn compactions_survive_every_crash() {
     let scripts = [evacuating(), evacuating_and_filling()];
@@ -121,7 +121,7 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfInk>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);

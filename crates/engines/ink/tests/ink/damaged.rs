@@ -1,4 +1,4 @@
-//! Damage to what names a key, or to a value: an error or what is so to readers that ask for it.
+//! Damage to the words of a key or to a value: readers get an error or the correct value.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::subject::PARAMETERS;
 
 const KEY_COUNT: u32 = 20;
 
-/// Of several leaves.
+/// A store of several leaves.
 const OPTIONS: Options = Options { order: 7, in_place: false };
 
 fn key(number: u32) -> Vec<u8> {
@@ -45,15 +45,16 @@ fn flip(store: &Ink<Sim, HostDram>, at: u64, bits: u64) {
     medium.store(at, medium.load(at, Ordering::Relaxed) ^ bits, Ordering::Relaxed);
 }
 
-/// Where these bytes lie.
+/// Returns the offset of these bytes.
 fn place_of(store: &Ink<Sim, HostDram>, bytes: &[u8]) -> u64 {
     let medium = store.tree().medium();
-    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    // SAFETY: the medium is alive, and no thread writes to it during the call.
     let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
     region.windows(bytes.len()).position(|window| window == bytes).expect("they are there") as u64
 }
 
-/// Where a key's word lies, and what logs have of it: it names the chunk that begins 8 bytes before the key.
+/// Returns the offsets of a key's word and of its copies in logs: it refers to the chunk that begins 8 bytes before
+/// the key.
 fn key_words_of(store: &Ink<Sim, HostDram>, number: u32) -> Vec<u64> {
     let (medium, chunk) = (store.tree().medium(), place_of(store, &key(number)) - 8);
     let names_it = |at: &u64| medium.load(Offset(*at), Ordering::Relaxed) & ((1 << 48) - 1) == chunk;
@@ -70,7 +71,7 @@ fn an_absence_that_damage_makes_is_told() {
             words.iter().for_each(|&at| flip(store, at, 1 << bit));
         }
         hidden += u32::from(matches!(get(&careless, 7), Ok(None)));
-        // What else a word says of its chunk, its size, is not compared; then the key is there.
+        // The size class in a word is not checked here; the key is then found.
         let is_there = matches!(get(&careful, 7), Ok(Some(found)) if found == value(7));
         assert!(is_there || get(&careful, 7).is_err() && careful.expiry(&key(7)).is_err(), "bit {bit}");
         for store in [careless, careful].into_iter().filter(|_| !is_there) {
@@ -93,9 +94,9 @@ fn an_absence_that_damage_makes_is_told() {
     assert!(get(&whole, KEY_COUNT).unwrap().is_none() && whole.put(&key(KEY_COUNT), b"new").is_ok());
 }
 
-/// A scan compares values as a get does: it ends with an error where it comes to one that is damaged, and not before.
+/// A scan checks values as a get does: it ends with an error at the first damaged one, and not before.
 #[test]
-fn a_scan_shows_no_damaged_value_where_values_are_compared() {
+fn verified_scan_shows_no_damaged_value() {
     let scanned = |verify, count: usize| {
         let store = filled(verify);
         flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
@@ -117,7 +118,7 @@ fn a_scan_shows_no_damaged_value_where_values_are_compared() {
     assert_eq!(scanned(Verify::Values, 10), (9, false));
 }
 
-/// A word that says that its chunk is of another size keeps the free space from being known, and nothing else from being done.
+/// A word with a wrong size class keeps the free space unknown, and prevents nothing else.
 #[test]
 fn damage_that_ends_the_sweep_does_not_end_the_reaper() {
     let (probe, mut unswept) = (filled(Verify::Nothing), 0);
@@ -135,12 +136,12 @@ fn damage_that_ends_the_sweep_does_not_end_the_reaper() {
     assert!(unswept > 0);
 }
 
-/// Steps until nothing is left to do.
+/// Takes steps until nothing is left to do.
 fn idle(store: &Ink<Sim, HostDram>) {
     while store.step().unwrap() == Progress::More {}
 }
 
-/// What a clear of a store comes to of which this word was changed: everything is gone, and what is put is all that takes room.
+/// Clears a store in which this word was changed: all keys are gone, and only new values occupy space.
 fn assert_cleared(image: &Image, at: u64, bit: u32, (before, behind): (bool, bool)) {
     let store = Ink::open(Sim::from_image(image, Model::Line), HostDram, OPTIONS).unwrap();
     if before {
@@ -164,9 +165,9 @@ fn assert_cleared(image: &Image, at: u64, bit: u32, (before, behind): (bool, boo
     (0..KEY_COUNT).for_each(|number| assert_eq!(get(&store, number).unwrap(), Some(value(number)), "{what}"));
 }
 
-/// Whatever is damaged of nodes: words of meta, keys, children and values, of all that a descent to this key comes by.
+/// Damages every word of meta, keys, children and values in all nodes that a descent to this key passes.
 #[test]
-fn a_damaged_store_is_cleared() {
+fn damaged_store_is_cleared() {
     let probe = filled(Verify::Nothing);
     idle(&probe);
     let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
@@ -185,9 +186,9 @@ fn a_damaged_store_is_cleared() {
     }
 }
 
-/// Dumps, backups and conversions go by walks, which compare values whatever reads compare.
+/// Dumps, backups and conversions use walks, which always check values.
 #[test]
-fn a_walk_shows_no_damaged_value() {
+fn walk_shows_no_damaged_value() {
     for verify in [Verify::Nothing, Verify::Values] {
         let store = filled(verify);
         flip(&store, place_of(&store, &value(9)) & !7, 1 << 63);
@@ -203,9 +204,9 @@ fn a_walk_shows_no_damaged_value() {
     }
 }
 
-/// What has rotted is no reason to delete it.
+/// A damaged value is not deleted.
 #[test]
-fn a_time_that_has_rotted_deletes_nothing() {
+fn time_that_has_rotted_deletes_nothing() {
     let (clock, expiry) = (Clock::manual(100), 0x5151_5151_5151);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     store.put_until(b"key", b"value", Expiry::at_ms(expiry)).unwrap();
@@ -216,9 +217,9 @@ fn a_time_that_has_rotted_deletes_nothing() {
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 1));
 }
 
-/// A damaged child word whose check fits by chance, as one in 256 does, names any place.
+/// A damaged child word whose check fits by chance, as one in 256 does, refers to an arbitrary place.
 #[test]
-fn a_child_word_that_fits_and_names_no_node_is_told() {
+fn wrong_child_word_is_reported() {
     let probe = filled(Verify::Nothing);
     let (medium, image) = (probe.tree().medium(), probe.tree().medium().images(1, 0).remove(0));
     let word = |at: u64| medium.load(Offset(at), Ordering::Relaxed);
@@ -233,16 +234,16 @@ fn a_child_word_that_fits_and_names_no_node_is_told() {
             for child in [root + 8, root + 24] {
                 flip(&store, child, word(child) ^ (place | class << 48 | check << 56));
             }
-            let told = get(&store, 0).unwrap_err().to_string();
-            reached += u32::from(!told.contains("a pointer's check does not fit"));
+            let reported = get(&store, 0).unwrap_err().to_string();
+            reached += u32::from(!reported.contains("a pointer's check does not fit"));
             (0..KEY_COUNT)
                 .for_each(|number| _ = get(&store, number).is_ok() || store.put(&key(number), b"new").is_ok());
             assert!(store.len().is_err() && store.walk(Cursor::Start, &mut |_, _, _| ()).is_err(), "{place:#x}");
             while store.step().is_ok_and(|progress| progress == Progress::More) {}
-            let mut told = 0;
-            store.tree().check(&mut |_| told += 1).unwrap();
+            let mut reported = 0;
+            store.tree().check(&mut |_| reported += 1).unwrap();
             store.clear().unwrap();
-            assert!(told > 0 && store.put(&key(0), b"new").is_ok());
+            assert!(reported > 0 && store.put(&key(0), b"new").is_ok());
         }
     }
     assert_eq!(reached, 9, "one check of 256 fits");

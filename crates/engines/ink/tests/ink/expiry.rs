@@ -14,12 +14,12 @@ use testkit::{EXPIRING_LEN_MAX, put_expiring};
 use crate::subject::PARAMETERS;
 
 #[test]
-fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
+fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, Options::default()).unwrap();
     let store = store.by_clock(clock.clone());
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
     store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
     store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
@@ -32,15 +32,15 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
     assert_eq!(store.len().unwrap(), 3);
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
-    assert_eq!(*told.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
+    assert_eq!(*reported.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
     assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
     assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
 }
 
-/// Another expiry writes the value anew, with a checksum that fits.
+/// A new expiry writes the value again, with a checksum that fits.
 #[test]
-fn a_value_that_rots_is_not_made_whole() {
+fn value_that_rots_is_not_made_whole() {
     let sim = Sim::new(0, Model::Line);
     let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     store.put(b"key", b"a value to be found by its bytes").unwrap();
@@ -54,7 +54,7 @@ fn a_value_that_rots_is_not_made_whole() {
     assert_eq!(damage.len(), 1, "{damage:?}");
 }
 
-/// What lies behind a damaged key is reaped, but for its own leaf; and a later pass comes to what expires then.
+/// Keys behind a damaged key are reaped, except in its own leaf; a later pass reaps keys that expire then.
 #[test]
 fn damage_stops_the_reaper_at_one_leaf() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
@@ -68,7 +68,7 @@ fn damage_stops_the_reaper_at_one_leaf() {
             sim.store(Offset(at), word(at) ^ 1, Ordering::Release);
         }
     };
-    // One in the middle and the last one, behind whose leaf there is none.
+    // One in the middle, and the last one, which has no leaf behind it.
     flip(100);
     flip(199);
     clock.advance(Duration::from_millis(50));
@@ -80,9 +80,10 @@ fn damage_stops_the_reaper_at_one_leaf() {
     assert_eq!(store.stats().reaped_count, reaped + 50);
 }
 
-/// A batch that the region has no room for is tried again once the free space is known. A key that it saw expired may be gone by then, and told of.
+/// A batch that found no space is tried again once the free space is known. A key that it found expired may be gone
+/// and reported by then.
 #[test]
-fn a_batch_that_is_tried_again_tells_of_no_key_twice() {
+fn retried_batch_reports_each_key_once() {
     let sim = Sim::new(0, Model::Line);
     let store = Ink::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     let large = |number: u8| store.put(&[number], &[7; 60_000]);
@@ -94,20 +95,21 @@ fn a_batch_that_is_tried_again_tells_of_no_key_twice() {
     let store = Arc::new(Ink::open(sim.clone(), HostDram, Options::default()).unwrap().by_clock(clock));
     store.write_batch(&[BatchOp::Put { key: b"small", value: b"" }]).unwrap();
     sim.fail_grow_after(0);
-    let (told, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
-    let noted = Arc::clone(&told);
+    let (reported, other, is_met) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store), AtomicBool::new(false));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
-    // The first step other than growth and space for it is the sweep's: nothing was written for what finds no room.
+    // The first step other than growth and preparation is the sweep's: nothing was written for an attempt without
+    // space.
     sim.observe(Box::new(move |_, kind| {
         if !matches!(kind, StepKind::Grow | StepKind::Back) && !is_met.swap(true, Ordering::Relaxed) {
             assert!(!other.tree().heap().is_swept() && !other.delete(b"due").unwrap());
         }
     }));
-    // More than there is above the mark, and less than the values left that were deleted.
+    // More than the space above the mark, and less than the freed values.
     let (large, due) = (vec![8; 1_500_000], b"due");
     store.write_batch(&[BatchOp::Put { key: due, value: b"new" }, BatchOp::Put { key: b"a", value: &large }]).unwrap();
     sim.unobserve();
-    assert_eq!(*told.lock().unwrap(), [b"due".to_vec()]);
+    assert_eq!(*reported.lock().unwrap(), [b"due".to_vec()]);
     assert_eq!(store.expiry(b"due").unwrap(), Some(Expiry::NEVER));
 }
 

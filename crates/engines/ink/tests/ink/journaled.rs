@@ -1,4 +1,4 @@
-//! The engine on the journal, on a disk that loses, tears and reorders what was not synced.
+//! The engine on the journal, on a disk that loses, tears and reorders writes that were not synced.
 
 use pmem_sim::Model;
 use testkit::{Crashed, OnDisk, Script, Settings, Shape, Visitor, explore, hunt};
@@ -29,9 +29,9 @@ fn it_survives_on_a_disk() {
     assert!(counts.reach(1000, 3000, 200), "{counts:?}");
 }
 
-/// A reader who comes later finds no ticket beside the lock, and is shown what no sync has reached.
+/// A later reader finds no ticket at the lock, and sees data that no sync has reached.
 #[test]
-fn a_lock_without_its_ticket_is_caught() {
+fn lock_without_its_ticket_is_caught() {
     let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
     let scripts = [Script::seeded(7, &shape(16))];
     let verdict = hunt::<Crashed<OfInk<true, OnDisk>>>(pbtree::canary::UNLOCKED_BEFORE_COMMIT, &scripts, &settings);

@@ -1,4 +1,4 @@
-//! The engine beside a map, crashed at every step, and among threads.
+//! The engine compared with a map, crashed at every step, and with several threads.
 
 mod crash;
 mod damaged;

@@ -1,9 +1,9 @@
-//! What deletes leave is merged in the background, beside others.
+//! Sparse nodes are merged in the background, alongside other threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Engine, Progress, Wanted};
+use engine::{Engine, Progress, WantedThreads};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pmem_os::HostDram;
@@ -38,18 +38,18 @@ fn deletes_ask_for_a_step_that_merges() {
     let sim = Sim::new(0, Model::Span);
     let store = filled(&sim);
     let (full, merged) = (node_count(&store), store.stats().figure("ink_merged"));
-    assert_eq!(store.wanted(), Wanted::Nobody, "nothing was deleted");
+    assert_eq!(store.wanted_threads(), WantedThreads::None, "nothing was deleted");
     delete(&store, (0..KEY_COUNT).filter(|i| i % 10 > 0));
-    assert_eq!(store.wanted(), Wanted::One);
+    assert_eq!(store.wanted_threads(), WantedThreads::One);
     settle(&store);
     assert!(node_count(&store) < full / 5, "of {full} nodes {} are left", node_count(&store));
     assert!(store.stats().figure("ink_merged") > merged);
-    assert_eq!((store.wanted(), store.len().unwrap()), (Wanted::Nobody, u64::from(KEY_COUNT) / 10));
-    // Of two hundred keys few deletes are many.
+    assert_eq!((store.wanted_threads(), store.len().unwrap()), (WantedThreads::None, u64::from(KEY_COUNT) / 10));
+    // Of two hundred keys, a few deletes are enough.
     delete(&store, (0..KEY_COUNT).step_by(10).take(20));
-    assert_eq!(store.wanted(), Wanted::Nobody);
+    assert_eq!(store.wanted_threads(), WantedThreads::None);
     delete(&store, (0..KEY_COUNT).step_by(10).skip(20).take(10));
-    assert_eq!(store.wanted(), Wanted::One);
+    assert_eq!(store.wanted_threads(), WantedThreads::One);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn batches_and_what_another_process_deleted_count_as_well() {
     let keys: Vec<_> = (0..KEY_COUNT).map(u32::to_be_bytes).collect();
     let ops: Vec<_> = keys[100..].iter().map(|key| engine::BatchOp::Delete { key }).collect();
     store.write_batch(&ops).unwrap();
-    assert_eq!(store.wanted(), Wanted::One);
+    assert_eq!(store.wanted_threads(), WantedThreads::One);
     drop(store);
     let store = Ink::open(sim, HostDram, Options::default()).unwrap();
     settle(&store);
@@ -68,7 +68,7 @@ fn batches_and_what_another_process_deleted_count_as_well() {
     assert_eq!(store.len().unwrap(), 100);
 }
 
-/// A thread that does the background's work while others use the store.
+/// A thread that does the background's work while other threads use the store.
 fn beside_merges(store: &dyn Engine, work: impl FnOnce()) {
     let is_over = &AtomicBool::new(false);
     thread::scope(|scope| {

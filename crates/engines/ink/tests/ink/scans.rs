@@ -1,4 +1,4 @@
-//! Scans of values of every kind, ended and gone on with; and of damaged keys.
+//! Scans of values of every kind, interrupted and resumed; and of damaged keys.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +17,7 @@ const NOW_MS: u64 = 1000;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Several leaves, with values that lie in slots and one that does not, empty ones, and such as expire, of which some have.
+/// Several leaves with values in slots, one in an extent, empty values, and values that expire, some of them expired.
 fn filled() -> (Ink<Sim, HostDram>, Map) {
     let options = Options { order: 7, in_place: false };
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap();
@@ -41,7 +41,7 @@ fn filled() -> (Ink<Sim, HostDram>, Map) {
 /// A key and its value.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Everything, by a cursor whose visitor has enough after so many items, again and again.
+/// Returns all items, through a cursor whose visitor stops repeatedly after this many items.
 fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<Vec<Pair>, Error> {
     let (mut cursor, mut items) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new());
     loop {
@@ -59,7 +59,7 @@ fn by(store: &Ink<Sim, HostDram>, direction: Direction, count: usize) -> Result<
 }
 
 #[test]
-fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
+fn ended_scan_continues_after_last_item() {
     let (store, map) = filled();
     let upwards: Vec<_> = map.into_iter().collect();
     let downwards: Vec<_> = upwards.iter().rev().cloned().collect();
@@ -69,9 +69,10 @@ fn a_scan_that_was_ended_goes_on_behind_the_item_shown_last() {
     }
 }
 
-/// A visitor that deletes what it was shown, has leaves merged, and puts keys around it: every key that was there is shown once, in order.
+/// A visitor that deletes the shown keys, merges leaves, and puts keys around them: every initial key is shown once,
+/// in order.
 #[test]
-fn a_visitor_may_change_the_leaves_that_it_is_shown() {
+fn visitor_may_change_visited_leaves() {
     for direction in [Direction::Forward, Direction::Backward] {
         let options = Options { order: 7, in_place: false };
         let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, options).unwrap();
@@ -101,10 +102,10 @@ fn a_visitor_may_change_the_leaves_that_it_is_shown() {
 }
 
 #[test]
-fn a_scan_ends_with_an_error_where_it_comes_by_a_damaged_key() {
+fn scan_ends_with_error_at_damaged_key() {
     let (store, map) = filled();
     let medium = store.tree().medium();
-    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    // SAFETY: the medium is alive, and no thread writes to it during the call.
     let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
     let at = |bytes: &[u8]| region.windows(bytes.len()).position(|window| window == bytes).expect("it is there") as u64;
     let wanted = map.len();

@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Crashed, Failure, Made, Over, expiring};
 
-/// Nodes of seven pairs, so that few keys split them; `IN_PLACE` says whether values are written over others.
+/// Nodes of seven pairs, so that few keys split them; `IN_PLACE` selects whether values overwrite others.
 pub(crate) struct OfInk<const IN_PLACE: bool = false, M = Sim>(PhantomData<fn() -> M>);
 
 const fn options(in_place: bool) -> Options {
@@ -21,7 +21,7 @@ const fn options(in_place: bool) -> Options {
 pub(crate) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 2, region_bytes: 1 << 20 };
 
-/// The value as tests show it, or `None` where a lock would be waited for.
+/// Returns the value as tests compare it, or `None` if the read would wait for a lock.
 fn try_get<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
     let found = store.tree().try_get(key, |value| {
         let expiry = value.expiry.map_or(Expiry::NEVER, Expiry::at_ms);
@@ -58,7 +58,7 @@ impl<const IN_PLACE: bool, M: Over> Made for OfInk<IN_PLACE, M> {
         engine.tree().medium().settle()
     }
 
-    /// What a walk over the tree reaches is all that is taken.
+    /// The places that a walk over the tree reaches are exactly those in use.
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
         engine.tree().check(&mut |_| {}).ok().map(|figures| figures.used_bytes)
     }

@@ -1,4 +1,4 @@
-//! Values name their keys: one that a lost page gives to another key is told, in stores that have tags.
+//! Values hold a tag of their keys: in stores with tags, a value that a lost page gives to another key is detected.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ type Store = Ink<Sim, HostDram>;
 
 const KEY_COUNT: u32 = 40;
 const OPTIONS: Options = Options { order: 7, in_place: false };
-/// In a superblock: the word that has the features, and the words before its checksum.
+/// In a superblock: the word that contains the features, and the words before its checksum.
 const FEATURES_WORD: u64 = 6;
 const CHECKED_WORD_COUNT: u64 = 9;
 
@@ -29,7 +29,7 @@ fn value(number: u32) -> Vec<u8> {
     format!("value {number:04} to be found").into_bytes()
 }
 
-/// Takes the flag away that says that values have tags.
+/// Removes the flag of tagged values.
 fn make_older(sim: &Sim) {
     for copy in SUPERBLOCK_COPIES {
         let word = |number: u64| copy.plus(8 * number);
@@ -43,7 +43,7 @@ fn make_older(sim: &Sim) {
     }
 }
 
-/// An empty store as this release makes it, or as one before format 1.3 did.
+/// Creates an empty store as this release does, or as releases before format 1.3 did.
 fn empty(has_tags: bool) -> Store {
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap();
     if has_tags {
@@ -67,22 +67,22 @@ fn get(store: &Store, number: u32) -> Result<Option<Vec<u8>>, Error> {
     Ok(value)
 }
 
-/// Where a value's word lies: the chunk that it names begins 24 bytes before the value.
+/// Returns the offset of a value's word: its chunk begins 24 bytes before the value.
 fn word_of(store: &Store, number: u32) -> Offset {
     let medium = store.tree().medium();
-    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    // SAFETY: the medium is alive, and no thread writes to it during the call.
     let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
     let wanted = value(number);
     let chunk = region.windows(wanted.len()).position(|window| window == wanted).expect("it is there") as u64 - 24;
     let names_it = |at: &u64| {
         let word = medium.load(Offset(*at), Ordering::Relaxed);
-        // A log has the words that its last run replaced, too: the leaf's lies behind.
+        // A log also holds the words that its last run replaced: the leaf's word is behind it.
         word & ((1 << 48) - 1) == chunk && word >> 48 != 0
     };
     Offset((0..medium.len_bytes()).step_by(8).filter(names_it).last().expect("a leaf names it"))
 }
 
-/// The first key gets the second one's value, as a stale page of a leaf would have it.
+/// Gives the first key the second one's value, as a stale page of a leaf would.
 fn give(store: &Store, first: u32, second: u32) {
     let (medium, from) = (store.tree().medium(), word_of(store, second));
     medium.store(word_of(store, first), medium.load(from, Ordering::Relaxed), Ordering::Relaxed);
@@ -109,11 +109,11 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
     let store = filled(true);
     assert_eq!(damage(&store), [""; 0]);
     give(&store, 7, 23);
-    let is_told = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
-    assert!(is_told(get(&store, 7).map(drop)) && is_told(store.put(&key(7), b"new")));
-    assert!(is_told(store.delete(&key(7)).map(drop)));
-    assert!(is_told(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
-    assert!(is_told(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
+    let is_reported = |answer: Result<(), Error>| matches!(answer, Err(Error::Corrupt { .. }));
+    assert!(is_reported(get(&store, 7).map(drop)) && is_reported(store.put(&key(7), b"new")));
+    assert!(is_reported(store.delete(&key(7)).map(drop)));
+    assert!(is_reported(store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).map(drop)));
+    assert!(is_reported(store.multi_get(&[&key(6), &key(7)], &mut |_, _| {})));
     let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
     let scanned = loop {
         match store.scan(&mut cursor, &mut |_, _| ControlFlow::Continue(())) {
@@ -121,17 +121,17 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
             ended => break ended.map(drop),
         }
     };
-    assert!(is_told(scanned) && is_told(walk(&store)));
+    assert!(is_reported(scanned) && is_reported(walk(&store)));
     assert!(damage(&store).iter().any(|what| what.contains("another key's")), "{:?}", damage(&store));
     let mut whole_count = 0;
-    store.walk_whole(Cursor::Start, &mut |_, _, _| whole_count += 1, &mut |_| Ok(())).unwrap();
+    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| whole_count += 1, &mut |_| Ok(())).unwrap();
     assert_eq!(whole_count, KEY_COUNT - 1);
     for number in (0..KEY_COUNT).filter(|&number| number != 7) {
         assert_eq!(get(&store, number).unwrap(), Some(value(number)));
     }
 }
 
-/// A page that was written elsewhere: the chunk of an older value of the key itself, in the place of the newer one.
+/// A page written to the wrong place: the chunk of an older value of the same key, in the place of the newer one.
 #[test]
 fn an_older_value_at_another_place_is_told() {
     let store = filled(true);
@@ -142,7 +142,7 @@ fn an_older_value_at_another_place_is_told() {
     store.put(&key(6), b"a newer value of the key").unwrap();
     let newer = chunk(word);
     assert_ne!(older, newer);
-    // SAFETY: the medium lives, and this thread alone uses it.
+    // SAFETY: the medium is alive, and only this thread uses it.
     let copy = unsafe { medium.bytes(older.span(48)) }.unwrap().to_vec();
     // SAFETY: as above.
     unsafe { medium.write(newer, &copy) };
@@ -150,7 +150,7 @@ fn an_older_value_at_another_place_is_told() {
 }
 
 #[test]
-fn a_store_without_tags_is_read_and_written_by_the_old_rule() {
+fn store_without_tags_uses_old_rule() {
     let store = filled(false);
     store.write_batch(&[BatchOp::Put { key: &key(3), value: &value(3) }, BatchOp::Delete { key: &key(4) }]).unwrap();
     let sim = store.tree().medium().clone();

@@ -1,4 +1,4 @@
-//! Threads that write, read, scan and clear at once (`testkit::crowd`).
+//! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
 use engine::{Check, Depth, Engine};
 use engine_ink::{Ink, Options};
@@ -53,9 +53,9 @@ fn batches_are_one_step_for_readers() {
     is_sound(&store);
 }
 
-/// One that needs a longer log than lanes have, which is given back.
+/// A batch that needs a longer log than lanes have; the log is freed afterwards.
 #[test]
-fn a_batch_may_be_longer_than_a_lanes_log() {
+fn batch_may_exceed_lane_log() {
     let store = store(63, false);
     crowd::a_batch_may_be_long(&store, || is_sound(&store));
 }
@@ -66,7 +66,7 @@ fn histories_over_two_keys_are_linearizable() {
 }
 
 #[test]
-fn conditions_that_are_judged_before_writers_are_kept_out_are_caught() {
+fn early_condition_check_is_caught() {
     let caught = (0..200).any(|seed| {
         let twin = Sim::new(0, Model::Span).with_canary(pbtree::canary::CONDITION_OUTSIDE_LANES);
         let store = Ink::format(twin, HostDram, &PARAMETERS, Options { order: 7, in_place: false }).unwrap();

@@ -1,5 +1,5 @@
-//! The records that the logs say have begun: runs in the order of their keys, one of each thread that has read some, and what
-//! all runs have of a range of keys.
+//! The records that have begun according to the logs: sorted runs, one of each thread that read records, and merged
+//! ranges of all runs.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -25,7 +25,7 @@ impl<'m> Keyed<'m> {
     }
 }
 
-/// Runs, each in the order of its keys.
+/// Runs, each in key order.
 pub(super) struct Begun<'m>(Vec<Vec<Keyed<'m>>>);
 
 impl<'m> Begun<'m> {
@@ -37,7 +37,7 @@ impl<'m> Begun<'m> {
         self.0.iter().map(Vec::len).sum()
     }
 
-    /// Those of `low..high`, or to the end, in their order.
+    /// Returns the records of `low..high`, or from `low` to the end, in key order.
     pub(super) fn range(&self, low: &[u8], high: Option<&[u8]>) -> impl Iterator<Item = Keyed<'m>> {
         let mut runs: Vec<_> = self.0.iter().map(|run| in_time(part(run, low, high)).peekable()).collect();
         std::iter::from_fn(move || first_of(&mut runs))
@@ -50,13 +50,13 @@ fn part<'r, 'm>(run: &'r [Keyed<'m>], low: &[u8], high: Option<&[u8]>) -> &'r [K
     &run[from..past]
 }
 
-/// Records that were read long ago: their keys are asked for again. By few at a time, as many more of the nodes come between two of them: pages'
-/// translations that were had long before are lost again.
+/// Returns the records and prefetches their keys, which were read long ago. It prefetches only a few at a time: many
+/// records of the nodes come between two of them, and page translations from long before are lost again.
 fn in_time<'r, 'm>(run: &'r [Keyed<'m>]) -> impl Iterator<Item = Keyed<'m>> + 'r {
-    items::in_time(run, |keyed| arch::prefetch(keyed.key.as_ptr())).copied()
+    items::prefetch_ahead(run, |keyed| arch::prefetch(keyed.key.as_ptr())).copied()
 }
 
-/// Takes the first of what all runs have left.
+/// Takes the first record that any run has left.
 fn first_of<'m>(runs: &mut [Peekable<impl Iterator<Item = Keyed<'m>>>]) -> Option<Keyed<'m>> {
     let mut first: Option<(Keyed<'m>, usize)> = None;
     for (number, run) in runs.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ fn first_of<'m>(runs: &mut [Peekable<impl Iterator<Item = Keyed<'m>>>]) -> Optio
     first.and_then(|(_, number)| runs[number].next())
 }
 
-/// The first eight bytes, which sort as keys do, but for ties.
+/// Returns the first eight bytes, which sort as keys do except for ties.
 fn head_of(key: &[u8]) -> u64 {
     if let Some(head) = key.first_chunk() {
         return u64::from_be_bytes(*head);

@@ -1,9 +1,10 @@
-//! Which records there are, and the tree of them.
+//! Finds the present records, and builds the tree of them.
 //!
-//! Short keys are in the nodes, and no record of theirs is read: damage to one is told when it is (decision 98). Of other keys, and of what has begun in the
-//! logs, each record's header and key are read, to see that the record is the one that was meant: what takes time is that such lines lie anywhere, on pages
-//! that no translation is at hand for. So parts of the keys are read by a thread each, and a part by windows: while one is read, the next one's lines have
-//! been asked for, all in a row (decision 81).
+//! Short keys are in the nodes, and their records are not read: damage to such a record is reported when it is read
+//! later (decision 98). For other keys, and for records that have begun in the logs, the header and the key of each
+//! record are read, to check that the record is the right one. Those lines are anywhere in the region, on pages without
+//! a cached translation, which takes most of the time. So threads read parts of the keys, and each part is read in
+//! windows: while one window is read, the lines of the next one are prefetched, all in a row (decision 81).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,15 +28,15 @@ use crate::lane::lane_of;
 use crate::node::{Named, NodeForm, Stored};
 use crate::record::{Records, place_of};
 
-/// Parts of the nodes for each thread, so that no thread has much to do when the others are done.
+/// Parts of the nodes per thread, so that no thread has much left to do when the others have finished.
 const PARTS_PER_THREAD: usize = 8;
-/// Keys between two calls of the watcher.
+/// Keys between two calls of the progress callback.
 const KEYS_PER_TELLING: u64 = 1 << 16;
 
-/// Is told how many keys are in the tree, and of how many.
+/// The progress callback: the number of keys in the tree, and the total.
 pub(super) type Watch<'w> = dyn Fn(u64, u64) + Sync + 'w;
 
-/// What is known of the records of a region that is being opened.
+/// The state of an opening while it reads records.
 struct Opening<'o, M, D: Dram> {
     records: Records<'o, M>,
     heap: &'o Heap<D>,
@@ -44,13 +45,13 @@ struct Opening<'o, M, D: Dram> {
     places: Places,
     checkpoint: &'o Checkpoint,
     form: NodeForm,
-    /// Keys of the nodes that were read.
+    /// The number of keys in the nodes that were read.
     stored_count: AtomicU64,
-    /// Where damage is gone past.
+    /// Collects damage, if damage is skipped.
     lost: Option<&'o Lost>,
 }
 
-/// Nodes of one range of keys, which begins with the first record of theirs that still is what it was.
+/// Nodes of one range of keys, which begins with the first of their records that is still current.
 #[derive(Clone, Copy)]
 struct Part<'o> {
     low: &'o [u8],
@@ -60,7 +61,7 @@ struct Part<'o> {
 /// Records whose keys were read together.
 type Read<'o> = ArrayVec<Keyed<'o>, WINDOW_COUNT>;
 
-/// The tree of everything that is there; the heap is told of every record, and `watch` of how many.
+/// Builds the tree of all present records. Marks every record in the heap, and reports progress to `watch`.
 pub(crate) fn load<M: Medium, D: Dram + Clone>(
     medium: &M,
     heap: &Heap<D>,
@@ -76,7 +77,7 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     let begun = opening.begun()?;
     let parts = opening.parts()?;
     let (count, total) = (AtomicU64::new(0), found.checkpoint.key_count + begun.count() as u64);
-    let tell = |more| watch(count.fetch_add(more, Relaxed) + more, total);
+    let report = |more| watch(count.fetch_add(more, Relaxed) + more, total);
     let loader = Loader::new(dram);
     let load_part = |number: usize| {
         let Part { low, nodes } = parts[number];
@@ -85,24 +86,24 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
         let sorted = opening.sorted(opening.stored(nodes), begun.range(low, high)).inspect(|_| {
             untold += 1;
             if untold == KEYS_PER_TELLING {
-                tell(mem::take(&mut untold));
+                report(mem::take(&mut untold));
             }
         });
         let part = loader.part(low, high, sorted);
-        tell(untold);
+        report(untold);
         part
     };
     let loaded =
         each_part(thread_count(total as usize), parts.len(), load_part).into_iter().collect::<Result<Vec<_>, _>>();
-    let loaded = loaded.map_err(told)?;
+    let loaded = loaded.map_err(heap_error)?;
     if lost.is_none() {
         found.checkpoint.has_keys(medium, opening.stored_count.into_inner())?;
     }
-    loader.finish(loaded).map_err(|error| told(error.into()))
+    loader.finish(loaded).map_err(|error| heap_error(error.into()))
 }
 
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
-    /// The records that the logs say have begun.
+    /// Reads the records that have begun according to the logs.
     fn begun(&self) -> Result<Begun<'o>, HeapError> {
         let threads = thread_count(self.places.count());
         let runs = each_part(threads, threads, |part| {
@@ -115,7 +116,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         runs.into_iter().collect::<Result<_, _>>().map(Begun::of)
     }
 
-    /// The nodes in parts. Nodes of which the logs have overtaken everything go with those before them.
+    /// Splits the nodes into parts. Nodes whose records the logs have all superseded belong to the part before them.
     fn parts(&self) -> Result<Vec<Part<'o>>, HeapError> {
         let nodes = &self.checkpoint.nodes;
         let part_count = match thread_count(self.checkpoint.key_count as usize) {
@@ -134,7 +135,8 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         Ok(starts.iter().enumerate().map(part).collect())
     }
 
-    /// The first key of these nodes' records that still is what it was. Damage before it is told of when all are read.
+    /// Returns the first key of these nodes whose record is still current. Damage before it is reported when all
+    /// records are read.
     fn low(&self, nodes: &'o [Offset]) -> Result<Option<&'o [u8]>, HeapError> {
         let passed = Lost::default();
         let lost = self.lost.map(|_| &passed);
@@ -148,7 +150,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         Ok(None)
     }
 
-    /// What nodes name, but for what the logs speak of, read and marked.
+    /// Reads and marks the records of the nodes that the logs do not mention.
     fn stored<'s>(&'s self, nodes: &'o [Offset]) -> impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's {
         let nodes = read_nodes(self.records.0, (self.form, self.checkpoint.number), nodes, self.lost);
         let nodes = nodes.inspect(|keys| {
@@ -160,7 +162,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         self.read(windows, |window| self.places.silent_of(window))
     }
 
-    /// Both together, in the order of keys.
+    /// Merges both, in key order.
     fn sorted<'s>(
         &'s self,
         stored: impl Iterator<Item = Result<Keyed<'o>, HeapError>> + 's,
@@ -177,7 +179,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         })
     }
 
-    /// What `still` leaves of what windows name, read and marked.
+    /// Reads and marks the records that `still` keeps of the windows.
     fn read<'s>(
         &'s self,
         windows: impl Iterator<Item = Result<Window<'o>, HeapError>> + 's,
@@ -201,7 +203,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         })
     }
 
-    /// Asks the cache for all that a window's records are read by.
+    /// Prefetches everything that is read of a window's records.
     fn ask_for(&self, window: &[Named<'o>]) {
         for record in window.iter().filter(|named| self.known(named).is_none()).map(|named| named.stored.record) {
             self.records.prefetch_head(record);
@@ -220,7 +222,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         Ok(read)
     }
 
-    /// The key, if no look at the record is needed. Where damage is gone past, that looks at all.
+    /// Returns the key if the record need not be read. If damage is skipped, all records are read.
     fn known(&self, named: &Named<'o>) -> Option<&'o [u8]> {
         named.key.filter(|_| self.lost.is_none())
     }
@@ -232,7 +234,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         }
     }
 
-    /// The record with its key, once seen to be the one that was meant.
+    /// Reads the record and its key, and checks that it is the right record.
     fn read_key(&self, stored: Stored) -> Result<Keyed<'o>, HeapError> {
         let wrong = |what| HeapError::Damaged { offset: stored.record.offset().0, what };
         let item = self.records.read(stored.record).map_err(|error| match error {
@@ -240,13 +242,13 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
             _ => wrong("a record's header is damaged"),
         })?;
         if item.header.checksum != stored.checksum {
-            return Err(wrong("a record is not the one that was written"));
+            return Err(wrong("a record is not the one that the log or a node names"));
         }
         if lane_of(self.hasher.signature(item.key), self.lane_count) != stored.lane as usize {
-            return Err(wrong("a record's key is of another lane"));
+            return Err(wrong("a record's key belongs to another lane"));
         }
-        // The tree is of their keys: which of two that are out of order is damaged, the order does not tell.
-        if self.lost.is_some() && !item.is_whole() {
+        // The tree is built by key, and the order of two keys does not show which of them is damaged.
+        if self.lost.is_some() && !item.is_intact() {
             return Err(wrong("a record's checksum does not fit"));
         }
         Ok(Keyed::new(item.key, stored.record))
@@ -254,16 +256,16 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
 }
 
 fn expect_mark<D: Dram>(heap: &Heap<D>, record: Position) -> Result<Mark<'_>, HeapError> {
-    let (offset, what) = (record.offset().0, "a record of no size class is named");
+    let (offset, what) = (record.offset().0, "a record's place has no size class");
     heap.expect_mark(place_of(record).map_err(|_| HeapError::Damaged { offset, what })?).map_err(damaged)
 }
 
-fn told(error: LoadError<HeapError>) -> HeapError {
+fn heap_error(error: LoadError<HeapError>) -> HeapError {
     match error {
         LoadError::Keys(error) => error,
         LoadError::NoDram { wanted_bytes } => HeapError::NoDram { wanted_bytes },
         LoadError::Unsorted(position) => {
-            HeapError::Damaged { offset: position.offset().0, what: "a key is there twice, or out of order" }
+            HeapError::Damaged { offset: position.offset().0, what: "a key is duplicated or out of order" }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the lanes' logs.
+//! Reads the lanes' logs.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use crate::entry::{Entry, Kind};
 use crate::lane::Segment;
 use crate::layout::{SEGMENT_ENTRY_COUNT, segment_place};
 
-/// A lane's log, as it was found.
+/// A lane's log, as found.
 pub(super) struct FoundLog {
     pub(super) lane: usize,
-    /// Up to here its entries are in the nodes.
+    /// The last sequence whose entries are in the nodes.
     pub(super) cut: u64,
-    /// The segments that have entries after the cut, or the newest.
+    /// The segments that have entries after the cut, or the newest segment.
     pub(super) segments: VecDeque<Segment>,
-    /// The entries after the cut, by their sequence; none where none is whole.
+    /// The entries after the cut, by sequence; `None` where no intact entry is.
     pub(super) entries: Vec<Option<Entry>>,
-    /// Those that end batches.
+    /// The entries that end batches.
     pub(super) ends: Vec<Entry>,
-    /// Up to here all of it was durable.
+    /// The last sequence up to which everything was durable.
     pub(super) mark: u64,
-    /// Which of the entries count.
+    /// For each entry, true if it is valid.
     pub(super) counts: Vec<bool>,
-    /// The records of what counts above the mark.
+    /// The records of valid entries above the mark.
     pub(super) records: Vec<Span>,
 }
 
-/// Reads the log of a lane from behind its cut, which lies in these segments.
+/// Reads the log of a lane after its cut, from these segments.
 pub(super) fn read<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
@@ -57,7 +57,7 @@ pub(super) fn read<M: Medium, D: Dram>(
     found.is_complete().map(|()| found)
 }
 
-/// A lane's segments, from the one with the first entry after the cut to the newest.
+/// Returns a lane's segments, from the one with the first entry after the cut to the newest.
 pub(super) fn chain<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
@@ -74,7 +74,7 @@ pub(super) fn chain<M: Medium, D: Dram>(
         let segment = Segment::from_line(&read_line(medium, at)?, at, &heap.superblock().uuid)
             .filter(|segment| segment.lane == lane as u64)
             .ok_or(wrong("a segment's header is damaged"))?;
-        // A segment that an opening began for an entry that a crash took has none.
+        // A segment that an opening began for an entry that a crash undid has no entries.
         let order = |segment: &Segment| (segment.first, segment.opening);
         if segments.front().is_some_and(|after| order(after) <= order(&segment)) {
             return Err(wrong("a lane's segments are out of order"));
@@ -86,23 +86,23 @@ pub(super) fn chain<M: Medium, D: Dram>(
 }
 
 fn read_line<M: Medium>(medium: &M, at: Offset) -> Result<Line, HeapError> {
-    // SAFETY: nobody writes while the store is opened.
+    // SAFETY: no thread writes while the store is being opened.
     let bytes = unsafe { medium.bytes(at.span(LINE_BYTES)) }?;
     Ok(bytes.try_into().expect("a line"))
 }
 
 impl FoundLog {
-    /// The sequence of the next entry.
+    /// Returns the sequence of the next entry.
     pub(super) fn next(&self) -> u64 {
         self.cut + 1 + self.entries.len() as u64
     }
 
-    /// The sequence of the entry of this number.
+    /// Returns the sequence of the entry with this index.
     pub(super) fn sequence(&self, number: usize) -> u64 {
         self.cut + 1 + number as u64
     }
 
-    /// Where the entry of this number stands.
+    /// Returns the offset of the entry with this index.
     fn at(&self, number: usize) -> Offset {
         let sequence = self.sequence(number);
         self.segment(sequence).entry_at(sequence)
@@ -112,7 +112,7 @@ impl FoundLog {
         self.segments.iter().rev().find(|segment| segment.first <= sequence).expect("entries lie in segments")
     }
 
-    /// Up to the mark there is an entry for each sequence.
+    /// Returns an error if an entry up to the mark is missing.
     fn is_complete(&self) -> Result<(), HeapError> {
         let hole = self.entries.iter().position(Option::is_none).filter(|&number| self.sequence(number) <= self.mark);
         match hole {
@@ -124,12 +124,12 @@ impl FoundLog {
         }
     }
 
-    /// The entries that count, in their order.
+    /// Returns the valid entries, in order.
     pub(super) fn counted(&self) -> impl DoubleEndedIterator<Item = &Entry> + Clone {
         self.entries.iter().zip(&self.counts).filter(|(_, counts)| **counts).filter_map(|(entry, _)| entry.as_ref())
     }
 
-    /// What is to be written over what does not count, and where.
+    /// Returns the void entries that overwrite invalid entries, and their offsets.
     pub(super) fn voids(&self, uuid: &[u8; 16]) -> impl Iterator<Item = (Offset, Line)> {
         let dropped = (0..self.entries.len()).filter(|&number| !self.counts[number]);
         dropped.filter(|&number| self.entries[number].is_none_or(|entry| !entry.is_void())).map(|number| {
@@ -139,7 +139,7 @@ impl FoundLog {
         })
     }
 
-    /// Flushes what counts of the tail.
+    /// Flushes the valid entries of the tail and their records.
     pub(super) fn flush_tail<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         let above = (0..self.entries.len()).filter(|&number| self.sequence(number) > self.mark);
         above.for_each(|number| medium.flush(self.at(number).span(LINE_BYTES)));

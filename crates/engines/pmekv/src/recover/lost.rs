@@ -1,21 +1,21 @@
-//! What an opening goes past, where the caller wants what is whole of a damaged store.
+//! Damage that an opening skips, where the caller wants the intact items of a damaged store.
 
 use heap::HeapError;
 use parking_lot::Mutex;
 
-/// Where something is damaged, and what.
+/// An offset, and the damage there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Damage {
     pub(crate) offset: u64,
     pub(crate) what: &'static str,
 }
 
-/// Damage that an opening has met, by whichever thread.
+/// Damage that an opening has met, on any thread.
 #[derive(Default)]
 pub(crate) struct Lost(Mutex<Vec<Damage>>);
 
 impl Lost {
-    /// In the order of places.
+    /// Returns the damage in order of offsets.
     pub(crate) fn into_damage(self) -> Vec<Damage> {
         let mut all = self.0.into_inner();
         all.sort_unstable();
@@ -23,7 +23,7 @@ impl Lost {
     }
 }
 
-/// `None` in place of what damage hides, if that is to be gone past.
+/// Turns damage into `None` and notes it in `lost`, if damage is skipped.
 pub(super) fn past<T>(lost: Option<&Lost>, result: Result<T, HeapError>) -> Result<Option<T>, HeapError> {
     match (result, lost) {
         (Err(HeapError::Damaged { offset, what }), Some(lost)) => {

@@ -1,22 +1,24 @@
-//! Recovery: which entries count, which records there are, and the tree of them.
+//! Recovery: decides which entries are valid, finds the records, and builds the tree of them.
 //!
-//! # What counts
-//! Each entry says up to which sequence the lane was durable before it was written; the highest that a lane's entries say is the
-//! lane's *mark*. Up to the mark everything was durable, so every entry is there (else: damage) and counts, and the record was
-//! whole, whatever lies in its place today. What lies above the mark is the *tail*: entries that were under way. A put of the tail
-//! counts if its record is whole: nothing has used the record's room since, as that takes a later entry of the lane that is
-//! durable, and the lane's mark would be above. An entry of a batch counts if the batch has its end. Rot in a tail is not told
-//! from a write that was not finished.
+//! # Valid entries
+//! Each entry records up to which sequence the lane was durable before it was written. The highest such sequence in a
+//! lane's entries is the lane's *mark*. Up to the mark everything was durable, so every entry is present (otherwise
+//! there is damage) and valid, and its record was intact, even if the slot has other contents today. The entries above
+//! the mark are the *tail*: they were under way. A put of the tail is valid if its record is intact: the record's slot
+//! cannot have been reused, because that needs a later durable entry of the lane, and then the mark would be higher. An
+//! entry of a batch is valid if the batch has its end. Damage to the medium in a tail cannot be distinguished from an
+//! unfinished write.
 //!
 //! # Steps, where the store may be written
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 what does not count is written over with void entries; what counts of the tails is flushed, with its records | the same decisions: void or torn entries do not count either |
-//! | 2 the opening is counted; commit, waited for | the same, for good |
-//! | 3 what nothing names becomes free; the store serves | the same |
+//! | 1 overwrite invalid entries with void ones; flush the tails' valid entries and records | the same decisions |
+//! | 2 count the opening; commit and wait for it | the same, permanently |
+//! | 3 free what nothing names; serve | the same |
 //!
-//! Without step 1 an entry that did not count would later lie below the mark. What a process that was killed has stored and not
-//! flushed is relied on from now on, so step 1 flushes it.
+//! A crash in step 1 leaves void or torn entries, which are not valid either. Without step 1, an invalid entry would
+//! later be below the mark. From now on the store relies on data that a killed process has stored and not flushed, so
+//! step 1 flushes it.
 
 mod begun;
 mod live;
@@ -30,7 +32,7 @@ mod windows;
 
 use std::sync::atomic::Ordering;
 
-use heap::{Heap, HeapError, Mark, Misplaced, Place};
+use heap::{Heap, HeapError, InvalidPlace, Mark, Place};
 use pmem::{Dram, Level, Medium, Offset, unseal};
 
 use crate::canary;
@@ -45,15 +47,15 @@ pub(crate) use lost::{Damage, Lost};
 use threads::{each_part, thread_count};
 use windows::read_nodes;
 
-/// What lies in a region.
+/// The contents of a region.
 pub(crate) struct Found {
     pub(crate) checkpoint: Checkpoint,
     logs: Vec<FoundLog>,
-    /// How often the store was opened before.
+    /// The number of earlier openings.
     opening: u64,
 }
 
-/// Reads everything but nodes and records; nothing is stored.
+/// Reads everything except nodes and records; stores nothing.
 pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Found, HeapError> {
     let opening = load_word(medium, OPENING, "the number of the opening is damaged")?;
     let checkpoint = find_checkpoint(medium, heap)?;
@@ -70,22 +72,22 @@ pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Fou
 }
 
 impl Found {
-    /// The number of this opening.
+    /// Returns the number of this opening.
     pub(crate) fn opening(&self) -> u64 {
         self.opening + 1
     }
 
-    /// Segments of all lanes.
+    /// Returns the number of segments of all lanes.
     pub(crate) fn segment_count(&self) -> u64 {
         self.logs.iter().map(|log| log.segments.len() as u64).sum()
     }
 
-    /// Entries that are not in the nodes.
+    /// Returns the number of entries that are not in the nodes.
     pub(crate) fn entry_count(&self) -> u64 {
         self.logs.iter().map(|log| log.next() - 1 - log.cut).sum()
     }
 
-    /// Tells the heap of what the log and the checkpoint lie in.
+    /// Marks the places of the log and the checkpoint as used in the heap.
     pub(crate) fn mark<D: Dram>(&self, heap: &Heap<D>) -> Result<(), HeapError> {
         let segments = self.logs.iter().flat_map(|log| &log.segments).map(|segment| segment_place(segment.at));
         let nodes = self.checkpoint.nodes.iter().map(|&at| node_place(at));
@@ -109,7 +111,7 @@ impl Found {
         Ok(medium.wait(medium.commit(Level::default()))?)
     }
 
-    /// The logs as writers go on with them.
+    /// Returns the logs in the form that writers continue.
     pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
         let log = |(number, found): (usize, FoundLog)| {
             let (next, segments) = (found.next(), found.segments);
@@ -119,7 +121,7 @@ impl Found {
     }
 }
 
-/// The checkpoint that the root names, whose nodes are all whole.
+/// Reads the checkpoint that the root names, and verifies its nodes.
 pub(crate) fn read_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Checkpoint, HeapError> {
     let (checkpoint, form) = (find_checkpoint(medium, heap)?, NodeForm::of(heap));
     let nodes = read_nodes(medium, (form, checkpoint.number), &checkpoint.nodes, None);
@@ -128,29 +130,29 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) ->
     Ok(checkpoint)
 }
 
-/// The checkpoint that the root names, with the places of its nodes, whose checksums were not compared.
+/// Reads the checkpoint that the root names and the places of its nodes, whose checksums are not compared.
 fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Checkpoint, HeapError> {
     let number = load_word(medium, ROOT, "the root is damaged")?;
     let at = place_of_record(medium, number);
-    // SAFETY: nobody writes while the store is opened.
+    // SAFETY: no thread writes while the store is being opened.
     let bytes = unsafe { medium.bytes(at.span(RECORD_BYTES as u64)) }?;
     let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
         .ok_or(HeapError::Damaged { offset: at.0, what: "a checkpoint's record is damaged" })?;
     let followed = follow(medium, heap, &mut checkpoint, node_count);
     checkpoint.nodes.reverse();
     if followed.is_err() {
-        // What names a place that is none is damaged itself.
+        // A node that names an impossible place is damaged itself: report that node.
         let form = NodeForm::of(heap);
         read_nodes(medium, (form, number), &checkpoint.nodes, None).try_for_each(|keys| keys.map(drop))?;
     }
     followed?;
     if checkpoint.nodes.len() as u64 != node_count {
-        return Err(HeapError::Damaged { offset: at.0, what: "a checkpoint has fewer nodes than it says" });
+        return Err(HeapError::Damaged { offset: at.0, what: "a checkpoint has fewer nodes than it records" });
     }
     Ok(checkpoint)
 }
 
-/// Notes the places of a checkpoint's nodes, from the last to the first.
+/// Collects the places of a checkpoint's nodes, from the last to the first.
 fn follow<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
@@ -160,7 +162,7 @@ fn follow<M: Medium, D: Dram>(
     let mut next = checkpoint.last;
     while !next.is_null() {
         if checkpoint.nodes.len() as u64 == node_count {
-            return Err(HeapError::Damaged { offset: next.0, what: "a checkpoint has more nodes than it says" });
+            return Err(HeapError::Damaged { offset: next.0, what: "a checkpoint has more nodes than it records" });
         }
         heap.check_place(node_place(next)).map_err(damaged)?;
         checkpoint.nodes.push(next);
@@ -174,17 +176,17 @@ fn place_of_record<M: Medium>(medium: &M, number: u64) -> Offset {
 }
 
 impl Checkpoint {
-    /// Whether its nodes have as many keys as it says.
+    /// Returns an error unless the nodes have as many keys as the checkpoint records.
     fn has_keys<M: Medium>(&self, medium: &M, key_count: u64) -> Result<(), HeapError> {
         let offset = place_of_record(medium, self.number).0;
         match key_count == self.key_count {
             true => Ok(()),
-            false => Err(HeapError::Damaged { offset, what: "a checkpoint has fewer keys than it says" }),
+            false => Err(HeapError::Damaged { offset, what: "a checkpoint's key count does not match its nodes" }),
         }
     }
 }
 
-/// Where a lane's newest segment lies, or null.
+/// Returns the offset of a lane's newest segment, or null.
 fn newest<M: Medium>(medium: &M, lane: usize) -> Result<Offset, HeapError> {
     load_word(medium, lane_word(lane), "the word of a lane is damaged").map(Offset)
 }
@@ -193,7 +195,7 @@ fn load_word<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u6
     unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
 }
 
-fn damaged(wrong: Misplaced) -> HeapError {
+fn damaged(wrong: InvalidPlace) -> HeapError {
     HeapError::Damaged { offset: wrong.offset, what: wrong.what }
 }
 
@@ -201,10 +203,10 @@ fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {
     set(heap.expect_mark(place).map_err(damaged)?, place.offset)
 }
 
-/// Sets the mark of a place, which nothing else has named.
+/// Sets the mark of a place; an error if the place was named before.
 fn set(mark: Mark<'_>, at: Offset) -> Result<(), HeapError> {
     match mark.set() {
         true => Ok(()),
-        false => Err(HeapError::Damaged { offset: at.0, what: "two things are said to lie here" }),
+        false => Err(HeapError::Damaged { offset: at.0, what: "two references name the same place" }),
     }
 }

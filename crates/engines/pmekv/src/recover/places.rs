@@ -1,7 +1,8 @@
-//! What the logs say of places: the record that one has, or that it has none.
+//! The state of places by the logs: each has a record, or none.
 //!
-//! Nearly all records of the nodes are in places of which the logs say nothing, and each is asked about. So a filter comes before the tables: a
-//! bit for each place that there is, by a hash of its own, in far less memory than the tables take.
+//! The logs do not mention the places of nearly all records of the nodes, but each place must be checked. So a filter
+//! comes before the tables: a few bits per mentioned place, by a separate hash, in far less memory than the tables
+//! need.
 
 use index::Position;
 use pmem::{Medium, arch};
@@ -14,16 +15,16 @@ use crate::canary;
 use crate::entry::Entry;
 use crate::node::Stored;
 
-/// Of the places of all lanes.
+/// The places of all lanes.
 pub(super) struct Places {
-    /// Of a lane each, whose entries alone speak of its places.
+    /// A table per lane: only the lane's entries are about its places.
     tables: Vec<Table>,
     filter: Filter,
     any_lane: bool,
 }
 
 impl Places {
-    /// What the entries that count make of places.
+    /// Builds the state of places from the valid entries.
     pub(super) fn of<M: Medium>(medium: &M, logs: &[FoundLog]) -> Places {
         let (any_lane, backwards) =
             (medium.breaks(canary::PLACE_OF_ANY_LANE), medium.breaks(canary::REPLAYED_BACKWARDS));
@@ -37,19 +38,19 @@ impl Places {
         Places { tables, filter, any_lane }
     }
 
-    /// Asks the cache for what [`Places::speak_of`] reads first.
+    /// Prefetches the memory that [`Places::speak_of`] reads first.
     #[inline]
     pub(super) fn prefetch(&self, stored: &Stored) {
         self.filter.prefetch(stored.record);
     }
 
-    /// Whether they say anything of a record of the nodes.
+    /// Returns true if the logs mention a record of the nodes.
     #[inline]
     pub(super) fn speak_of(&self, stored: &Stored) -> bool {
         self.filter.may_have(stored.record) && self.table_of(stored).is_some_and(|table| table.speaks_of(stored.record))
     }
 
-    /// Those of which they say nothing.
+    /// Keeps the records that the logs do not mention.
     pub(super) fn silent_of<'o>(&self, mut window: Window<'o>) -> Window<'o> {
         for stored in window.iter().map(|named| &named.stored).filter(|stored| self.filter.may_have(stored.record)) {
             self.table_of(stored).into_iter().for_each(|table| table.prefetch(stored.record));
@@ -67,18 +68,18 @@ impl Places {
         self.tables.iter().map(Table::len).sum()
     }
 
-    /// The records that have begun, of a part of the lanes, lane by lane.
+    /// Returns the records that have begun, of a part of the lanes, lane by lane.
     pub(super) fn begun(&self, part: usize, part_count: usize) -> impl Iterator<Item = Vec<Stored>> {
         let tables = &self.tables[share(part, part_count, self.tables.len())];
         tables.iter().map(|table| table.begun().collect())
     }
 }
 
-/// What these logs make of places.
+/// Replays these logs into a table.
 fn replay(logs: &[FoundLog], backwards: bool) -> Table {
     let entries = || logs.iter().flat_map(FoundLog::counted);
     let count = entries().map(|entry| usize::from(!entry.old.is_empty()) + usize::from(!entry.new.is_empty())).sum();
-    let mut table = Table::with_room(count);
+    let mut table = Table::with_space(count);
     for log in logs {
         match backwards {
             true => replay_entries(&mut table, log.lane, log.counted().rev()),
@@ -103,20 +104,20 @@ fn replay_entries<'l>(table: &mut Table, lane: usize, entries: impl Iterator<Ite
     }
 }
 
-/// Entries whose lines of the table are under way.
+/// The number of entries whose table lines are prefetched.
 const ASKED_AHEAD: usize = 16;
 
-/// Bits of the filter for each place that there is, of which each sets [`BITS_SET`], all in one word: one record in some hundreds is looked for in vain,
-/// which takes two lines from far away.
+/// Bits of the filter for each mentioned place. Each place sets [`BITS_SET`] of them, all in one word. One record in
+/// some hundreds is a false positive, which costs two lines from far away.
 const BITS_PER_PLACE: usize = 16;
 const BITS_SET: u32 = 4;
-/// Bits of a hash that name one of a word.
+/// The number of hash bits that select a bit of a word.
 const BIT_BITS: u32 = u64::BITS.trailing_zeros();
 
-/// Which places there may be.
+/// A filter of the mentioned places.
 struct Filter {
     words: Vec<u64>,
-    /// Bits of a hash that do not name a word.
+    /// The number of hash bits that do not select a word.
     shift: u32,
 }
 
@@ -148,7 +149,7 @@ impl Filter {
     }
 }
 
-/// The bits that a place sets, by a hash of its own.
+/// Returns the bits that a place sets, by a separate hash.
 #[inline]
 fn bits(place: Position) -> u64 {
     let hash = place.word().wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -163,9 +164,9 @@ mod tests {
     #[test]
     fn the_filter_has_every_place_and_few_others() {
         let places = |from: u64| (from..from + 1000).map(|number| Position::from_word(number << 8));
-        let mut table = Table::with_room(1000);
+        let mut table = Table::with_space(1000);
         places(0).skip(1).for_each(|place| table.end(place));
-        let filter = Filter::of(&[table, Table::with_room(0)]);
+        let filter = Filter::of(&[table, Table::with_space(0)]);
         assert!(places(0).skip(1).all(|place| filter.may_have(place)));
         assert!(places(1 << 20).filter(|place| filter.may_have(*place)).count() < 20);
         assert!(!Filter::of(&[]).may_have(Position::from_word(7)));

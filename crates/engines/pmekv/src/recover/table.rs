@@ -1,37 +1,38 @@
-//! What the entries of a log say of places, each by the last that speaks of it: a table of lines far apart, each of which is asked for before it is read.
+//! The state of places by a log, each by the last entry about it: a hash table whose lines are far apart, so each is
+//! prefetched before it is read.
 
 use index::Position;
 use pmem::arch;
 
 use crate::node::Stored;
 
-/// In the place of a lane: the record that was there has ended.
+/// In place of a lane: the record that was there has ended.
 const ENDED: u32 = u32::MAX;
 const UNUSED: Stored = Stored { record: Position::EMPTY, checksum: 0, lane: ENDED };
 
-/// A place is looked for from where its hash says, slot by slot.
+/// A hash table with linear probing by place.
 pub(super) struct Table {
     slots: Vec<Stored>,
     used_count: usize,
-    /// Bits of a hash that do not name a slot.
+    /// The number of hash bits that do not select a slot.
     shift: u32,
 }
 
 impl Table {
-    /// A table with room for so many places: a fifth of it stays unused.
-    pub(super) fn with_room(place_count: usize) -> Table {
+    /// Creates a table with capacity for so many places: a fifth of it stays unused.
+    pub(super) fn with_space(place_count: usize) -> Table {
         let slot_count = (place_count + place_count / 4 + 1).next_power_of_two().max(2);
         Table { slots: vec![UNUSED; slot_count], used_count: 0, shift: u64::BITS - slot_count.trailing_zeros() }
     }
 
-    /// Says of a place that it has this record.
+    /// Records that a place has this record.
     pub(super) fn begin(&mut self, stored: Stored) {
         let slot = self.slot(stored.record);
         self.used_count += usize::from(self.slots[slot].record.is_empty());
         self.slots[slot] = stored;
     }
 
-    /// Says of a place that it has none.
+    /// Records that a place has no record.
     pub(super) fn end(&mut self, record: Position) {
         self.begin(Stored { record, ..UNUSED });
     }
@@ -40,7 +41,7 @@ impl Table {
         !self.slots[self.slot(record)].record.is_empty()
     }
 
-    /// Asks the cache for what a look at a place reads first.
+    /// Prefetches the line that a lookup of this place reads first.
     #[inline]
     pub(super) fn prefetch(&self, record: Position) {
         arch::prefetch((&raw const self.slots[self.first_slot(record)]).cast());
@@ -54,12 +55,12 @@ impl Table {
         self.slots.iter().map(|stored| stored.record).filter(|record| !record.is_empty())
     }
 
-    /// The records that places have.
+    /// Returns the records of all places that have one.
     pub(super) fn begun(&self) -> impl Iterator<Item = Stored> {
         self.slots.iter().filter(|stored| stored.lane != ENDED).copied()
     }
 
-    /// Where the place stands, or would.
+    /// Returns the slot of the place, or the slot where it would be.
     #[inline]
     fn slot(&self, record: Position) -> usize {
         let mut slot = self.first_slot(record);
@@ -84,7 +85,7 @@ mod tests {
         let place = |number: u64| Position::from_word(number << 4);
         let stored = |number: u64, checksum| Stored { record: place(number), checksum, lane: 1 };
         for place_count in [0, 1, 2, 7, 1000] {
-            let mut table = Table::with_room(place_count as usize);
+            let mut table = Table::with_space(place_count as usize);
             (1..=place_count).for_each(|number| table.begin(stored(number, 1)));
             (1..=place_count).filter(|number| number % 2 == 0).for_each(|number| table.end(place(number)));
             (1..=place_count).filter(|number| number % 4 == 0).for_each(|number| table.begin(stored(number, 2)));

@@ -1,4 +1,4 @@
-//! Which entries count: see `recover`'s head.
+//! Decides which entries are valid: see the head of `recover`.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::canary;
 use crate::entry::{Entry, Kind};
 use crate::record::Records;
 
-/// Decides of every entry.
+/// Decides for every entry.
 pub(super) fn decide<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, logs: &mut [FoundLog]) -> Result<(), HeapError> {
     let ends = ends(logs)?;
     let threads = thread_count(logs.iter().map(|log| log.entries.len()).sum());
@@ -22,7 +22,7 @@ pub(super) fn decide<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, logs: &mut 
     Ok(())
 }
 
-/// Which of a log's entries count, and the records of those in its tail.
+/// Returns which of a log's entries are valid, and the records of those in its tail.
 fn decide_log<M: Medium, D: Dram>(
     medium: &M,
     heap: &Heap<D>,
@@ -56,7 +56,8 @@ fn decide_log<M: Medium, D: Dram>(
     (counted, records)
 }
 
-/// The batches that have their end. All of their entries are there: they were durable before it was written.
+/// Returns the batches that have their end. All of their entries are present: they were durable before the end was
+/// written.
 fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
     let ends = logs.iter().flat_map(|log| &log.ends);
     let ends: HashMap<u64, u64> = ends.map(|end| (end.batch, end.hash)).collect();
@@ -74,10 +75,10 @@ fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
     Err(HeapError::Damaged { offset: 0, what: "the log lacks entries of a batch" })
 }
 
-/// Where the entry's record lies, if it is whole.
+/// Returns the span of the entry's record, if the record is intact.
 fn record<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, entry: &Entry) -> Option<Span> {
     heap.check_place(entry.new.place()?).ok()?;
     let item = Records(medium).read(entry.new).ok()?;
-    let fits = item.header.checksum == entry.checksum && item.is_whole();
+    let fits = item.header.checksum == entry.checksum && item.is_intact();
     fits.then(|| entry.new.offset().span(item.header.item_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Parts of an opening's work, on as many threads as they are worth.
+//! Distributes parts of an opening's work over threads.
 
 use std::iter;
 use std::num::NonZero;
@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, available_parallelism};
 
-/// Keys, or entries, that are worth a thread.
+/// The number of keys or entries for which a thread is worth starting.
 const COUNT_PER_THREAD: usize = 1 << 16;
 const THREAD_COUNT_MAX: usize = 16;
 
-/// Threads for work on so many keys or entries.
+/// Returns the number of threads for work on `count` keys or entries.
 pub(super) fn thread_count(count: usize) -> usize {
     match count / COUNT_PER_THREAD {
         0 | 1 => 1,
@@ -19,12 +19,13 @@ pub(super) fn thread_count(count: usize) -> usize {
     }
 }
 
-/// A part's share of `0..count`.
+/// Returns a part's share of `0..count`.
 pub(super) fn share(part: usize, part_count: usize, count: usize) -> Range<usize> {
     count * part / part_count..count * (part + 1) / part_count
 }
 
-/// Does each part, on this thread and others: a thread that is done with one takes the next. What came of all, in order.
+/// Does all parts, on this thread and others: a thread that has finished a part takes the next. Returns the results, in
+/// order.
 pub(super) fn each_part<T: Send>(thread_count: usize, part_count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let take = || iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&part| part < part_count));

@@ -1,4 +1,5 @@
-//! What nodes and logs name, by windows: while one is read, the next one's lines have been asked for, all in a row (decision 81).
+//! The records that nodes and logs name, in windows: while one window is read, the lines of the next one are
+//! prefetched, all in a row (decision 81).
 
 use arrayvec::ArrayVec;
 use heap::HeapError;
@@ -7,14 +8,14 @@ use pmem::{Medium, Offset};
 use super::lost::{Lost, past};
 use crate::node::{self, Keys, Named, NodeForm};
 
-/// Records that are asked for, read and marked together. An instruction that asks for a line waits for the page's translation, and so does what comes
-/// long after it; some in a row wait together.
+/// The number of records that are prefetched, read and marked together. A prefetch waits for the page's translation,
+/// and so do instructions long after it; several prefetches in a row wait together.
 pub(super) const WINDOW_COUNT: usize = 64;
 
-/// Records that are named beside each other.
+/// Adjacent records.
 pub(super) type Window<'o> = ArrayVec<Named<'o>, WINDOW_COUNT>;
 
-/// Windows of what several batches name, one batch after the other.
+/// Windows over several batches of records, one batch after the other.
 pub(super) struct Windows<I, B> {
     batches: I,
     batch: Option<B>,
@@ -48,7 +49,7 @@ where
     }
 }
 
-/// The keys of nodes of the checkpoint of this number, node by node.
+/// Returns the keys of the nodes of the checkpoint with this number, node by node.
 pub(super) fn read_nodes<'o: 'l, 'l, M: Medium>(
     medium: &'o M,
     (form, number): (NodeForm, u64),

@@ -1,4 +1,5 @@
-//! Kills at the steps of a checkpoint, and then a loss of power: scripts do not use what it let go of.
+//! Processes killed at the steps of a checkpoint, followed by a power loss: the explorer's scripts do not reuse the
+//! space that a killed checkpoint freed.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +20,7 @@ fn opened(image: &Image, canary: Canary) -> Result<(Sim, OnSim), OpenError> {
     Ok((sim.clone(), Pmekv::open(sim, HostDram, SHORT)?))
 }
 
-/// What a process leaves that is killed at a step of `work`.
+/// Returns the images that a process leaves if it is killed at any step of `work`.
 fn kills(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
@@ -35,8 +36,8 @@ fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     found
 }
 
-/// Whether what a process has stored at whichever step of a checkpoint, and of segments that begin, is durable once the next one serves:
-/// the root's word, those of lanes, and entries.
+/// Returns true if everything that a killed process has stored, at any step of a checkpoint and of new segments, is
+/// durable once the next process serves: the root's word, the words of lanes, and entries.
 fn keeps_what_a_killed_checkpoint_left(canary: Canary) -> bool {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, SHORT).unwrap();
@@ -51,7 +52,7 @@ fn keeps_what_a_killed_checkpoint_left(canary: Canary) -> bool {
         let (sim, store) = opened(image, canary).unwrap();
         let served = KEYS.map(|key| value(&store, &key));
         assert!(served.iter().all(Option::is_some), "kill {number}");
-        // What the killed process' checkpoint let go of is used now.
+        // Reuse the space that the killed process's checkpoint has freed.
         (10..40u8).for_each(|i| store.put(&[i], &[i; 4_000]).unwrap());
         sim.images(24, number as u64).iter().all(|image| {
             let Ok((_, store)) = opened(image, canary) else { return false };
@@ -61,7 +62,7 @@ fn keeps_what_a_killed_checkpoint_left(canary: Canary) -> bool {
 }
 
 #[test]
-fn what_a_killed_checkpoint_left_survives_a_loss_of_power_later() {
+fn killed_checkpoint_survives_later_power_loss() {
     assert!(keeps_what_a_killed_checkpoint_left(Canary("none")));
     assert!(!keeps_what_a_killed_checkpoint_left(heap::canary::HEAD_LEFT_AS_FOUND));
 }

@@ -1,4 +1,4 @@
-//! Every broken twin is caught.
+//! Every broken variant is caught.
 
 use engine_pmekv::canary;
 use pmem::Canary;
@@ -67,7 +67,7 @@ fn deletes_of_several_that_break_a_rule_are_caught() {
     }
 }
 
-/// What only a reader sees who comes while a write is under way.
+/// Faults that only a reader during a write can see.
 #[test]
 fn twins_that_others_meet_are_caught() {
     is_caught_by(Visitor::ReaderAlways, &[canary::TREE_BEFORE_COMMIT]);

@@ -1,4 +1,5 @@
-//! Fences and lines of each operation: one fence an insert, an update and a delete, and one line beside the record.
+//! Fences and lines per operation: an insert, an update and a delete each have one fence, and one line in addition to
+//! the record.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +17,14 @@ use crate::subject::{OnSim, PARAMETERS};
 type Store = Pmekv<Counted<Sim>, HostDram>;
 
 const VALUE_BYTES: usize = 256;
-/// Of 16 bytes of key: slots of this length begin at any multiple of 16, so their records touch five lines or six.
+/// For keys of 16 bytes: slots of this length begin at any multiple of 16, so their records span five or six lines.
 const RECORD_BYTES: u64 = (HEADER_BYTES + 16 + VALUE_BYTES) as u64;
 
 fn key(number: u64) -> [u8; 16] {
     u128::from(number).to_be_bytes()
 }
 
-/// A store whose lanes have segments, and whose records a chunk.
+/// A store whose lanes have segments, and whose records have a chunk.
 fn warm() -> Store {
     let store =
         Pmekv::format(Counted::new(Sim::new(0, Model::Line)), HostDram, &PARAMETERS, Options::default()).unwrap();
@@ -69,7 +70,7 @@ fn reads_and_what_changes_nothing_cost_nothing() {
     assert_eq!([read, missed, none], [Counts::default(); 3]);
 }
 
-/// One fence for sixteen, and what each takes by itself of lines.
+/// Sixteen puts have one fence; each has its own lines.
 #[test]
 fn puts_of_several_have_one_fence() {
     let store = warm();
@@ -86,12 +87,12 @@ fn puts_of_several_have_one_fence() {
         assert_eq!((cost.fence_count, cost.streamed_bytes), (1, 16 * (RECORD_BYTES + LINE_BYTES)));
         assert!((16 * 6..=16 * 7).contains(&cost.flushed_line_count), "{cost:?}");
     }
-    // A key that comes again is put again, behind the first.
+    // A repeated key is put again, after the first put.
     let keys = [key(1), key(2), key(1)];
     assert_eq!(cost(&store, || put(&keys)).fence_count, 2);
 }
 
-/// One fence for sixteen, of which each has a line; none where no key is there.
+/// Sixteen deletes have one fence, and a line each; none if no key is present.
 #[test]
 fn deletes_of_several_have_one_fence() {
     let store = warm();
@@ -108,7 +109,7 @@ fn deletes_of_several_have_one_fence() {
     assert_eq!(cost(&store, || assert_eq!(delete(8..24), [false; 16])), Counts::default());
 }
 
-/// What is done with lines: these are asked for, or read.
+/// An access to a line: a prefetch or a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Done {
     AskedFor(Offset),
@@ -128,7 +129,7 @@ impl Probe for Order {
     }
 }
 
-/// A store that notes what is done with its lines.
+/// A store that records the accesses to its lines.
 struct Noted(Pmekv<Probed<Sim, Order>, HostDram>);
 
 impl Noted {
@@ -137,7 +138,7 @@ impl Noted {
         Noted(Pmekv::format(sim, HostDram, &PARAMETERS, Options::default()).unwrap())
     }
 
-    /// What `work` does, in order.
+    /// Returns the accesses of `work`, in order.
     fn done(&self, work: impl FnOnce(&dyn Engine)) -> Vec<Done> {
         let Order(done) = self.0.medium().probe();
         done.lock().unwrap().clear();
@@ -146,7 +147,7 @@ impl Noted {
     }
 }
 
-/// How many lines are asked for before the first of them is read.
+/// Returns the number of lines that are prefetched before the first of them is read.
 fn asked_first(done: &[Done]) -> usize {
     let first_read = done.iter().position(|done| matches!(done, Done::Read(_))).expect("records are read");
     let (asked, rest) = done.split_at(first_read);
@@ -154,19 +155,19 @@ fn asked_first(done: &[Done]) -> usize {
         if let Done::Read(span) = done {
             assert!(
                 asked.contains(&Done::AskedFor(span.start.line())),
-                "what is read was not asked for first: {done:?}"
+                "a line was read that was not prefetched: {done:?}"
             );
         }
     }
     asked.len()
 }
 
-/// All lines that sixteen gets are going to read of records are asked for before the first is read, and of sixteen puts, or deletes, the
-/// first line of each record that goes.
+/// Sixteen gets prefetch all lines of records that they read before they read the first. Sixteen puts, or deletes,
+/// prefetch the first line of each replaced record.
 #[test]
 fn several_keys_are_asked_for_before_the_first_is_read() {
     let noted = Noted::new();
-    // They differ in their first bytes, so each is compared with one record.
+    // The keys differ in their first bytes, so each is compared with one record.
     let keys: Vec<_> = (0..16).map(|number| [number; 16]).collect();
     let items: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &[1; VALUE_BYTES][..])).collect();
     noted.0.multi_put(&items).unwrap();
@@ -178,12 +179,12 @@ fn several_keys_are_asked_for_before_the_first_is_read() {
     assert_eq!(asked_first(&deletes), 16);
 }
 
-/// When a scan reads a record, it has asked for the one that comes eight later, and for no line that it does not read.
+/// A scan prefetches each record eight positions before reading it, and no line that it does not read.
 #[test]
-fn a_scan_asks_for_records_ahead() {
+fn scan_asks_for_records_ahead() {
     const AHEAD_COUNT: usize = 8;
     let noted = Noted::new();
-    // None is like the scan's beginning, which would be compared with it.
+    // No key is like the start of the scan, or it would be compared with it.
     (1..=30).for_each(|number| noted.0.put(&[number; 16], &[1; VALUE_BYTES]).unwrap());
     let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
     let done = noted.done(|store| {
@@ -197,15 +198,15 @@ fn a_scan_asks_for_records_ahead() {
     for (number, record) in records.iter().enumerate() {
         let first_read = done.iter().position(|done| start(done) == Some(*record)).expect("it is read");
         let later = records[(number + AHEAD_COUNT).min(29)].line();
-        assert!(done[..first_read].contains(&Done::AskedFor(later)), "record {number}: {later:?} was not asked for");
+        assert!(done[..first_read].contains(&Done::AskedFor(later)), "record {number}: {later:?} was not prefetched");
     }
     let asked_count = done.iter().filter(|done| matches!(done, Done::AskedFor(_))).count();
     assert!((30 * 5..=30 * 6).contains(&asked_count), "{asked_count} lines");
 }
 
-/// However many keys a batch has: its entries are ordered once, and then its end is committed.
+/// A batch of any number of keys orders its entries once, and then commits its end.
 #[test]
-fn a_batch_has_two_fences() {
+fn batch_has_two_fences() {
     let store = warm();
     let keys: Vec<_> = (100..150).map(key).collect();
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &[3; VALUE_BYTES] }).collect();
@@ -213,16 +214,17 @@ fn a_batch_has_two_fences() {
     assert_eq!((cost.fence_count, cost.streamed_bytes), (2, 50 * (RECORD_BYTES + LINE_BYTES) + LINE_BYTES));
 }
 
-/// One more at most, for the header of a segment, which has 1,022 entries.
+/// At most one fence more, for the header of a segment, which has 1,022 entries.
 #[test]
-fn a_segment_costs_a_fence_more() {
+fn segment_costs_fence_more() {
     let store = warm();
     let fences = cost(&store, || (0..3_000).for_each(|round| store.put(&key(round % 8), b"v").unwrap())).fence_count;
-    // Four segments begin at the most, and chunks of the heap for records and segments, each of which has a fence of its own.
+    // At most four segments begin, and chunks of the heap for records and segments, each of which has one fence.
     assert!((3_001..3_016).contains(&fences), "{fences}");
 }
 
-/// Steps of a log that reading costs, of a key, of one that is not there, and of all: none where nothing is to be waited for.
+/// Returns the steps of a log that reads cost: of a present key, of an absent one, and of a scan. They are 0 if nothing
+/// is pending.
 fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
     let steps = |read: &dyn Fn()| {
         let before = sim.step_count();
@@ -237,9 +239,9 @@ fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
     [get(1), get(3), steps(&scan)]
 }
 
-/// A thread that has waited for a log, a writer or a reader that came before the writer's end, spares the threads that come after.
+/// If one thread has waited for a log, the writer or a reader before the writer's end, later threads need not wait.
 #[test]
-fn what_was_waited_for_once_is_waited_for_by_nobody() {
+fn durable_ticket_is_waited_for_once() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap());
     store.put(&key(1), b"value").unwrap();
@@ -261,7 +263,7 @@ fn what_was_waited_for_once_is_waited_for_by_nobody() {
     assert_eq!((first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)), (2, 0), "readers before their writer");
 }
 
-/// Deletes of several whose keys another thread has just deleted wait for that thread's log, as a single one does.
+/// Group deletes of keys that another thread has just deleted wait for that thread's log, as a single delete does.
 #[test]
 fn an_absence_is_told_when_it_is_durable() {
     let sim = Sim::new(0, Model::Span);
@@ -278,5 +280,5 @@ fn an_absence_is_told_when_it_is_durable() {
     }));
     assert!(store.delete(&key(1)).unwrap());
     sim.unobserve();
-    assert_eq!(waited.load(Ordering::Relaxed), 2, "it begins to wait, and ends");
+    assert_eq!(waited.load(Ordering::Relaxed), 2, "a wait begins and ends");
 }

@@ -1,4 +1,4 @@
-//! Scripts, crashed at every step, and again while they recover.
+//! Scripts, crashed at every step, and again during recovery.
 
 use engine_pmekv::canary;
 use pmem_sim::{Model, Sim};
@@ -14,7 +14,7 @@ pub(crate) fn settings() -> Settings {
     Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 12, nested_images_max: 2, ..Settings::default() }
 }
 
-/// Keys that come and go in the same room, over segments, checkpoints and openings.
+/// Keys that are added and deleted in the same slots, over segments, checkpoints and openings.
 pub(crate) fn churn() -> Script {
     let first = (0..10).map(|i| put(["a", "b", "c"][i % 3], i as u8));
     let then = [Op::Delete("a".into()), put("d", 20), Op::Reopen, put("a", 21), put("b", 22), Op::Delete("d".into())];
@@ -31,7 +31,7 @@ fn expiring() -> Script {
     Script::fresh(1, first.into_iter().chain(then))
 }
 
-/// Batches in both lanes, one longer than segments are, with checkpoints and openings between them.
+/// Batches in both lanes, one longer than a segment, with checkpoints and openings between them.
 pub(crate) fn batches() -> Script {
     let key = |i: u8| format!("key {i:02}").into_bytes();
     let batch = |keys: [u8; 3], value: u8| Op::Batch(keys.map(|i| (key(i), Some(vec![value; 20]))).into());
@@ -43,7 +43,7 @@ pub(crate) fn batches() -> Script {
     Script::fresh(3, first.into_iter().chain(then))
 }
 
-/// Puts of several in both lanes, longer than segments and than a group are, one with a key that comes twice.
+/// Group puts in both lanes, longer than segments and than a group, one with a repeated key.
 pub(crate) fn groups() -> Script {
     let several = |keys: std::ops::Range<u8>, value: u8| {
         Op::MultiPut(keys.map(|i| (vec![b'k', i % 5], vec![value + i; 12])).collect())
@@ -53,7 +53,7 @@ pub(crate) fn groups() -> Script {
     Script::fresh(6, first.into_iter().chain(then))
 }
 
-/// Deletes of several in both lanes, longer than segments are, of keys that are there, are not, and come twice.
+/// Group deletes in both lanes, longer than segments, of keys that are present, absent and repeated.
 pub(crate) fn groups_of_deletes() -> Script {
     let key = |i: u8| vec![b'k', i];
     let puts = |keys: std::ops::Range<u8>, value: u8| keys.map(move |i| Op::Put(key(i), vec![value + i; 12]));
@@ -72,7 +72,8 @@ fn full() -> Script {
     Script::fresh(4, first.into_iter().chain(then))
 }
 
-/// A full region all of whose keys are deleted: each lane needs segments that only checkpoints can give back, and these slots that only the reserve has.
+/// A full region whose keys are all deleted: each lane needs segments that only checkpoints free, and these need slots
+/// that only the reserve has.
 fn full_of_keys() -> Script {
     let small = |i: u8| Op::Put(vec![b'k', i.wrapping_mul(0x9e)], vec![i; 20]);
     let large = |i: u8| Op::Put(vec![b'l', i], vec![i; 60_000]);
@@ -83,7 +84,7 @@ fn full_of_keys() -> Script {
 }
 
 #[test]
-fn a_full_region_survives_every_crash_while_its_keys_are_deleted() {
+fn full_region_deletes_survive_every_crash() {
     let scripts = [full_of_keys()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
@@ -96,7 +97,7 @@ fn batches_and_keys_that_expire_survive_every_crash() {
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
-/// What a process that is killed leaves to the next is relied on, and made durable.
+/// Data of a killed process is relied on, and made durable.
 #[test]
 fn it_survives_kills() {
     let killed = Settings { end: End::Kill, visitors: vec![Visitor::Nobody], ..settings() };
@@ -106,7 +107,7 @@ fn it_survives_kills() {
     assert!(verdict.is_caught(), "{verdict:?}");
 }
 
-/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+/// The second writer is also crashed at each of its steps, while the first is stopped at each of its own.
 #[test]
 fn two_writers_survive_crashes_of_both() {
     let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
@@ -122,7 +123,7 @@ fn the_rules_of_limits_hold() {
 #[test]
 fn it_answers_like_a_map() {
     let new = || {
-        Box::new(Crashed::<OfPmekv>::format(Sim::new(0, Model::Line)).expect("there is room")) as Box<dyn Operations>
+        Box::new(Crashed::<OfPmekv>::format(Sim::new(0, Model::Line)).expect("there is space")) as Box<dyn Operations>
     };
     let shape = Shape { reopens: false, batches: true, ..shape(500) };
     let compared = conformance(new, &shape, 0..4);
@@ -136,7 +137,7 @@ fn it_survives_every_crash() {
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
-/// Items that are moved, and what uses the space that was given back.
+/// Items that are moved, and writes that reuse the freed space.
 #[test]
 fn compactions_survive_every_crash() {
     let counts =
@@ -155,9 +156,9 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfPmekv>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
+    assert_eq!(undone(twin), 1, "the broken variant did not undo the concurrent write");
 }

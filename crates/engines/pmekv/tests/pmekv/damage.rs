@@ -1,4 +1,4 @@
-//! A bit that flips in what an opening reads is told, and never taken for another store.
+//! A flipped bit in data that an opening reads is reported, and never changes the contents of the store.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use pmem_sim::{Image, Model, Sim};
 
 use crate::subject::{OPTIONS, OnSim, PARAMETERS};
 
-/// A store with a checkpoint and, in each lane, entries behind it.
+/// Returns a store with a checkpoint and, in each lane, entries after it.
 fn made() -> (Image, Vec<Span>) {
     let sim = Sim::new(0, Model::Line);
     let roomy = Options { log_entry_count_max: 100, ..OPTIONS };
@@ -42,7 +42,7 @@ fn open(image: &Image, flipped: Option<(Offset, u32)>) -> Result<(), String> {
 }
 
 #[test]
-fn flipped_bits_of_words_headers_records_and_nodes_are_told() {
+fn bit_flips_everywhere_are_reported() {
     let (image, read) = made();
     assert_eq!(open(&image, None), Ok(()));
     for span in read {
@@ -55,9 +55,9 @@ fn flipped_bits_of_words_headers_records_and_nodes_are_told() {
     }
 }
 
-/// Of the entries behind the checkpoint only each lane's last may be taken for one that was not finished.
+/// Of the entries after the checkpoint, only each lane's last may be mistaken for an unfinished write.
 #[test]
-fn flipped_bits_of_entries_are_told_but_for_the_last_of_a_lane() {
+fn entry_bit_flips_are_reported_except_lane_ends() {
     let (image, read) = made();
     let mut untold = 0;
     let segments = read.iter().filter(|span| span.len_bytes == LINE_BYTES);
@@ -69,11 +69,11 @@ fn flipped_bits_of_entries_are_told_but_for_the_last_of_a_lane() {
             untold += u32::from(!is_empty && open(&image, Some((at.plus(16), 3))).is_ok());
         }
     }
-    assert!(untold <= 2, "{untold} damaged entries were not told");
+    assert!(untold <= 2, "{untold} damaged entries were not reported");
 }
 
 #[test]
-fn a_value_that_rots_is_found_by_the_deep_check() {
+fn damaged_value_is_found_by_deep_check() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
     store.put(b"key", b"a value to be found by its bytes").unwrap();
@@ -88,14 +88,14 @@ fn a_value_that_rots_is_found_by_the_deep_check() {
     sim.store(Offset(at), !sim.load(Offset(at), Ordering::Acquire), Ordering::Release);
     assert_eq!(found(Depth::Quick), Vec::<String>::new());
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
-    // What is made of it would be whole.
+    // An item made from the damaged one would have a valid checksum.
     assert!(store.get(b"key", &mut |_, _| {}).unwrap() && store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err());
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
 }
 
-/// A leaf's records below where the leaf begins are those of one that was merged with it, which were looked at; or they have rotted.
+/// A record in a leaf whose key is below the leaf's start was visited in a leaf that was merged, or its key is damaged.
 #[test]
-fn a_key_that_rots_is_no_key_of_a_leaf_before() {
+fn damaged_key_is_not_in_earlier_leaf() {
     for number in [44, 50, 79] {
         let sim = Sim::new(0, Model::Line);
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -108,26 +108,26 @@ fn a_key_that_rots_is_no_key_of_a_leaf_before() {
     }
 }
 
-/// Where a word of the value lies: behind the header of 16 bytes and three of the key.
+/// Returns the offset of a word of the value: after the header of 16 bytes and three bytes of the key.
 fn value_word(sim: &Sim) -> u64 {
     let key = u64::from_le_bytes(*b"keya val");
     let words = (0..sim.len_bytes()).step_by(8);
     words.into_iter().find(|&at| sim.load(Offset(at), Ordering::Acquire) == key).expect("the record is there") + 8
 }
 
-/// Eight keys each have the same first bytes, more than a leaf of the tree knows of each.
+/// Returns keys of which eight each share their first bytes: more than the tree's leaf stores of each.
 fn key(number: u32) -> Vec<u8> {
     format!("{:04} and some more: {:04}", number / 8, number % 8).into_bytes()
 }
 
-/// Where the record of a key lies that does not expire.
+/// Returns the offset of the record of a key that does not expire.
 fn record_of(sim: &Sim, key: &[u8]) -> Offset {
     let word = |at: u64| sim.load(Offset(at), Ordering::Acquire).to_le_bytes();
     let has_key = |at: &u64| (0..3).all(|part| word(at + 8 * part)[..] == key[8 * part as usize..][..8]);
     Offset((0..sim.len_bytes()).step_by(8).find(has_key).expect("the record is there") - 16)
 }
 
-/// The header of the key's record, behind which an expiry stands or not, says that the value is too long for its room.
+/// Makes the header of the key's record, with or without an expiry, record a value that is too long for its slot.
 fn break_header(sim: &Sim, key: &[u8], before_key_bytes: u64) {
     let at = Offset(record_of(sim, key).0 + 16 - before_key_bytes);
     sim.store(at, sim.load(at, Ordering::Acquire) | 1 << 31, Ordering::Release);
@@ -137,7 +137,7 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Corrupt { .. })
 }
 
-/// A key of which nothing can be read is the only one that stays, but for those whose place in a leaf its bytes would tell.
+/// Only a key whose record cannot be read stays, and keys whose position in a leaf depends on its bytes.
 #[test]
 fn damage_stops_the_reaper_at_no_other_key() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
@@ -145,13 +145,13 @@ fn damage_stops_the_reaper_at_no_other_key() {
     let early = |number: &u32| number % 16 >= 8;
     let expiry = |number: u32| Expiry::at_ms(if early(&number) { 150 } else { 200 });
     (0..480).for_each(|number| store.put_until(&key(number), &[7; 20], expiry(number)).unwrap());
-    // In the midst of a walk, too: behind its place, at it, and before it.
+    // Also during a walk: after its position, at it, and before it.
     store.step().unwrap();
     let broken = [8, 11, 17, 18, 240, 479];
     broken.iter().for_each(|&number| break_header(&sim, &key(number), 24));
     let reaped_by = |ms: u64| {
         clock.advance(Duration::from_millis(ms));
-        // The walk under way, and one that begins after that.
+        // The running walk, and one that begins after it.
         (0..100).for_each(|_| drop(store.step()));
         store.stats().reaped_count
     };
@@ -160,29 +160,29 @@ fn damage_stops_the_reaper_at_no_other_key() {
     assert!(store.get(&key(240), &mut |_, _| {}).is_err_and(|error| is_damage(&error)));
 }
 
-/// The log of a store grows where a checkpoint cannot name a record, and figures say so until that is gone.
+/// If a checkpoint cannot name a record, the log grows, and the metrics show it until the record is removed.
 #[test]
-fn damaged_records_that_keep_the_log_from_being_cut_are_told() {
+fn damaged_records_blocking_checkpoint_are_reported() {
     let sim = Sim::new(0, Model::Line);
     let roomy = Options { log_entry_count_max: 100, ..OPTIONS };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, roomy).unwrap();
     let figure = |name| store.stats().figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    let told = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
+    let reported = || [figure("pmekv_damaged_records"), figure("pmekv_checkpoints")];
     (0..40).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     store.checkpoint().unwrap();
     [8, 11, 17].iter().for_each(|&number| break_header(&sim, &key(number), 16));
-    assert_eq!(told(), [Some(0.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(2.0)]);
     (100..200).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
     assert!(store.checkpoint().is_err_and(|error| is_damage(&error)));
-    assert_eq!(told(), [Some(3.0), Some(2.0)]);
+    assert_eq!(reported(), [Some(3.0), Some(2.0)]);
     assert_eq!(figure("pmekv_log_entries"), Some(100.0));
     store.clear().unwrap();
-    assert_eq!(told(), [Some(0.0), Some(3.0)]);
+    assert_eq!(reported(), [Some(0.0), Some(3.0)]);
 }
 
-/// What has rotted is no reason to delete it.
+/// A damaged expiry does not delete the key.
 #[test]
-fn a_time_that_has_rotted_deletes_nothing() {
+fn time_that_has_rotted_deletes_nothing() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     let expiry = 0x5151_5151_5151;
@@ -204,7 +204,8 @@ fn made_with_one_broken(sim: &Sim) -> OnSim {
     store
 }
 
-/// No checkpoint can name a record that cannot be read. The log goes on without, and what has expired is reaped.
+/// A checkpoint cannot name a record that cannot be read. The log continues without checkpoints, and expired keys are
+/// reaped.
 #[test]
 fn writes_go_on_beside_a_damaged_record() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
@@ -220,7 +221,7 @@ fn writes_go_on_beside_a_damaged_record() {
 }
 
 #[test]
-fn a_damaged_record_is_found_by_the_check_and_cleared() {
+fn damaged_record_is_found_and_cleared() {
     let sim = Sim::new(0, Model::Line);
     let store = made_with_one_broken(&sim);
     let (mut check, mut damage) = (Check::new(Depth::Quick), Vec::new());
@@ -234,7 +235,8 @@ fn a_damaged_record_is_found_by_the_check_and_cleared() {
     assert_eq!(store.len().unwrap(), 1);
 }
 
-/// A search that went by a record whose key is damaged says so, where absences are compared: reads, and writes, which would make a second record.
+/// With `Verify::Absence`, a lookup that passed a record with a damaged key returns an error: for reads, and for
+/// writes, which would add a second record.
 #[test]
 fn an_absence_that_damage_makes_is_told() {
     let long = |number: u32| format!("a beginning that many keys have in common, and {number:04}").into_bytes();
@@ -273,14 +275,14 @@ fn an_absence_that_damage_makes_is_told() {
     assert!(hidden > 0);
 }
 
-/// Where these bytes lie.
+/// Returns the offset of these bytes.
 fn place_of(sim: &Sim, bytes: &[u8]) -> u64 {
-    // SAFETY: the medium lives, and no thread writes to it meanwhile.
+    // SAFETY: the medium lives, and no thread writes to it during this borrow.
     let region = unsafe { std::slice::from_raw_parts(sim.base().as_ptr(), sim.len_bytes() as usize) };
     region.windows(bytes.len()).position(|window| window == bytes).expect("they are there") as u64
 }
 
-/// A store whose checkpoint names the record of one key alone, and where that lies.
+/// Returns a store whose checkpoint names the record of only one key, and that record's offset.
 fn with_checkpoint(key: &[u8]) -> (Sim, OnSim, Offset) {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -290,9 +292,10 @@ fn with_checkpoint(key: &[u8]) -> (Sim, OnSim, Offset) {
     (sim, store, at)
 }
 
-/// What lies in the place of a key's record is another key's, whole: a checkpoint that named it could not be opened.
+/// The slot of a key's record has another key's record, which is intact: a checkpoint that named it could not be
+/// opened.
 #[test]
-fn a_record_of_another_key_is_in_no_checkpoint() {
+fn foreign_record_is_in_no_checkpoint() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
     let keys = [b'a', b'b', b'c'].map(|first| [first; 24]);
@@ -307,9 +310,10 @@ fn a_record_of_another_key_is_in_no_checkpoint() {
     assert!(store.get(b"d", &mut |_, _| {}).unwrap() && store.get(&keys[2], &mut |_, _| {}).unwrap());
 }
 
-/// Keys of up to 16 bytes are in the nodes: damage to their records is told when those are read, and keeps no store from being opened.
+/// Keys of up to 16 bytes are in the nodes: damage to their records is reported when they are read, and does not
+/// prevent an opening.
 #[test]
-fn damage_to_the_record_of_a_short_key_is_told_when_that_is_read() {
+fn short_key_damage_is_reported_on_read() {
     for key in [&[b'k'; 24][..], &[b'k'; 17], &[b'k'; 16]] {
         let is_short = key.len() <= 16;
         let (sim, store, at) = with_checkpoint(key);

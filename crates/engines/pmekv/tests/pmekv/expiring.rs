@@ -1,4 +1,4 @@
-//! The reaper meets what expires, whenever its walk comes.
+//! The reaper finds every expired key, whenever its walk runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ fn walk(store: &OnSim) {
     while store.step().unwrap() == Progress::More {}
 }
 
-/// Whether a key is reaped that was put while a walk went through the whole tree, which did not have it yet.
+/// Returns true if a key is reaped that was put while a walk went through the whole tree, before the tree had the key.
 fn is_reaped(put: impl Fn(&OnSim)) -> bool {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -39,7 +39,7 @@ fn is_reaped(put: impl Fn(&OnSim)) -> bool {
 }
 
 #[test]
-fn what_a_walk_has_missed_is_reaped_by_the_next() {
+fn missed_keys_are_reaped_by_next_walk() {
     assert!(is_reaped(|store| store.put_until(b"k", b"v", SOON).unwrap()));
     assert!(is_reaped(|store| store.put_from_until(b"k", 5, &mut &b"value"[..], SOON).unwrap()));
     assert!(is_reaped(|store| store

@@ -1,4 +1,4 @@
-//! A region that is full and cannot grow: what makes room goes on.
+//! A full region that cannot grow: operations that free space continue to work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use testkit::wait_count;
 
 use crate::subject::{OPTIONS, OnSim, PARAMETERS, free_all, is_full, scattered_key as key};
 
-/// A value for which there is no room though keys are deleted.
+/// The length of a value that does not fit even after deletes.
 const LARGE_BYTES: usize = 3_000_000;
 
-/// Puts keys until there is no more room; how many there were.
+/// Puts keys until there is no more space. Returns their number.
 fn fill(sim: &Sim, store: &OnSim) -> u32 {
     sim.fail_grow_after(0);
     let put = |number: &u32| match store.put(&key(*number), &[7; 100]) {
@@ -27,7 +27,7 @@ fn fill(sim: &Sim, store: &OnSim) -> u32 {
     (0..).take_while(put).count() as u32
 }
 
-/// Each opening begins segments of its own, for which there is room, too.
+/// Each opening begins its own segments, for which there is space.
 #[test]
 fn keys_are_deleted_after_each_opening() {
     let mut sim = Sim::new(0, Model::Line);
@@ -44,13 +44,13 @@ fn keys_are_deleted_after_each_opening() {
     }
 }
 
-/// Of two lanes one has used the segment that it had ahead of need, and the other has no room but such a segment. After an opening there is one
-/// extent for both.
+/// One of two lanes has used its segment ahead of need, and the other has space only in such a segment. After an
+/// opening, one extent is left for both.
 #[test]
-fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
+fn full_lane_gets_space_reserved_for_deletes() {
     let of_lane = |lane: u64| (0..).map(key).filter(move |key| Hasher::new(7).signature(key) >> 32 & 1 == lane);
     for full in [0, 1] {
-        // A checkpoint would give room, where it has a reserve.
+        // With a reserve, a checkpoint would free space.
         let sim = Sim::new(0, Model::Line).with_canary(canary::NODES_NOT_RESERVED);
         let short_segments = Options { segment_entry_count: 20, ..Options::default() };
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, short_segments).unwrap();
@@ -58,7 +58,8 @@ fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
         sim.fail_grow_after(0);
         let fillers = (1_000_000..).take_while(|number| store.put(&key(*number), &[7; 4_000]).is_ok()).count();
         assert!(fillers > 20 && fillers < 250, "{fillers}");
-        // The last entry of the segment goes to a delete, and the next begins what deletes alone may begin.
+        // A delete gets the last entry of the segment, and the next delete begins the segment that only deletes may
+        // begin.
         for (lane, delete_count) in [(full, 1), (1 - full, 2)] {
             let mut keys = of_lane(lane);
             let first = keys.next().unwrap();
@@ -75,9 +76,10 @@ fn a_lane_whose_segment_is_full_gets_the_room_that_is_left_for_deletes() {
     }
 }
 
-/// The background's checkpoint finds no room for its nodes, as in a store of a version without a reserve, or the region cannot grow for another reason.
+/// The background's checkpoint finds no space for its nodes, as in a store of a version without a reserve, or the
+/// region cannot grow for another reason.
 #[test]
-fn keys_that_expired_are_deleted_where_no_checkpoint_can_be_made() {
+fn expired_keys_are_deleted_without_checkpoint() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }
@@ -91,12 +93,12 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     let large = |number: &u32| store.put_until(&key(*number), &[7; 60_000], Expiry::at_ms(10)).is_ok();
     let count = (0..).take_while(large).count();
     fail(&sim);
-    // As large as nodes are.
+    // As large as nodes.
     let fillers = (1_000..).take_while(|number| store.put(&key(*number), &[7; 4_000]).is_ok()).count();
     assert!(count > 2);
     for number in 0..40 {
         store.put(b"small", &[number; 4]).unwrap();
-        // Readers of other tests' stores keep what was replaced, too.
+        // Readers of other tests' stores delay the freeing of replaced records.
         free_all(&store);
     }
     assert!(store.checkpoint().is_err());
@@ -107,9 +109,9 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     store.checkpoint().unwrap();
 }
 
-/// A batch whose entries find no room keeps none of what it had found: what had room before has it still.
+/// A batch whose entries find no space keeps none of the space that it had found: what fitted before still fits.
 #[test]
-fn a_batch_that_is_refused_takes_no_room() {
+fn batch_that_is_refused_takes_no_room() {
     for is_refused in [false, true] {
         let sim = Sim::new(0, Model::Line);
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -128,7 +130,7 @@ fn a_batch_that_is_refused_takes_no_room() {
     }
 }
 
-/// A write that finds no room makes no checkpoint that would give none, as each reads all keys.
+/// A write that finds no space does not make checkpoints that would free none, because each reads all keys.
 #[test]
 fn writes_that_are_refused_cost_no_checkpoint_each() {
     let sim = Sim::new(0, Model::Line);
@@ -148,7 +150,7 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
     assert!(once > 2, "{once} nodes and a record");
     let large = vec![7; LARGE_BYTES];
     for number in 1..=50 {
-        // A write between them, whose entry is streamed.
+        // Another write in between, whose entry is streamed.
         assert!(store.delete(&key(number)).unwrap());
         assert!(store.put(b"large", &large).is_err());
         store.step().unwrap();
@@ -156,14 +158,14 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
     let in_vain = written.load(Ordering::Relaxed) - 50;
     assert!(in_vain < 2 * once, "{in_vain} nodes were written, {once} are one checkpoint");
     sim.unobserve();
-    // Where there is room again a checkpoint finds it.
+    // Once there is space again, a checkpoint finds it.
     (51..count).for_each(|number| assert!(store.delete(&key(number)).unwrap()));
     free_all(&store);
     store.put(b"small", &[7; 100]).unwrap();
     store.checkpoint().unwrap();
 }
 
-/// The reaper's deletes need more of the log than there is, and a checkpoint gives it back.
+/// The reaper's deletes need more log than there is, and a checkpoint frees it.
 #[test]
 fn the_reaper_makes_room_for_what_it_writes() {
     let (sim, clock) = (Sim::new(0, Model::Line), Clock::manual(1));
@@ -183,11 +185,11 @@ fn the_reaper_makes_room_for_what_it_writes() {
     assert_eq!(store.stats().reaped_count, 400);
 }
 
-/// What has no room in the log when its value is there already waits for a checkpoint, as every other write does.
+/// A streamed value that finds no space for its log entry waits for a checkpoint, as every other write does.
 #[test]
-fn a_streamed_value_makes_room_for_its_entry() {
+fn streamed_value_makes_space_for_its_entry() {
     let sim = Sim::new(0, Model::Line);
-    // Each third write of a lane needs a segment, and a checkpoint gives segments back.
+    // Every third write of a lane needs a segment, and a checkpoint frees segments.
     let many_segments = Options { log_entry_count_max: 1_000, segment_entry_count: 3 };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, many_segments).unwrap();
     store.put(b"streamed", &[1; 100]).unwrap();
@@ -198,9 +200,10 @@ fn a_streamed_value_makes_room_for_its_entry() {
     }
 }
 
-/// Where nothing waits to be freed, or what does waits for the writer itself, a writer that finds no room is told so at once.
+/// If nothing waits to be freed, or if the writer itself blocks the freeing, a writer that finds no space fails
+/// immediately.
 #[test]
-fn nobody_waits_for_room_that_does_not_come() {
+fn unavailable_space_is_not_waited_for() {
     let sim = Sim::new(0, Model::Line);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     let count = fill(&sim, &store);

@@ -1,4 +1,4 @@
-//! The engine on the journal, on a disk that loses, tears and reorders what was not synced.
+//! The engine on the journal, on a disk that loses, tears and reorders writes that were not synced.
 
 use pmem_sim::Model;
 use testkit::{Crashed, OnDisk, Script, Settings, Shape, Visitor, explore};

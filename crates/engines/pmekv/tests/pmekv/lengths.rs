@@ -1,5 +1,5 @@
-//! Keys about as long as those that lie in nodes, which begin alike, or are beginnings of each other: in stores whose nodes have keys, and in stores of
-//! format 1.1, whose nodes have none.
+//! Keys about as long as the longest keys in nodes, with common beginnings, or prefixes of each other: in stores whose
+//! nodes have keys, and in stores of format 1.1, whose nodes have none.
 
 use std::sync::atomic::Ordering;
 
@@ -13,11 +13,11 @@ use testkit::{Contents, Crashed, Failure, Made, Op, Operations, Script, Shape, S
 use crate::crash::settings;
 use crate::subject::{OfPmekv, OnSim, shape};
 
-/// Words of a superblock that its checksum is of, and the word with its features.
+/// The number of a superblock's words that its checksum covers, and the word with its features.
 const CHECKED_WORD_COUNT: u64 = 9;
 const FEATURES_WORD: u64 = 6;
 
-/// Stores as version 1.1 made them.
+/// Stores as version 1.1 created them.
 pub(crate) struct OfOlder;
 
 impl Made for OfOlder {
@@ -39,7 +39,7 @@ impl Made for OfOlder {
     }
 }
 
-/// Takes the flag away that says that nodes have keys, of a store that has no nodes.
+/// Clears the flag for keys in nodes, in a store that has no nodes.
 fn make_older(sim: &Sim) {
     for copy in SUPERBLOCK_COPIES {
         let word = |number: u64| copy.plus(8 * number);
@@ -54,7 +54,8 @@ fn make_older(sim: &Sim) {
     }
 }
 
-/// The empty one; zeros; the longest that lie in nodes, and such as are longer by a byte; of eight and of sixteen bytes in common.
+/// Returns the empty key, zeros, the longest keys that fit in nodes and keys that are longer by a byte, with eight and
+/// sixteen bytes in common.
 pub(crate) fn keys() -> Vec<Vec<u8>> {
     let long = |len: usize, last: u8| [&vec![b'k'; len - 1][..], &[last]].concat();
     let short = [&b""[..], &[0], &[0, 0], &[0; 8], &[0; 16], &[0; 17], b"kkkkkkkk", b"kkkkkkkk\0", &[0xFF; 16]];
@@ -66,7 +67,7 @@ pub(crate) fn value(number: usize, version: u8) -> Vec<u8> {
     vec![version * 32 + number as u8; 3 + number * 5]
 }
 
-/// Each comes, some go, change and come again, over segments, checkpoints and openings.
+/// All keys are added; some are deleted, changed and added again, over segments, checkpoints and openings.
 fn script() -> Script {
     let keys = keys();
     let put = |number: usize, version: u8| Op::Put(keys[number].clone(), value(number, version));
@@ -78,7 +79,7 @@ fn script() -> Script {
 }
 
 #[test]
-fn keys_about_as_long_as_those_in_nodes_survive_every_crash() {
+fn node_length_keys_survive_every_crash() {
     let scripts = [script()];
     let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(40, 50, 20), "{counts:?}");
@@ -100,7 +101,7 @@ fn they_answer_like_a_map() {
 fn answers_like_a_map<K: Made<Medium = Sim>>() {
     let shape = Shape { keys: keys(), reopens: false, batches: true, ..shape(500) };
     let new =
-        || Box::new(Crashed::<K>::format(Sim::new(0, Model::Line)).expect("there is room")) as Box<dyn Operations>;
+        || Box::new(Crashed::<K>::format(Sim::new(0, Model::Line)).expect("there is space")) as Box<dyn Operations>;
     let compared = conformance(new, &shape, 0..3);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 1500);
 }

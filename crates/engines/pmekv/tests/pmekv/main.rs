@@ -1,4 +1,4 @@
-//! PMEKV, crashed, contended and counted.
+//! Tests of PMEKV: crashes, contention and counts.
 
 mod attacked;
 mod canaries;

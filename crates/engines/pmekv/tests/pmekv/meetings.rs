@@ -1,5 +1,6 @@
-//! What the explorer's visitors do not do: writers that come while a checkpoint is under way, batches that meet one, crashes of an
-//! opening that did not close before. Each is played with the sound store and with the twin that it is to catch.
+//! Situations that the explorer's visitors do not cover: writers during a checkpoint, batches during a checkpoint,
+//! crashes of an opening that follows a crash. Each runs with the correct store and with the broken variant that it
+//! must catch.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -30,7 +31,7 @@ fn opened(image: &Image, canary: Canary, options: Options) -> Result<(Sim, Arc<O
     Ok((sim.clone(), Arc::new(Pmekv::open(sim, HostDram, options)?)))
 }
 
-/// What is found if the process dies now.
+/// Returns the image if the process dies now.
 fn now(sim: &Sim) -> Image {
     sim.killed().unwrap_or_else(|| sim.images(1, 0).remove(0))
 }
@@ -41,7 +42,7 @@ fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     found
 }
 
-/// Does `then`, once, after the first step of this kind.
+/// Calls `then` once, after the first step of this kind.
 fn at_first(sim: &Sim, kind: StepKind, then: impl Fn(&Sim) + Send + 'static) {
     let is_done = AtomicBool::new(false);
     sim.observe(Box::new(move |sim, made| {
@@ -51,7 +52,7 @@ fn at_first(sim: &Sim, kind: StepKind, then: impl Fn(&Sim) + Send + 'static) {
     }));
 }
 
-/// Whether a put that comes while nodes are written is there after a crash.
+/// Returns true if a put during the writing of nodes is present after a crash.
 fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
     let (sim, store) = made(canary, ROOMY, 2);
     store.put(b"before", b"1").unwrap();
@@ -64,23 +65,24 @@ fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_put_beside_a_checkpoint_is_kept() {
+fn put_beside_checkpoint_is_kept() {
     assert!(keeps_a_put_beside_a_checkpoint(NONE));
     assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
 }
 
-/// How many checkpoints there have been.
+/// Returns the number of checkpoints so far.
 fn checkpoint_count(store: &OnSim) -> f64 {
     let figures = store.stats().figures;
-    figures.iter().find(|figure| figure.name == "pmekv_checkpoints").expect("it is told").value
+    figures.iter().find(|figure| figure.name == "pmekv_checkpoints").expect("the figure exists").value
 }
 
-/// Long enough for any machine: a put that has not gone on by then never does.
+/// Long enough for any machine: a put that has not finished by then never does.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// No step of a checkpoint is under a lane's lock, be the log nearly empty or nearly at its bound: at each step of the medium puts to the
-/// lanes go on while the checkpoint does not. (Chunks and segments that the heap takes or gives back are under its lock for some steps
-/// each, for which a put waits that needs one as well: here none does.) How many steps there were.
+/// Returns the number of steps of a checkpoint. Asserts that no step is under a lane's lock, whether the log is nearly
+/// empty or nearly at its bound: at each step of the medium, puts to all lanes finish while the checkpoint is stopped.
+/// (The heap holds its lock for some steps when it allocates or frees chunks and segments. A put that also needs one
+/// waits for it: here none does.)
 fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
     const LANE_COUNT: u32 = 4;
     let (sim, store) = made(NONE, Options { log_entry_count_max, ..ROOMY }, LANE_COUNT);
@@ -96,7 +98,7 @@ fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
             goes_on.send(()).unwrap();
         }
     });
-    // The writer's own slots: the thread that loaded has others.
+    // Lets the writer reserve its own slots: the loading thread has others.
     asks.send(0).unwrap();
     gone_on.recv().unwrap();
     let (noted, checkpointer) = (Arc::clone(&steps), thread::current().id());
@@ -115,13 +117,13 @@ fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
 
 #[test]
 fn puts_go_on_at_every_step_of_a_checkpoint() {
-    // Four nodes, the record, the root, and what orders them.
+    // Four nodes, the record, the root, and the fence between them.
     assert!(steps_at_which_puts_go_on(100_000) >= 7);
-    // They are held back, and go on.
+    // The puts are slowed down, and finish.
     assert!(steps_at_which_puts_go_on(1_050) >= 7);
 }
 
-/// A caller who asks for figures, as a server does each second, does not wait for a checkpoint.
+/// A caller that reads metrics, as a server does each second, does not wait for a checkpoint.
 #[test]
 fn figures_are_told_beside_a_checkpoint() {
     let (sim, store) = made(NONE, ROOMY, 2);
@@ -137,10 +139,10 @@ fn figures_are_told_beside_a_checkpoint() {
     assert!(store.stats().figures.iter().any(|figure| figure.name == "pmekv_nodes" && figure.value == 0.0));
 }
 
-/// How long a put is held up, in looks at who must not go on meanwhile.
+/// The number of polls for which a put is held up, to see that another thread does not continue.
 const LOOK_COUNT: usize = 20_000;
 
-/// Else what is just being written would be damage.
+/// Otherwise a record that is being written would count as damage.
 #[test]
 fn the_order_is_checked_when_nobody_writes() {
     let (sim, store) = made(NONE, ROOMY, 1);
@@ -161,7 +163,7 @@ fn the_order_is_checked_when_nobody_writes() {
     assert_eq!((is_early, checking.join().unwrap()), (false, 2));
 }
 
-/// Keys of both lanes, the first of the first lane: there a batch of them ends.
+/// Keys of both lanes, the first of the first lane, where a batch of them ends.
 const KEYS: [[u8; 1]; 8] = [[1], [2], [3], [4], [5], [6], [7], [8]];
 
 fn batch(store: &OnSim, value: &[u8]) {
@@ -173,12 +175,12 @@ fn shows(store: &OnSim, expected: &[u8]) -> bool {
     KEYS.iter().all(|key| value(store, key).as_deref() == Some(expected))
 }
 
-/// Whether a batch that meets a checkpoint is there after a crash.
+/// Returns true if a batch during a checkpoint is present after a crash.
 fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
     let (sim, store) = made(canary, ROOMY, 2);
     batch(&store, b"1");
     let other = Arc::clone(&store);
-    // Behind the first lane's cut, where lanes are cut one by one.
+    // After the first lane's cut, in the variant that cuts lanes one by one.
     at_first(&sim, StepKind::Order, move |_| batch(&other, b"2"));
     store.checkpoint().unwrap();
     sim.unobserve();
@@ -186,19 +188,20 @@ fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_batch_beside_a_checkpoint_is_kept() {
+fn batch_beside_checkpoint_is_kept() {
     assert!(keeps_a_batch_beside_a_checkpoint(NONE));
     assert!(!keeps_a_batch_beside_a_checkpoint(canary::BATCH_CUT_APART));
 }
 
-/// Whether a batch that a crash cuts off is dropped, though one of the same count took place in the opening before.
+/// Returns true if a batch that a crash cuts off is dropped, although a batch with the same number completed in the
+/// previous opening.
 fn drops_a_batch_of_the_next_opening(canary: Canary) -> bool {
     let (sim, store) = made(canary, ROOMY, 2);
     batch(&store, b"1");
     let (sim, store) = opened(&now(&sim), canary, ROOMY).unwrap();
     let crashed = Arc::new(std::sync::Mutex::new(None));
     let noted = Arc::clone(&crashed);
-    // Headers of segments are ordered first; what is ordered last is the entries.
+    // Headers of segments are ordered first; the last order is that of the entries.
     sim.observe(Box::new(move |sim, kind| {
         if kind == StepKind::Order {
             *noted.lock().unwrap() = Some(now(sim));
@@ -216,7 +219,8 @@ fn batches_of_two_openings_are_not_mistaken() {
     assert!(!drops_a_batch_of_the_next_opening(canary::BATCH_NUMBER_RETURNS));
 }
 
-/// Whether what an opening did not show stays away, whatever the next write leaves of it: images of the images of writes.
+/// Returns true if a key that an opening dropped stays absent, whatever the next write leaves: tests images of writes
+/// to images of writes.
 fn keeps_what_was_dropped_away(canary: Canary, count_max: usize) -> bool {
     let (sim, store) = made(canary, ROOMY, 1);
     store.put(b"a", b"1").unwrap();
@@ -230,7 +234,7 @@ fn keeps_what_was_dropped_away(canary: Canary, count_max: usize) -> bool {
     })
 }
 
-/// Images of every step of `work`, so many of each.
+/// Returns images of every step of `work`, at most `count_max` of each.
 fn images_of(sim: &Sim, count_max: usize, work: impl FnOnce()) -> Vec<Image> {
     let images = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
@@ -244,13 +248,13 @@ fn images_of(sim: &Sim, count_max: usize, work: impl FnOnce()) -> Vec<Image> {
 }
 
 #[test]
-fn what_was_dropped_does_not_return() {
+fn dropped_key_does_not_return() {
     assert!(keeps_what_was_dropped_away(NONE, 32));
     assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED, 32));
     assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED, 200));
 }
 
-/// What happens when records are read.
+/// A callback for reads of records.
 type Reading = Box<dyn Fn(Span) + Send + Sync>;
 
 #[derive(Default)]
@@ -263,8 +267,8 @@ impl Probe for AtReads {
     }
 }
 
-/// What a reader of two keys finds, whose first record is about to be read when a batch of both is shown, and which ends before the
-/// index knows of the second.
+/// Returns the values that a reader of two keys finds. A batch of both is published when the first record is about to
+/// be read, and the read ends before the index has the batch's second key.
 fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec<u8> {
     let sim = Probed::with_probe(Sim::new(0, Model::Line), AtReads::default());
     let store = Arc::new(Pmekv::format(sim, HostDram, &PARAMETERS, ROOMY).unwrap());
@@ -273,7 +277,8 @@ fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec
     let (reader, writer) = (thread::current().id(), Arc::clone(&store));
     let ((is_half, half), (is_over, over)) = (mpsc::channel(), mpsc::channel());
     let (half, over, is_begun) = (Mutex::new(half), Mutex::new(over), AtomicBool::new(false));
-    // Records of the second key are read by the batch in turn with those of the first: to find it, for its expiry, and for the index.
+    // The batch reads records of the second key alternately with those of the first: to find it, for its expiry, and
+    // for the index.
     let (last, turns) = (AtomicU64::new(0), AtomicU64::new(0));
     let (batch, batches) = mpsc::channel();
     let reading: Reading = Box::new(move |span| {
@@ -301,7 +306,8 @@ fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec
     found
 }
 
-/// A reader that has seen one key of a batch sees the whole batch, though the search began before the batch was shown.
+/// A reader that has seen one key of a batch sees the whole batch, even if its lookup began before the batch was
+/// published.
 #[test]
 fn several_keys_are_read_as_one_batch_left_them() {
     let searched = beside_half_a_batch(|store, keys| {
@@ -312,7 +318,7 @@ fn several_keys_are_read_as_one_batch_left_them() {
     assert_eq!(searched, b"nn");
     let looked = beside_half_a_batch(|store, keys| {
         let (pin, mut seen) = (epoch::pin(), [None; 2]);
-        let seen_count = store.look_at_many(pin.pinned(), &keys, &mut seen);
+        let seen_count = store.lookup_many(pin.pinned(), &keys, &mut seen);
         seen[..seen_count].iter().flat_map(|value| value.unwrap()).copied().collect()
     });
     assert!(looked.is_empty(), "{looked:?}");

@@ -1,4 +1,4 @@
-//! A host that lends no more memory, whatever the store asks it for: what was refused did not happen, and the store goes on.
+//! A `Dram` that allocates no more memory: refused operations have no effect, and the store continues.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -17,24 +17,24 @@ use crate::subject::PARAMETERS;
 
 const PLENTY: usize = usize::MAX / 2;
 
-/// What the tree asks for at a time, at least; what the heap asks for is less.
+/// The minimum size of the tree's allocations; the heap's are smaller.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Lends so many bytes more in chunks.
+/// Allocates at most so many bytes more in chunks.
 #[derive(Clone, Default)]
 struct Purse(Arc<AtomicUsize>);
 
-// SAFETY: the memory is `HostDram`'s.
+// SAFETY: all memory comes from `HostDram`.
 unsafe impl Dram for Purse {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let spend = |left: usize| left.checked_sub(if layout.size() < CHUNK_BYTES { 0 } else { layout.size() });
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).ok()?;
-        HostDram.lend(layout)
+        HostDram.allocate(layout)
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { HostDram.give_back(memory, layout) }
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract is the same.
+        unsafe { HostDram.deallocate(memory, layout) }
     }
 }
 
@@ -56,7 +56,7 @@ fn contents<D: Dram>(store: &Pmekv<Sim, D>) -> Contents {
     contents
 }
 
-/// All keys, as a scan shows them.
+/// Returns all keys in the order of a scan.
 fn scanned<D: Dram>(store: &Pmekv<Sim, D>, direction: Direction) -> Vec<Vec<u8>> {
     let (mut keys, mut cursor) = (Vec::new(), ScanCursor::new(Bound::Unbounded, direction));
     let mut note = |key: &[u8], _: &[u8]| {
@@ -67,7 +67,7 @@ fn scanned<D: Dram>(store: &Pmekv<Sim, D>, direction: Direction) -> Vec<Vec<u8>>
     keys
 }
 
-/// A store of 200 keys whose host lends no more.
+/// Returns a store of 200 keys that cannot allocate more memory.
 fn made(canary: Canary) -> (Sim, Purse, Pmekv<Sim, Purse>, Contents) {
     let (sim, purse, mut model) = (Sim::new(0, Model::Line).with_canary(canary), Purse::default(), Contents::new());
     purse.hold(PLENTY);
@@ -106,7 +106,7 @@ fn puts(store: &Pmekv<Sim, Purse>, model: &mut Contents, numbers: Range<u32>) {
     }
 }
 
-/// Whether the log goes on saying what the tree says.
+/// Returns true if log and tree stay equal.
 fn takes_back_what_found_no_memory(canary: Canary) -> bool {
     let (sim, purse, store, mut model) = made(canary);
     puts(&store, &mut model, 200..6_000);
@@ -120,14 +120,14 @@ fn takes_back_what_found_no_memory(canary: Canary) -> bool {
 }
 
 #[test]
-fn a_put_that_found_no_memory_did_not_happen() {
+fn put_without_memory_did_not_happen() {
     assert!(takes_back_what_found_no_memory(Canary("none")));
     assert!(!takes_back_what_found_no_memory(canary::NOT_TAKEN_BACK));
 }
 
-/// What a crash leaves in the middle of that: the key, or not, and never a store that no opening takes.
+/// A crash during that leaves the key present or absent, and never a store that does not open.
 #[test]
-fn a_crash_while_a_put_is_taken_back_leaves_either() {
+fn crash_during_undone_put_leaves_either() {
     let (_, _purse, store, _) = made(Canary("none"));
     let refused = (200..).find(|number| is_no_memory(store.put(&key(*number), b""))).unwrap();
     let (sim, _purse, store, mut model) = made(Canary("none"));
@@ -144,9 +144,9 @@ fn a_crash_while_a_put_is_taken_back_leaves_either() {
     assert!(reopened(&sim) == Ok(model));
 }
 
-/// The batch counts already: readers see it, by keys and in order, and nobody writes any more.
+/// The batch is valid already: readers see it, by key and in order, and further writes fail.
 #[test]
-fn a_batch_that_found_no_memory_is_there_whole() {
+fn batch_without_memory_is_complete() {
     let (sim, purse, store, mut model) = made(Canary("none"));
     let keys: Vec<Vec<u8>> = (0..6_000).map(key).collect();
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: b"batch" }).collect();
@@ -169,9 +169,9 @@ fn a_batch_that_found_no_memory_is_there_whole() {
     assert!(reopened(&sim) == Ok(model));
 }
 
-/// Nothing was irrevocable when memory was looked for.
+/// The memory is allocated before anything irrevocable happens.
 #[test]
-fn a_clear_that_found_no_memory_did_not_happen() {
+fn clear_without_memory_did_not_happen() {
     let (sim, purse, store, mut model) = made(Canary("none"));
     puts(&store, &mut model, 200..6_000);
     assert!(is_no_memory(store.clear()));

@@ -1,6 +1,6 @@
-//! Openings of stores that are worth several threads; and what one takes after a kill: a process loads a store and is killed, and this one opens
-//! what that has left. Times are printed, and nothing is asserted of them. `cargo test --release -p hikv-engine-pmekv --test pmekv opening --
-//! --ignored --nocapture`.
+//! Openings of stores that are large enough for several threads, and a measurement of an opening after a kill: a
+//! process loads a store and is killed, and this one opens the store. Times are printed, and not asserted. `cargo test
+//! --release -p hikv-engine-pmekv --test pmekv opening -- --ignored --nocapture`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -18,11 +18,11 @@ use crate::subject::PARAMETERS;
 
 const KEY_COUNT: u64 = 10_000_000;
 const VALUE: [u8; 64] = [7; 64];
-/// Where a process loads that this test has started.
+/// The environment variable with the path of the region for the loading process.
 const LOADS_AT: &str = "HIKV_PMEKV_LOADS_AT";
 const LOADED: &str = "loaded";
 
-/// Keys in an order that no cache guesses.
+/// Returns keys in an unpredictable order, against caches.
 fn key(number: u64) -> [u8; 16] {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(mixed) << 64 | u128::from(number)).to_be_bytes()
@@ -34,7 +34,7 @@ fn made(region: &Path, options: Options) -> Pmekv<Mapped, HostDram> {
     Pmekv::format(mapped, HostDram, &parameters, options).unwrap()
 }
 
-/// Loads a store, with checkpoints as the background makes them, and waits for its end.
+/// Loads a store, with checkpoints as the background makes them, and waits to be killed.
 #[expect(clippy::print_stdout, reason = "the other process reads it")]
 fn load(region: &Path) {
     let store = made(region, Options::default());
@@ -51,10 +51,10 @@ fn load(region: &Path) {
     });
 }
 
-/// Keys of a checkpoint, and as many entries behind it, that two threads read.
+/// The number of keys of a checkpoint, and of entries after it: two threads read them.
 const MANY: u64 = 150_000;
 
-/// What a store has when it is opened without having been closed, after `change` of what a checkpoint has.
+/// Asserts that a store opened without a close has the keys of a checkpoint, changed by `change`.
 fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
     let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     let region = home.path().join("region");
@@ -74,29 +74,30 @@ fn is_opened_as_left(change: impl Fn(u64) -> Option<u8>) {
         }
     }
     drop(store);
-    let told = Mutex::new((0, 0));
-    let watch = |done, total| *told.lock().unwrap() = (done, total);
+    let reported = Mutex::new((0, 0));
+    let watch = |done, total| *reported.lock().unwrap() = (done, total);
     let mapped = Mapped::open(&region, MapOptions::default()).unwrap();
-    let store = Pmekv::open_watched(mapped, HostDram, Options::default(), &watch).unwrap();
+    let store = Pmekv::open_with_progress(mapped, HostDram, Options::default(), &watch).unwrap();
     let (mut found, mut cursor) = (Vec::new(), Cursor::Start);
     while !cursor.is_done() {
         let mut note = |key: &[u8], value: &[u8], _| found.push((key.try_into().unwrap(), value[0]));
         cursor = store.walk(cursor, &mut note).unwrap();
     }
     assert!(found.iter().copied().eq(expected), "{} keys", found.len());
-    let (done, total) = *told.lock().unwrap();
+    let (done, total) = *reported.lock().unwrap();
     assert!(done > 0 && done <= total, "{done} of {total}");
 }
 
 #[test]
-fn what_several_threads_read_is_what_was_left() {
+fn threads_read_the_last_writes() {
     // New keys, new values, and deletes, everywhere.
     is_opened_as_left(|number| [Some(7), None, Some(0), Some(9)][number as usize % 4]);
-    // Nothing of what the second thread reads of the checkpoint is there any more.
+    // All keys that the second thread reads from the checkpoint have been deleted.
     is_opened_as_left(|number| if number < MANY { (number % 8 == 0).then_some(3) } else { Some(0) });
 }
 
-/// All but one of the keys that the second thread reads of the checkpoint are deleted since, and that one's record has rotted.
+/// All keys but one that the second thread reads from the checkpoint have been deleted since, and that one's record is
+/// damaged.
 #[test]
 fn damage_beside_what_the_logs_have_overtaken_is_told() {
     let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
@@ -109,32 +110,32 @@ fn damage_beside_what_the_logs_have_overtaken_is_told() {
     (MANY / 2 - 1_000..rotten).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
     drop(store);
     let mut bytes = fs::read(&region).unwrap();
-    let at = bytes.windows(value.len()).position(|bytes| *bytes == value).expect("it lies in the region");
+    let at = bytes.windows(value.len()).position(|bytes| *bytes == value).expect("the value is in the region");
     bytes[at] ^= 1;
     fs::write(&region, bytes).unwrap();
     let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
     let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
-    let (mut count, mut told) = (0, Vec::new());
-    let mut tell = |error: Error| {
-        told.push(error.to_string());
+    let (mut count, mut reported) = (0, Vec::new());
+    let mut report = |error: Error| {
+        reported.push(error.to_string());
         Ok(())
     };
-    store.walk_whole(Cursor::Start, &mut |_, _, _| count += 1, &mut tell).unwrap();
-    assert_eq!((count, told.len()), (MANY / 2 - 1_000, 1), "{told:?}");
-    assert!(told[0].contains("a record's checksum does not fit"), "{told:?}");
+    store.walk_skipping_damage(Cursor::Start, &mut |_, _, _| count += 1, &mut report).unwrap();
+    assert_eq!((count, reported.len()), (MANY / 2 - 1_000, 1), "{reported:?}");
+    assert!(reported[0].contains("a record's checksum does not fit"), "{reported:?}");
 }
 
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "a table for reading")]
-fn what_an_opening_takes() {
+fn opening_time() {
     if let Some(region) = env::var_os(LOADS_AT) {
         return load(&PathBuf::from(region));
     }
     let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
     let region = home.path().join("region");
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "opening::what_an_opening_takes", "--ignored", "--nocapture"]).env(LOADS_AT, &region);
+    command.args(["--exact", "opening::opening_time", "--ignored", "--nocapture"]).env(LOADS_AT, &region);
     let mut loader = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(loader.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().ends_with(LOADED)), "it ended before");

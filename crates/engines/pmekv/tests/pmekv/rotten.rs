@@ -1,5 +1,6 @@
-//! Every byte of a small store, one after the other: what an opened store says then of keys of any length is so, or is an error. A key that a node has is
-//! never said to be absent where absences are compared, also where a checkpoint came between the damage and the opening.
+//! Damages every byte of a small store, one after the other: the opened store returns the correct value for keys of any
+//! length, or an error. With `Verify::Absence`, a key in a node is never reported absent, even if a checkpoint came
+//! between the damage and the opening.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,10 +18,10 @@ use testkit::Made;
 use crate::lengths::{OfOlder, keys, value};
 use crate::subject::{OPTIONS, OfPmekv, OnSim};
 
-/// A store all of whose keys are in the checkpoint.
+/// A store whose keys are all in the checkpoint.
 struct Victim {
     image: Image,
-    /// Offsets of words that are not zero.
+    /// The offsets of words that are not zero.
     words: Vec<u64>,
     items: BTreeMap<Vec<u8>, Vec<u8>>,
     has_keys_in_nodes: bool,
@@ -46,8 +47,8 @@ impl Victim {
         self.has_keys_in_nodes && key.len() <= SHORT_KEY_BYTES_MAX
     }
 
-    /// How many errors gets and scans of the store are.
-    fn told(&self, store: &OnSim) -> usize {
+    /// Returns the number of gets and scans that fail.
+    fn reported(&self, store: &OnSim) -> usize {
         let scans = [Direction::Forward, Direction::Backward].map(|direction| self.scan(store, direction));
         self.got(store) + scans.into_iter().filter(|is_whole| !is_whole).count()
     }
@@ -56,13 +57,13 @@ impl Victim {
         let get = |(key, value): (&Vec<u8>, &Vec<u8>)| {
             let got = store.get(key, &mut |_, found| assert_eq!(found, value, "{key:?}"));
             let is_hidden = matches!(got, Ok(false));
-            assert!(!is_hidden || !self.is_in_node(key), "{key:?} is said to be absent");
+            assert!(!is_hidden || !self.is_in_node(key), "{key:?} is reported absent");
             got.is_err()
         };
-        self.items.iter().map(get).filter(|is_told| *is_told).count()
+        self.items.iter().map(get).filter(|is_reported| *is_reported).count()
     }
 
-    /// Whether all is shown.
+    /// Returns true if the scan returns all items.
     fn scan(&self, store: &OnSim, direction: Direction) -> bool {
         let (mut cursor, mut shown) = (ScanCursor::new(Bound::Unbounded, direction), Vec::new());
         let mut each = |key: &[u8], value: &[u8]| {
@@ -90,33 +91,33 @@ fn opened(sim: &Sim) -> Option<OnSim> {
     Pmekv::open(sim.clone(), HostDram, OPTIONS).ok().map(|store| store.verifying(Verify::Absence))
 }
 
-/// Flips a bit of a byte, another one for each.
+/// Flips a bit of a byte; the bit's number varies.
 fn flip(sim: &Sim, at: u64, byte: u64) {
     let word = sim.load(Offset(at), Ordering::Acquire);
     sim.store(Offset(at), word ^ 1 << (8 * byte + (at / 8 + byte) % 8), Ordering::Release);
 }
 
 #[test]
-fn no_flipped_byte_gives_another_key_s_value_or_hides_a_key() {
+fn byte_flips_swap_or_hide_no_key() {
     for victim in [Victim::new::<OfPmekv>(true), Victim::new::<OfOlder>(false)] {
-        let (mut refused, mut told) = (0, 0);
+        let (mut refused, mut reported) = (0, 0);
         for (at, byte) in victim.words.iter().flat_map(|&at| (0..8).map(move |byte| (at, byte))) {
             let sim = victim.medium();
             flip(&sim, at, byte);
             match opened(&sim) {
                 None => refused += 1,
-                Some(store) => told += usize::from(victim.told(&store) > 0),
+                Some(store) => reported += usize::from(victim.reported(&store) > 0),
             }
         }
-        assert!(refused > 100 && told > 100, "{refused} openings are refused, {told} stores tell of damage");
+        assert!(refused > 100 && reported > 100, "{refused} openings are refused, {reported} stores report damage");
     }
 }
 
-/// A checkpoint reads a record that has rotted since the one before.
+/// A checkpoint reads a record that was damaged since the last one.
 #[test]
-fn a_key_that_rots_before_a_checkpoint_is_not_taken_for_another() {
+fn damaged_key_before_checkpoint_is_not_confused() {
     let victim = Victim::new::<OfPmekv>(true);
-    let (mut named, mut told) = (0, 0);
+    let (mut named, mut reported) = (0, 0);
     let of_items = victim.words.iter().filter(|&&at| at > 2 * UNIT_BYTES);
     for (at, byte) in of_items.flat_map(|&at| (0..8).map(move |byte| (at, byte))) {
         let sim = victim.medium();
@@ -126,8 +127,11 @@ fn a_key_that_rots_before_a_checkpoint_is_not_taken_for_another() {
         let is_named = store.checkpoint().is_ok();
         drop(store);
         let Some(store) = opened(&sim) else { continue };
-        let is_told = victim.got(&store) > 0;
-        (named, told) = (named + usize::from(is_named), told + usize::from(is_named && is_told));
+        let is_reported = victim.got(&store) > 0;
+        (named, reported) = (named + usize::from(is_named), reported + usize::from(is_named && is_reported));
     }
-    assert!(named > 100 && told > 100, "{named} checkpoints are made, {told} openings behind them tell of damage");
+    assert!(
+        named > 100 && reported > 100,
+        "{named} checkpoints are made, {reported} openings after them report damage"
+    );
 }

@@ -1,4 +1,4 @@
-//! A region of fixed size that is full of keys: each of them can be deleted, and then there is room again.
+//! A region of fixed size that is full of keys: each of them can be deleted, and then there is space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use crate::subject::{OnSim, PARAMETERS, free_all, is_full, is_sound, scattered_key as key};
 
-/// How often a thread is looked at that does not go on, before it is left behind.
+/// The number of polls after which a thread that does not continue is left waiting.
 const LOOK_COUNT: usize = 20_000;
 
-/// Numbers below `count`, in an order that has to do neither with that of keys nor with that of places.
+/// Returns the numbers below `count`, in an order that is unrelated to the order of keys and of places.
 fn scattered(count: u32) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
     numbers.sort_unstable_by_key(|number| u64::from(number + 1).wrapping_mul(0xD134_2543_DE82_EF95).rotate_left(32));
     numbers
 }
 
-/// Values of one size class, or of several.
+/// Lengths of values of one size class, or of several.
 type Sizes = [usize];
 
 const ONE_SIZE: &Sizes = &[40];
@@ -43,7 +43,7 @@ pub(crate) fn put(store: &OnSim, number: u32, sizes: &Sizes) -> bool {
     }
 }
 
-/// A store of so many lanes whose region cannot grow any more, and how many keys it has room for.
+/// Returns a full store of so many lanes whose region cannot grow, and its number of keys.
 fn filled(lane_count: u32, growth_count: u64, sizes: &Sizes) -> (Sim, OnSim, u32) {
     let sim = Sim::new(0, Model::Line);
     let parameters = Parameters { partition_count: lane_count, ..PARAMETERS };
@@ -53,7 +53,7 @@ fn filled(lane_count: u32, growth_count: u64, sizes: &Sizes) -> (Sim, OnSim, u32
     (sim, store, count)
 }
 
-/// The store as a crash leaves it.
+/// Returns the store as a crash leaves it.
 fn opened_again(sim: &Sim, store: OnSim) -> (Sim, OnSim) {
     drop(store);
     let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line);
@@ -96,7 +96,7 @@ fn all_keys_of_a_full_region_can_be_deleted_over_openings() {
 }
 
 #[test]
-fn all_keys_of_a_full_region_can_be_deleted_whatever_their_sizes() {
+fn full_region_can_be_emptied() {
     all_can_be_deleted(1, 1, SIZES, 0);
     all_can_be_deleted(4, 4, SIZES, 0);
 }
@@ -117,9 +117,9 @@ fn two_threads_can_delete_all_keys_of_a_full_region() {
     assert!((0..count / 2).all(|number| put(&store, number, SIZES)));
 }
 
-/// Each deletes a key and puts it again, or another in its place; what the other one has just freed may be gone.
+/// Each thread deletes a key and puts another; the other thread may have taken the freed slot.
 #[test]
-fn threads_that_put_what_was_deleted_keep_no_delete_from_its_room() {
+fn concurrent_puts_leave_space_for_deletes() {
     let (_, store, count) = filled(2, 1, ONE_SIZE);
     thread::scope(|scope| {
         for half in 0..2 {
@@ -137,9 +137,9 @@ fn threads_that_put_what_was_deleted_keep_no_delete_from_its_room() {
     assert_eq!(store.len().unwrap(), 0);
 }
 
-/// One key goes and one comes, many times the keys that there are.
+/// Replaces one key after the other, many times the number of keys.
 #[test]
-fn a_full_region_has_room_for_a_key_in_place_of_another() {
+fn full_region_has_space_for_replacement_key() {
     let (sim, mut store, count) = filled(2, 1, ONE_SIZE);
     for number in 0..2 * count {
         delete(&store, number);
@@ -152,7 +152,7 @@ fn a_full_region_has_room_for_a_key_in_place_of_another() {
     assert_eq!(store.len().unwrap(), u64::from(count));
 }
 
-/// Groups and batches of deletes, also of lanes that have no log but for the batch's end.
+/// Groups and batches of deletes, also of lanes whose log has only the batch's end.
 #[test]
 fn several_keys_of_a_full_region_can_be_deleted_together() {
     let (_, store, count) = filled(4, 1, SIZES);
@@ -184,7 +184,7 @@ fn several_keys_of_a_full_region_can_be_deleted_together() {
     store.write_batch(&[BatchOp::Delete { key: b"only" }]).unwrap_or_else(|error| panic!("{count}: {error}"));
 }
 
-/// Batches that put are refused as puts are, and take nothing of what deletes need.
+/// Batches that put are refused as single puts are, and use no space that deletes need.
 #[test]
 fn batches_that_are_refused_leave_deletes_their_room() {
     let (_, store, count) = filled(2, 1, ONE_SIZE);
@@ -199,7 +199,7 @@ fn batches_that_are_refused_leave_deletes_their_room() {
 }
 
 #[test]
-fn a_full_region_that_is_cleared_has_room_for_as_much() {
+fn cleared_full_region_holds_as_much() {
     for (lane_count, sizes) in [(1, ONE_SIZE), (16, SIZES)] {
         let (sim, mut store, count) = filled(lane_count, 4, sizes);
         for is_opened in [false, true] {
@@ -217,21 +217,22 @@ fn a_full_region_that_is_cleared_has_room_for_as_much() {
     }
 }
 
-/// Whether all keys can be deleted, with an opening before that.
+/// Returns true if all keys can be deleted after an opening.
 fn lets_deletes_through(canary: Canary) -> bool {
     let sim = Sim::new(0, Model::Line).with_canary(canary);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     sim.fail_grow_after(4);
     let count = (0..).take_while(|&number| put(&store, number, ONE_SIZE)).count() as u32;
-    // Of the class of nodes, wherever there is room.
+    // Values of the size class of nodes, as long as there is space.
     while put_filler(&store) {}
     drop(store);
     let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line).with_canary(canary);
     sim.fail_grow_after(0);
     let store = Pmekv::open(sim, HostDram, Options::default()).unwrap();
-    // Values of that class for keys that are there, which need no node.
+    // Values of that class for present keys, which need no node.
     let large_count = (0..count).take_while(|&number| store.put(&key(number), &[7; 4_000]).is_ok()).count() as u32;
-    // And others' log, where segments alone have room, as far as that is to be had without a checkpoint.
+    // Then the other keys' log entries, while there is space only for segments, as far as possible without a
+    // checkpoint.
     (large_count..count).take_while(|&number| put(&store, number, ONE_SIZE)).for_each(drop);
     scattered(count).into_iter().all(|number| store.delete(&key(number)).is_ok())
 }
@@ -248,9 +249,10 @@ fn deletes_rest_on_the_reserve() {
     assert!(!lets_deletes_through(canary::RESERVE_NOT_KEPT));
 }
 
-/// A store of a version that had no reserve opens, reads and deletes as before, and is like any other when there is room.
+/// A store of a version without a reserve opens, reads and deletes as before, and behaves like any other once there is
+/// space.
 #[test]
-fn a_full_store_without_a_reserve_gets_one_when_there_is_room() {
+fn full_store_regains_its_reserve() {
     let sim = Sim::new(0, Model::Line).with_canary(canary::NODES_NOT_RESERVED);
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap();
     sim.fail_grow_after(4);
@@ -259,22 +261,23 @@ fn a_full_store_without_a_reserve_gets_one_when_there_is_room() {
     assert_eq!(store.len().unwrap(), u64::from(count));
     let mut numbers = scattered(count).into_iter();
     numbers.by_ref().take(500).for_each(|number| delete(&store, number));
-    assert!(!put(&store, count, ONE_SIZE), "no node is there for it");
+    assert!(!put(&store, count, ONE_SIZE), "there is no node for the key");
     sim.fail_grow_after(1);
     assert!(put(&store, count, ONE_SIZE));
     while put(&store, u32::try_from(store.len().unwrap()).unwrap() + 1_000, ONE_SIZE) {}
     numbers.for_each(|number| delete(&store, number));
 }
 
-/// Whether a checkpoint in a full region finds slots while keys that were met go, and others come that are met.
+/// Returns true if a checkpoint in a full region finds slots while keys that it has met are deleted, and new keys that
+/// it will meet are added.
 fn finds_slots_while_keys_change(canary: Canary) -> bool {
     let sim = Sim::new(0, Model::Line).with_canary(canary);
-    // Lanes enough that none begins a segment meanwhile, for which it would wait.
+    // So many lanes that none begins a segment during the checkpoint, which it would have to wait for.
     let parameters = Parameters { partition_count: 16, ..PARAMETERS };
     let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &parameters, Options::default()).unwrap());
     sim.fail_grow_after(2);
     let count = (0..).take_while(|&number| put(&store, number, ONE_SIZE)).count() as u32;
-    // Room for small records, and for nothing else, whatever is let go of meanwhile.
+    // Leaves space only for small records, whatever is freed during the test.
     (0..3_000).for_each(|number| delete(&store, number));
     for _ in 0..2 {
         store.checkpoint().unwrap();
@@ -288,7 +291,7 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
     let (theirs, writer) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
     let (noted, step_count) = (Arc::clone(&writer), AtomicU64::new(0));
     sim.observe(Box::new(move |_, kind| {
-        // The lowest keys have been met by then.
+        // The checkpoint has met the lowest keys by then.
         if kind != StepKind::Stream || step_count.fetch_add(1, Ordering::Relaxed) != 10 {
             return;
         }
@@ -306,7 +309,7 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
                 count();
             }
         });
-        // Until it waits for the checkpoint.
+        // Polls until the thread waits for the checkpoint.
         let (mut before, mut look_count) = (0, 0);
         while look_count < LOOK_COUNT && !changing.is_finished() {
             thread::yield_now();
@@ -323,7 +326,7 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
 }
 
 #[test]
-fn keys_that_come_while_others_go_have_slots_in_a_checkpoint() {
+fn churning_keys_have_checkpoint_slots() {
     assert!(finds_slots_while_keys_change(Canary("none")));
     assert!(!finds_slots_while_keys_change(canary::GONE_WHILE_READ));
 }

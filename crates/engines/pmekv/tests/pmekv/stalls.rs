@@ -1,5 +1,5 @@
-//! What puts wait for beside checkpoints: times are printed, and nothing is asserted of them. `cargo test --release -p
-//! hikv-engine-pmekv --test pmekv stalls -- --ignored --nocapture`.
+//! A measurement of the time that puts wait during checkpoints. Times are printed, and not asserted. `cargo test
+//! --release -p hikv-engine-pmekv --test pmekv stalls -- --ignored --nocapture`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +17,7 @@ const VALUE: [u8; 256] = [7; 256];
 
 type Store = Pmekv<Mapped, HostDram>;
 
-/// Keys in an order that no cache guesses.
+/// Returns keys in an unpredictable order, against caches.
 fn key(number: u64) -> [u8; 16] {
     let mixed = (number % KEY_COUNT).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(mixed) << 64 | u128::from(number % KEY_COUNT)).to_be_bytes()
@@ -27,7 +27,7 @@ fn scattered(number: u64) -> [u8; 16] {
     key(number.wrapping_mul(0xD134_2543_DE82_EF95) >> 13)
 }
 
-/// A store whose log has the engine's bound, or that of so many entries.
+/// Returns a loaded store whose log has the bound of `options`.
 fn loaded(options: Options) -> (tempfile::TempDir, Store) {
     let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
     let mapped = Mapped::create(&home.path().join("region"), 1 << 20, MapOptions::default()).unwrap();
@@ -39,10 +39,10 @@ fn loaded(options: Options) -> (tempfile::TempDir, Store) {
 
 fn checkpoint_count(store: &Store) -> u64 {
     let figures = store.stats().figures;
-    figures.iter().find(|figure| figure.name == "pmekv_checkpoints").expect("it is told").value as u64
+    figures.iter().find(|figure| figure.name == "pmekv_checkpoints").expect("the figure exists").value as u64
 }
 
-/// Prints how long puts took while `beside` went on again and again.
+/// Prints how long puts took while another thread repeated `beside`.
 #[expect(clippy::print_stdout, reason = "a table for reading")]
 fn measure(what: &str, store: &Store, beside: impl Fn(&Store) + Sync) {
     let (is_over, before) = (AtomicBool::new(false), checkpoint_count(store));
@@ -75,7 +75,7 @@ fn measure(what: &str, store: &Store, beside: impl Fn(&Store) + Sync) {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_puts_wait_for() {
+fn put_waiting_time() {
     let (_home, store) = loaded(Options::default());
     measure("no checkpoint", &store, |_| thread::park_timeout(Duration::from_millis(10)));
     measure("one after the other", &store, |store| store.checkpoint().unwrap());

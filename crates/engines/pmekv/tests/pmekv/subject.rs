@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Failure, Made, Op, Over, Shape};
 
-/// Two lanes, segments of three entries and a log of eight, so that few writes begin segments and make checkpoints.
+/// Two lanes, segments of three entries and a log of eight, so that a few writes begin segments and make checkpoints.
 pub(crate) struct OfPmekv<M = Sim>(PhantomData<fn() -> M>);
 
 pub(crate) type OnSim = Pmekv<Sim, HostDram>;
@@ -55,12 +55,12 @@ pub(crate) fn shape(op_count: usize) -> Shape {
     }
 }
 
-/// A put of a short value that tells its number.
+/// Returns a put of a short value that contains its number.
 pub(crate) fn put(key: &str, number: u8) -> Op {
     Op::Put(key.into(), vec![number; 20])
 }
 
-/// Neighbours in order lie far from each other, so that no part of the region becomes free as a whole.
+/// Returns keys whose neighbours in key order are far apart, so that no part of the region becomes completely free.
 pub(crate) fn scattered_key(number: u32) -> [u8; 4] {
     number.wrapping_mul(0x9E37_79B9).to_be_bytes()
 }
@@ -69,7 +69,7 @@ pub(crate) fn is_full(error: &Error) -> bool {
     matches!(error, Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))
 }
 
-/// Frees what was let go of, once no reader of this process may look at it.
+/// Frees retired records, once no reader of this process can use them.
 pub(crate) fn free_all<M: Medium>(store: &Pmekv<M, HostDram>) {
     while store.stats().garbage_count > 0 {
         store.tidy();
@@ -77,7 +77,7 @@ pub(crate) fn free_all<M: Medium>(store: &Pmekv<M, HostDram>) {
     }
 }
 
-/// No part of it contradicts another, and nothing but what is there takes room.
+/// Asserts that the store is consistent, and that all used space belongs to present data.
 pub(crate) fn is_sound<M: Medium>(store: &Pmekv<M, HostDram>) {
     let mut check = Check::new(Depth::Deep);
     store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();

@@ -1,4 +1,5 @@
-//! Slots of nodes that deletes leave in a region that was used to its end: other keys find them there, and whatever else wants room, once there is no other.
+//! Slots of nodes that deletes leave in an exhausted region: other keys find them there, and so does any other write
+//! that finds no space elsewhere.
 
 use engine::Engine;
 use engine_pmekv::{Options, Pmekv, canary};
@@ -10,11 +11,13 @@ use pmem_sim::{Model, Sim};
 use crate::scarce::{delete, put};
 use crate::subject::{OnSim, PARAMETERS, free_all, is_sound, scattered_key as key};
 
-/// So many keys that nodes have slots in two chunks, and few enough with three of four gone that one would do.
+/// A region with so many keys that its nodes have slots in two chunks, and so few that one chunk is enough for a
+/// quarter of them.
 const REGION_BYTES: u64 = 11 << 20;
 const VALUE_BYTES: usize = 700;
 
-/// A full region three of four keys of which were deleted, and how many there were. These leave no chunk empty.
+/// Returns a full region in which three of four keys were deleted, and the number of keys before. The deletes leave no
+/// chunk empty.
 fn thinned(canary: Canary) -> (Sim, OnSim, u32) {
     let sim = Sim::new(0, Model::Line).with_canary(canary);
     let parameters = Parameters { partition_count: 16, region_bytes: REGION_BYTES, ..PARAMETERS };
@@ -30,7 +33,7 @@ fn deleted(count: u32) -> impl Iterator<Item = u32> {
     (0..count).filter(|number| number % 4 > 0)
 }
 
-/// The store as a crash leaves it.
+/// Returns the store as a crash leaves it.
 fn opened_again(sim: &Sim, store: OnSim, canary: Canary) -> (Sim, OnSim) {
     drop(store);
     let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line).with_canary(canary);
@@ -45,7 +48,7 @@ fn takes_others(store: &OnSim, count: u32) -> bool {
     takes
 }
 
-/// Whether other keys have the room of those that were deleted before a crash.
+/// Returns true if other keys fit into the space of those that were deleted before a crash.
 fn takes_others_after_a_crash(canary: Canary) -> bool {
     let (sim, store, count) = thinned(canary);
     takes_others(&opened_again(&sim, store, canary).1, count)
@@ -57,14 +60,14 @@ fn slots_that_deletes_leave_are_kept_for_other_keys() {
     assert!(!takes_others_after_a_crash(canary::SURPLUS_NOT_KEPT));
 }
 
-/// Each opening makes a checkpoint before a write of it finds the region full, and a close makes another. Some of the last keys have room only when the reserve gives
-/// up what it does not need.
+/// Each opening makes a checkpoint before one of its writes finds the region full, and a close makes another. Some of
+/// the last keys fit only when the reserve frees its surplus.
 #[test]
-fn checkpoints_of_openings_that_met_no_full_region_keep_them() {
+fn checkpoints_survive_reopening() {
     let (mut sim, mut store, count) = thinned(Canary("none"));
     for round in 0..3 {
         (sim, store) = opened_again(&sim, store, Canary("none"));
-        // Something for the log, which each checkpoint takes.
+        // A log entry, which each checkpoint needs.
         assert!(store.put(&key(0), &[round; VALUE_BYTES]).is_ok());
         store.checkpoint().unwrap();
         assert!(store.put(&key(0), &[round; VALUE_BYTES]).is_ok());
@@ -73,7 +76,7 @@ fn checkpoints_of_openings_that_met_no_full_region_keep_them() {
     assert!(takes_others(&store, count));
 }
 
-/// How much is in use before and after the region grew, behind checkpoints.
+/// Returns the used bytes before and after the region grew, after checkpoints.
 fn live_bytes_around_growth(canary: Canary) -> (u64, u64) {
     let (sim, store, count) = thinned(canary);
     let behind_checkpoint = || {
@@ -90,7 +93,7 @@ fn live_bytes_around_growth(canary: Canary) -> (u64, u64) {
 }
 
 #[test]
-fn a_region_that_grew_keeps_no_surplus() {
+fn region_that_grew_keeps_no_surplus() {
     let (before, after) = live_bytes_around_growth(Canary("none"));
     let (least_before, least_after) = live_bytes_around_growth(canary::SURPLUS_NOT_KEPT);
     assert!(before > least_before);

@@ -1,4 +1,4 @@
-//! Threads that write, read, scan and clear at once (`testkit::crowd`).
+//! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
 use engine::Engine;
 use engine_pmekv::{Options, Pmekv};
@@ -46,9 +46,9 @@ fn batches_are_one_step_for_readers() {
     is_sound(&store);
 }
 
-/// One that has more entries than the log's bound, which is kept before the batch and after it.
+/// A batch with more entries than the log's bound, which holds before and after the batch.
 #[test]
-fn a_batch_may_be_longer_than_the_log() {
+fn batch_may_be_longer_than_log() {
     let store = store();
     crowd::a_batch_may_be_long(&store, || is_sound(&store));
 }

@@ -1,4 +1,4 @@
-//! The engine with its cached table: as a map, crashed, under contention, and its broken twins.
+//! The engine with its cached table: compared with a map, crashed, under contention, and its broken variants.
 
 use std::cell::Cell;
 use std::fs;
@@ -34,7 +34,7 @@ fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     shown
 }
 
-/// How many searches asked the region, so far.
+/// Returns the number of lookups so far that had to read the region.
 fn misses(store: &OnSim) -> f64 {
     store.stats().figure("cache_miss_count").unwrap()
 }
@@ -44,18 +44,18 @@ fn it_answers_like_a_map() {
     answers_like_a_map::<OfCached>(4);
 }
 
-/// So many scripts of five hundred steps are answered by the store and by a map.
+/// Asserts that the store and a map give the same results for so many scripts of 500 steps.
 pub(crate) fn answers_like_a_map<S: Made<Medium = Sim>>(script_count: u64) {
     let new =
-        || -> Box<dyn Operations> { Box::new(Crashed::<S>::format(Sim::new(0, Model::Line)).expect("there is room")) };
+        || -> Box<dyn Operations> { Box::new(Crashed::<S>::format(Sim::new(0, Model::Line)).expect("there is space")) };
     let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
     let compared = conformance(new, &shape, 0..script_count);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 500 * script_count);
 }
 
-/// A new store's table has everything, and nothing asks the region, whatever comes, goes, moves and splits.
+/// The table of a new store has all items, so no read reaches the region, whatever is added, deleted, moved and split.
 #[test]
-fn a_new_stores_reads_ask_the_region_for_nothing() {
+fn new_store_reads_skip_region() {
     let store = store();
     let key = |i: u32| i.to_be_bytes();
     (0..2000).for_each(|i| store.put(&key(i), &[i as u8; 15]).unwrap());
@@ -77,7 +77,7 @@ fn a_new_stores_reads_ask_the_region_for_nothing() {
     assert_eq!((misses(&store), store.stats().figure("cache_hit_ratio")), (0.0, Some(1.0)));
 }
 
-/// The background brings everything in that an opened store has.
+/// The background adds all items of an opened store.
 #[test]
 fn an_opened_stores_table_is_filled() {
     let sim = Sim::new(0, Model::Span);
@@ -95,7 +95,7 @@ fn an_opened_stores_table_is_filled() {
     assert_eq!(misses(&store), missed);
 }
 
-/// What the background cannot bring in is there all the same: its key is no absence.
+/// An item that the background cannot add is still present: its key is not absent.
 #[test]
 fn damage_is_no_absence_to_a_table_that_is_filled() {
     for len_bytes in [40, 10] {
@@ -114,9 +114,9 @@ fn damage_is_no_absence_to_a_table_that_is_filled() {
     }
 }
 
-/// Compared to what it costs without: reads of a key that does not change ask the region once.
+/// Reads of a key that does not change read the region once.
 #[test]
-fn a_read_brings_its_item_in() {
+fn read_brings_its_item_in() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", &[1; 100]).unwrap();
     let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
@@ -154,7 +154,7 @@ fn histories_under_contention_are_linearizable() {
     crowd::histories_are_linearizable::<OfCached<Restless>>(false);
 }
 
-/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+/// Pairs of keys that conditions keep equal behave like registers, as single keys do.
 #[test]
 fn histories_over_two_keys_are_linearizable() {
     crowd::pairs_are_linearizable(|_| restless_store());
@@ -162,7 +162,7 @@ fn histories_over_two_keys_are_linearizable() {
 
 pub(crate) type OnHooked = RewoHash<Hooked, HostDram>;
 
-/// A store that breaks a rule, or none, and has the key's item in its table.
+/// Returns a store, or a broken variant, whose table has the key's item.
 pub(crate) fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
     let sim = Sim::new(0, Model::Span);
     let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
@@ -181,10 +181,10 @@ pub(crate) fn got(store: &OnHooked) -> Vec<u8> {
     shown
 }
 
-/// What the key holds, as a conditional write sees it, which never asks the table.
+/// Returns the key's value as a conditional write sees it, which never reads the table.
 pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     let mut held = Vec::new();
-    let mut see = |seen: Option<engine::Held<'_>>| {
+    let mut see = |seen: Option<engine::CurrentItem<'_>>| {
         held = seen.map(|seen| seen.value.to_vec()).unwrap_or_default();
         engine::Decision::Keep
     };
@@ -192,10 +192,9 @@ pub(crate) fn held(store: &OnHooked) -> Vec<u8> {
     held
 }
 
-/// The background looks for the items of an opened store while other threads go on without waiting: an item may be lost, and so is left
-/// out.
+/// While other threads defer durability, the background skips items of an opened store, because they may be lost.
 #[test]
-fn what_may_be_lost_is_not_brought_in_by_the_background() {
+fn undurable_items_are_not_cached_by_background() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", b"old").unwrap();
     let store = RewoHash::open(Hooked::on(sim), HostDram).unwrap().caching(1 << 20, HostDram).unwrap();
@@ -204,7 +203,7 @@ fn what_may_be_lost_is_not_brought_in_by_the_background() {
     assert_eq!(store.stats().figure("cache_miss_count"), Some(1.0));
 }
 
-/// Does `work` before each access of this thread, but for those of `work` itself, while `during` runs.
+/// Runs `during`, and `work` before each access of this thread except those of `work` itself.
 pub(crate) fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce()) {
     let is_inside = Cell::new(false);
     hook(move |_| {
@@ -217,14 +216,14 @@ pub(crate) fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce(
     unhook();
 }
 
-/// Whether a reader in the middle of a put is told the old item after the new one.
+/// Returns true if a reader during a put gets the old item after the new one.
 fn tells_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
-    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
     let read = move || {
         if held(&reader) == b"new" && got(&reader) == b"old" {
-            told.set(true);
+            reported.set(true);
         }
     };
     before_each_access(read, || store.put(b"k", b"new").unwrap());
@@ -232,24 +231,24 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+fn reader_during_put_gets_no_older_item() {
     assert!(!tells_an_older_item(None));
     assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
-/// Nobody waits for a put that failed, and its key comes in again.
+/// No reader waits for a failed put, and its key is cached again.
 #[test]
-fn a_put_that_failed_is_pending_no_more() {
+fn put_that_failed_is_pending_no_more() {
     let store = hooked(None);
     assert!(failing(|| store.put(b"k", b"new")).is_err());
     (0..2).for_each(|_| assert_eq!(got(&store), b"new"));
     assert_eq!(store.stats().figure("cache_hit_count"), Some(2.0));
 }
 
-/// A read that asks the region looks again as often as a write has come in between, with a table and without one; with as many
-/// writes as accesses it has no end but theirs.
+/// A read of the region repeats as often as a write of the key came in between, with a table and without one. If every
+/// access is followed by a write, it ends when the writes end.
 #[test]
-fn a_read_ends_when_writes_of_its_key_do() {
+fn read_ends_with_writes_of_its_key() {
     for limit_bytes in [0, 1 << 20] {
         let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
         let store = Rc::new(store.caching(limit_bytes, HostDram).unwrap());
@@ -287,9 +286,9 @@ fn resident_pages() -> u64 {
     pages.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Of a large table what was used takes memory, and no more.
+/// A large table takes memory only for its used part.
 #[test]
-fn what_is_not_used_takes_no_memory() {
+fn unused_cache_takes_no_memory() {
     let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
     let before = resident_pages();
     let store = store.caching(1 << 30, HostDram).unwrap();

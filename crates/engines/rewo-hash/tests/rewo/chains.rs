@@ -1,4 +1,4 @@
-//! Keys of one signature, more than two buckets hold: segments are chained, since no split would part them.
+//! More keys of one signature than two buckets hold: segments are chained, because no split would separate the keys.
 
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError};
@@ -78,5 +78,5 @@ fn keys_of_one_signature_are_chained_and_stay() {
     assert_eq!(table.len(), u64::from(KEY_COUNT) / 2);
     assert_eq!(heap.stats().live_bytes, 3 * heap::layout::SEGMENT_BYTES, "the chain is the table's");
     (0..KEY_COUNT).for_each(|i| put(&table, cx, format!("key {i}").as_bytes(), b"again"));
-    assert_eq!(table.split_counts().1, 0, "there was room in the chain");
+    assert_eq!(table.split_counts().1, 0, "there was space in the chain");
 }

@@ -1,4 +1,5 @@
-//! The engine crashed at every step, with readers and a second writer in between; and its broken twins, which must be caught.
+//! The engine crashed at every step, with readers and a second writer in between, and its broken variants, which must
+//! be caught.
 
 use pmem::Canary;
 use pmem_sim::{Model, Sim};
@@ -46,7 +47,7 @@ pub(crate) fn batch() -> Script {
     Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Put(key(10), vec![7; 3]), Op::Settle])
 }
 
-/// Two small keys, each put, replaced and deleted, again and again: slots are used anew.
+/// Two small keys, each put, replaced and deleted repeatedly: slots are reused.
 pub(crate) fn refills() -> Script {
     let put = |key: &str, i: u8| Op::Put(key.into(), vec![i; 5]);
     let ops = (0..6).flat_map(|i| [put("a", i), put("b", i), put("a", i + 100), Op::Delete(b"b".to_vec())]);
@@ -61,7 +62,7 @@ fn the_rules_of_limits_hold() {
 #[test]
 fn it_answers_like_a_map() {
     fn new() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfRewoHash>::format(Sim::new(0, Model::Line)).expect("there is room"))
+        Box::new(Crashed::<OfRewoHash>::format(Sim::new(0, Model::Line)).expect("there is space"))
     }
     let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
     let compared = conformance(new, &shape, 0..4);
@@ -81,7 +82,7 @@ fn it_survives_every_crash() {
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
-/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+/// The second writer is also crashed at each of its steps, while the first is stopped at each of its own.
 #[test]
 fn two_writers_survive_crashes_of_both() {
     let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
@@ -104,7 +105,7 @@ fn broken_writes_are_caught() {
 }
 
 #[test]
-fn what_readers_do_not_make_durable_is_caught() {
+fn unsettled_read_is_caught() {
     for canary in [canary::BLOCK_READ_UNSETTLED, canary::BLOCK_ABSENT_UNSETTLED, canary::LOCK_BIT_BELIEVED] {
         is_caught(canary, &[refills()]);
     }
@@ -122,12 +123,12 @@ fn broken_batches_are_caught() {
 }
 
 #[test]
-fn a_clear_that_commits_early_is_caught() {
+fn clear_that_commits_early_is_caught() {
     let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
     is_caught(index::canary::CLEAR_BEFORE_SEGMENTS, &[Script::fresh(3, [put("a"), Op::Clear, put("b"), Op::Reopen])]);
 }
 
-/// Items that are moved, and what uses the space that was given back.
+/// Items that are moved, and writes that reuse the freed space.
 #[test]
 fn compactions_survive_every_crash() {
     let counts =
@@ -146,9 +147,9 @@ fn broken_compactions_are_caught() {
 }
 
 #[test]
-fn a_compaction_undoes_no_write() {
+fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfRewoHash>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
     let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
+    assert_eq!(undone(twin), 1, "the broken variant did not undo the concurrent write");
 }

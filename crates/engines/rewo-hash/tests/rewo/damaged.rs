@@ -1,4 +1,4 @@
-//! Damage to what a bucket says: an error or what is so, and never a panic; and stores that are only read.
+//! Damage in buckets causes an error or leaves a correct result, and never a panic; and read-only stores.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,8 @@ fn get<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> Result<Option<Ve
     Ok(value)
 }
 
-/// What a loss of power leaves of a store at the steps of a put that moves another item: large items, so that slots name places.
+/// Returns the images that a power loss leaves at the steps of a put that moves another item. Items are large, so that
+/// slots name places.
 fn moved_images() -> (u32, Vec<Image>) {
     let (sim, last) = (Sim::new(0, Model::Line), first("move_count"));
     let store = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
@@ -88,7 +89,7 @@ fn filled() -> RewoHash<Sim, HostDram> {
     store
 }
 
-/// The buckets of a store of one segment that have an item, and the slots there.
+/// Returns the occupied slots of a store of one segment, with their buckets.
 fn slots<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Offset, Slot)> {
     let _pin = epoch::pin();
     let mut all = Vec::new();
@@ -101,17 +102,17 @@ fn flip(medium: &Sim, at: Offset, bits: u64) {
     medium.store(at, medium.load(at, Ordering::Relaxed) ^ bits, Ordering::Relaxed);
 }
 
-/// Damages the value of these bytes, wherever it lies.
+/// Damages the value of these bytes, wherever it is.
 pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
-    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    // SAFETY: the medium lives, and no thread writes to it during this borrow.
     let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
-    let at = region.windows(value.len()).position(|bytes| bytes == value).expect("it is there") as u64;
+    let at = region.windows(value.len()).position(|bytes| bytes == value).expect("the value is in the region") as u64;
     flip(medium, Offset(at / 8 * 8), 1 << (at % 8 * 8));
 }
 
-/// Buckets that nobody has written to are zeros as well.
+/// Buckets that were never written are zeros as well.
 #[test]
-fn a_page_of_zeros_among_items_is_told() {
+fn page_of_zeros_among_items_is_reported() {
     let filled = || {
         let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
         (0..300).for_each(|i| store.put(&key(i), b"value").unwrap());
@@ -127,11 +128,11 @@ fn a_page_of_zeros_among_items_is_told() {
     }
 }
 
-/// A reader that asks for it is told that damage may hide a key; nobody puts the key a second time.
+/// A reader with `Verify::Absence` gets an error if damage may hide a key, and no writer puts the key a second time.
 #[test]
 fn an_absence_that_damage_makes_is_told() {
     let probe = filled();
-    let (mut hidden, mut told) = (0, 0);
+    let (mut hidden, mut reported) = (0, 0);
     for (at, _) in slots(&probe) {
         for word in 1..32 {
             let store = filled().verifying(Verify::Nothing);
@@ -142,17 +143,18 @@ fn an_absence_that_damage_makes_is_told() {
                 hidden += 1;
                 assert!(get(&store, key).is_err() && store.delete(key).is_err(), "{word}");
                 assert!(store.put(key, b"new").is_err(), "{word}: the key would be there twice");
-                told += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
+                reported += u32::from(store.write_batch(&[BatchOp::Put { key, value: b"new" }]).is_err());
             }
         }
     }
-    assert!(hidden > 5 && told == hidden, "{hidden} {told}");
+    assert!(hidden > 5 && reported == hidden, "{hidden} {reported}");
     assert!(filled().verifying(Verify::Absence).put(b"another", b"value").is_ok());
 }
 
-/// An item beside the table whose key is damaged is no other key's: nobody is told that the key is not there, or puts it twice.
+/// An item outside the table with a damaged key is not another key's: the key is not reported absent, and cannot be put
+/// twice.
 #[test]
-fn a_key_whose_item_is_damaged_is_not_absent() {
+fn key_with_damaged_item_is_not_absent() {
     const LONG: &[u8] = b"a key that is longer than a slot";
     let store = filled();
     flip_value(store.medium(), LONG);
@@ -162,7 +164,7 @@ fn a_key_whose_item_is_damaged_is_not_absent() {
 }
 
 #[test]
-fn a_bucket_without_a_free_slot_is_told() {
+fn bucket_without_free_slot_is_reported() {
     let probe = filled();
     for (at, _) in slots(&probe) {
         let store = filled();
@@ -176,7 +178,8 @@ fn a_bucket_without_a_free_slot_is_told() {
     }
 }
 
-/// Bits all over every bucket that has an item, and all of its meta word: nothing panics, a check tells, and no read gives what was not put.
+/// Flips bits all over every bucket that has an item, and every bit of its meta word: nothing panics, a check reports
+/// the damage, and no read returns a value that was not put.
 #[test]
 fn flipped_bits_are_never_believed() {
     let probe = filled();
@@ -196,13 +199,13 @@ fn flipped_bits_are_never_believed() {
     }
 }
 
-fn used_with_damage(medium: Sim, is_told: bool) {
+fn used_with_damage(medium: Sim, is_reported: bool) {
     let store = RewoHash::open(medium, HostDram).unwrap().verifying(Verify::Values);
     for (key, value) in KEYS {
         let found = get(&store, key).ok().flatten();
         assert!(found.is_none_or(|found| found == value), "{key:?} is wrong");
     }
-    assert!(!is_told || !wrong(&store).is_empty(), "a check finds nothing");
+    assert!(!is_reported || !wrong(&store).is_empty(), "a check finds nothing");
     let mut cursor = Cursor::Start;
     while let Ok(next) = store.walk(cursor, &mut |_, _, _| ())
         && next != Cursor::End
@@ -235,9 +238,10 @@ fn the_reaper_does_not_believe_a_damaged_expiry() {
     assert!(!wrong(&store).is_empty());
 }
 
-/// Keys that cannot be deleted since their bucket has no free slot keep back none of the others that are due.
+/// Keys that cannot be deleted, because their bucket has no free slot, do not keep other expired keys from being
+/// reaped.
 #[test]
-fn what_is_due_behind_a_damaged_bucket_is_reaped() {
+fn expired_keys_behind_damaged_bucket_are_reaped() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap().by_clock(clock.clone());
     while store.step().unwrap() == Progress::More {}
@@ -250,9 +254,10 @@ fn what_is_due_behind_a_damaged_bucket_is_reaped() {
     assert!((90..100).contains(&reaped_count), "{reaped_count}");
 }
 
-/// The sweep does not take what a damaged slot named for free, nor what it names now for reached: nothing is written over.
+/// The sweep does not free the item that a damaged slot named, and does not trust the place that it names now: nothing
+/// is overwritten.
 #[test]
-fn what_a_damaged_slot_named_is_not_written_over() {
+fn damaged_slot_item_is_not_overwritten() {
     const POSITION_BYTES: u64 = 8;
     let probe = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     probe.put(b"a", &[0xA5; 100]).unwrap();
@@ -260,7 +265,7 @@ fn what_a_damaged_slot_named_is_not_written_over() {
     let (at, _) = slots(&probe)[0];
     let image = probe.medium().images(1, 1).remove(0);
     let region = |medium: &Sim| {
-        // SAFETY: the medium lives, and nobody writes to it meanwhile.
+        // SAFETY: the medium lives, and no thread writes to it during this borrow.
         unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) }.to_vec()
     };
     let has = |medium: &Sim, value: &[u8]| region(medium).windows(value.len()).any(|bytes| bytes == value);

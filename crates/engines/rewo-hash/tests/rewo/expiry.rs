@@ -17,12 +17,12 @@ use crate::splits::key;
 use crate::subject::PARAMETERS;
 
 #[test]
-fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
+fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let store = store.by_clock(clock.clone());
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
     store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
     store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
@@ -35,13 +35,13 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
     assert_eq!(store.len().unwrap(), 3);
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
-    assert_eq!(*told.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
+    assert_eq!(*reported.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
     assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
     assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
 }
 
-/// The reaper walks through the whole table while the item is written, and not published: it is told of it afterwards.
+/// The reaper walks the whole table while the item is written and not yet published: it is notified afterwards.
 #[test]
 fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
     let clock = Clock::manual(100);
@@ -63,7 +63,8 @@ fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 1));
 }
 
-/// Keys come all the time, and so the background has full buckets to look for in each of its steps: what is due goes all the same.
+/// Keys are added all the time, so the background has full buckets to look for in each step: expired keys are reaped
+/// nevertheless.
 #[test]
 fn keys_that_come_keep_none_that_is_due() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
@@ -72,11 +73,11 @@ fn keys_that_come_keep_none_that_is_due() {
     while store.step().unwrap() == Progress::More {}
     (0..100).for_each(|i| store.put_until(&key(i), b"due", Expiry::at_ms(150)).unwrap());
     clock.advance(Duration::from_millis(50));
-    // Two walks by turns, each of sixteen segments.
+    // Two alternating walks, each of sixteen segments.
     let mut more_count = 0;
     for i in 100..200 {
         store.put(&key(i), b"new").unwrap();
-        // As a key does that takes the last room of a bucket.
+        // Like a key that takes the last slot of a bucket.
         store.write_batch(&[BatchOp::Put { key: &key(i), value: b"newer" }]).unwrap();
         more_count += u32::from(store.step().unwrap() == Progress::More);
     }
@@ -84,14 +85,14 @@ fn keys_that_come_keep_none_that_is_due() {
     assert_eq!(store.stats().reaped_count, 100);
 }
 
-/// A log whose first wait goes well and whose second fails: what the reaper has deleted by then is told of, and the walk goes on.
+/// A log whose first wait succeeds and whose second fails: keys deleted by then are reported, and the walk continues.
 #[test]
-fn a_walk_that_fails_tells_of_what_it_has_reaped_and_goes_on() {
+fn failing_walk_reports_reaped_and_continues() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &parameters).unwrap();
     let store = store.by_clock(clock.clone());
-    let told = Arc::new(Mutex::new(0));
-    let noted = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(0));
+    let noted = Arc::clone(&reported);
     store.on_expired(Some(Arc::new(move |_| *noted.lock().unwrap() += 1)));
     while store.step().unwrap() == Progress::More {}
     (0..100).for_each(|i| store.put_until(&key(i), b"due", Expiry::at_ms(150)).unwrap());
@@ -108,10 +109,10 @@ fn a_walk_that_fails_tells_of_what_it_has_reaped_and_goes_on() {
     unhook();
     set_failing(false);
     assert!(step.is_err());
-    assert_eq!((*told.lock().unwrap(), store.stats().reaped_count), (1, 1));
+    assert_eq!((*reported.lock().unwrap(), store.stats().reaped_count), (1, 1));
     while store.step().unwrap() == Progress::More {}
-    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 99), "of one nobody knows whether it went");
-    assert_eq!(*told.lock().unwrap(), 99);
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 99), "one key may be deleted or not");
+    assert_eq!(*reported.lock().unwrap(), 99);
 }
 
 #[test]

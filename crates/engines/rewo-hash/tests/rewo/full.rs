@@ -1,4 +1,4 @@
-//! Writes that fail: what finds no room leaves nothing behind, and what is shown stays whole.
+//! Writes that fail: a write without space leaves nothing behind, and visible items stay intact.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::hooked::{Hooked, failing};
 use crate::splits::key;
 use crate::subject::{OnSim, PARAMETERS, needed_bytes};
 
-/// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
+/// Among the numbers of free segments in a chunk is an odd one: then a split has space for only one half.
 #[test]
-fn a_split_that_finds_room_for_one_half_gives_it_back() {
+fn half_split_returns_its_space() {
     for partition_count in [1, 2, 4] {
         let (sim, parameters) = (Sim::new(0, Model::Span), Parameters { partition_count, ..PARAMETERS });
         let store = RewoHash::format(sim.clone(), HostDram, &parameters).unwrap();
@@ -35,9 +35,9 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
     }
 }
 
-/// There is no space to be made ready ahead of writers. What is due is reaped all the same, and makes room.
+/// No space can be prepared ahead of writers. Expired keys are reaped nevertheless, which frees space.
 #[test]
-fn what_is_due_in_a_full_region_is_reaped() {
+fn expired_keys_in_full_region_are_reaped() {
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_after(0));
     reaps_all_where_growth_fails(&|sim| sim.fail_grow_with(MediumError::Os { errno: 5 }));
 }
@@ -57,18 +57,18 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     put(0).unwrap();
 }
 
-/// What is not known to be durable is visible all the same: its items keep their room.
+/// Items that may not be durable are visible nevertheless, so they keep their space.
 #[test]
-fn a_batch_whose_log_fails_keeps_the_room_of_what_it_shows() {
+fn batch_with_failed_log_keeps_visible_space() {
     let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let put = |key, value| BatchOp::Put { key, value };
     assert!(failing(|| store.write_batch(&[put(b"a", &[1; 40]), put(b"b", &[2; 40])])).is_err());
     assert_eq!(wrong(&store), Vec::<String>::new());
 }
 
-/// Items beside the table that a batch replaces or deletes are free once nobody reads them.
+/// Items outside the table that a batch replaces or deletes are freed once no thread reads them.
 #[test]
-fn what_a_batch_replaced_is_freed() {
+fn batch_frees_replaced_items() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     (0..3).for_each(|number| store.put(&key(number), &[1; 100]).unwrap());
     let keys = [key(0), key(1)];
@@ -79,14 +79,14 @@ fn what_a_batch_replaced_is_freed() {
     assert_eq!(store.stats().live_bytes, needed_bytes(&store));
 }
 
-/// How often this thread waits for others that does `work` while a value of the store is read.
+/// Returns how often this thread waits for others if it does `work` while it reads a value of the store.
 fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
     wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
 }
 
-/// What was deleted, or cleared, is free when this thread's own callback is over.
+/// Deleted or cleared items are freed when this thread's own callback has ended.
 #[test]
-fn nobody_waits_for_its_own_end() {
+fn self_wait_is_avoided() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let is_put = |number: &u32| store.put(&key(*number), &[1; 4_000]).is_ok();
     assert!((0..10).all(|number| is_put(&number)));
@@ -94,7 +94,7 @@ fn nobody_waits_for_its_own_end() {
     let count = (10..).take_while(is_put).count() as u32;
     let deletes_and_puts = || {
         assert!(store.delete(&key(1)).unwrap());
-        assert!(!is_put(&(10 + count)), "what was deleted may be looked at");
+        assert!(!is_put(&(10 + count)), "the deleted item may still be read");
     };
     assert_eq!(wait_count_inside(&store, deletes_and_puts), 0, "a full region");
     store.medium().fail_grow_after(100);

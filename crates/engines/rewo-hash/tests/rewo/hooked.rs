@@ -1,4 +1,4 @@
-//! A simulated region that tells a thread's test of each load, store and wait before it happens.
+//! A simulated region that calls a hook of the thread before each load, store and wait.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use pmem::{
 };
 use pmem_sim::{Model, Sim};
 
-/// What is about to happen.
+/// The access that is about to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     Load,
@@ -30,7 +30,7 @@ thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, for which nothing that is waited for becomes durable.
+/// Runs `work`; its waits fail.
 pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
     IS_FAILING.set(true);
     let done = work();
@@ -38,12 +38,12 @@ pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// From now on nothing that is waited for becomes durable; or again everything does.
+/// Makes all waits fail from now on, or succeed again.
 pub(crate) fn set_failing(is_failing: bool) {
     IS_FAILING.set(is_failing);
 }
 
-/// Does `work`, while others have written what is not durable yet and nobody waits for.
+/// Runs `work` while other threads have written data that is not durable yet and is not waited for.
 pub(crate) fn deferring<R>(work: impl FnOnce() -> R) -> R {
     IS_DEFERRED.set(true);
     let done = work();
@@ -51,7 +51,7 @@ pub(crate) fn deferring<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Does `work`, for which this thread's media may only be read.
+/// Runs `work` with this thread's media read-only.
 pub(crate) fn reading_only<R>(work: impl FnOnce() -> R) -> R {
     IS_READ_ONLY.set(true);
     let done = work();
@@ -59,24 +59,24 @@ pub(crate) fn reading_only<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Tells `hook` of this thread's accesses, those of its own among them.
+/// Calls `hook` before each access of this thread, including the hook's own.
 pub(crate) fn hook(hook: impl Fn(Access) + 'static) {
     HOOK.set(Some(Rc::new(hook)));
 }
 
-/// Tells nobody any more.
+/// Removes the hook.
 pub(crate) fn unhook() {
     HOOK.set(None);
 }
 
-fn tell(access: Access) {
+fn report(access: Access) {
     let hook = HOOK.with_borrow(Clone::clone);
     hook.into_iter().for_each(|hook| hook(access));
 }
 
 pub(crate) struct Hooked {
     sim: Sim,
-    /// As a log has them: up to where it is durable when the words are that were published by this key last.
+    /// As in a log: the ticket at which the words last published with this key are durable.
     published: Mutex<BTreeMap<u64, Ticket>>,
 }
 
@@ -86,7 +86,7 @@ impl Hooked {
     }
 }
 
-// SAFETY: the memory is the inner medium's, and so is every promise about it.
+// SAFETY: the memory is the inner medium's, and so are all guarantees about it.
 unsafe impl Bytes for Hooked {
     fn base(&self) -> NonNull<u8> {
         self.sim.base()
@@ -101,13 +101,13 @@ unsafe impl Bytes for Hooked {
     }
 
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
-        tell(Access::Load);
+        report(Access::Load);
         self.sim.load(at, ordering)
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        assert!(self.is_writable(), "a region that is only read is changed");
-        tell(Access::Store);
+        assert!(self.is_writable(), "a read-only region is changed");
+        report(Access::Store);
         self.sim.store(at, word, ordering);
     }
 
@@ -116,12 +116,12 @@ unsafe impl Bytes for Hooked {
     }
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller's contract is the same.
         unsafe { self.sim.write(at, bytes) }
     }
 
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller's contract is the same.
         unsafe { self.sim.stream(at, parts) }
     }
 }
@@ -140,7 +140,7 @@ impl Persist for Hooked {
     }
 
     fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
-        words.iter().for_each(|_| tell(Access::Store));
+        words.iter().for_each(|_| report(Access::Store));
         let taken = self.sim.publish(words, key);
         self.published.lock().insert(key, self.sim.commit(Level::Strongest));
         taken
@@ -158,7 +158,7 @@ impl Persist for Hooked {
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
-        tell(Access::Wait);
+        report(Access::Wait);
         if IS_FAILING.get() {
             return Err(MediumError::ReadOnly);
         }

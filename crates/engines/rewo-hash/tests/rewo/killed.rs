@@ -1,4 +1,4 @@
-//! Processes that are killed in a batch, a split and a clear; the power fails in the next one's life.
+//! Processes that are killed during a batch, a split and a clear; then the power fails while the next process runs.
 
 use pmem_sim::Model;
 use testkit::{Crashed, End, Op, Script, Settings, Visitor, explore};
@@ -26,17 +26,17 @@ fn survives(script: Script) {
 }
 
 #[test]
-fn a_batch() {
+fn batch_survives_kill() {
     survives(batch());
 }
 
 #[test]
-fn a_split() {
+fn split_survives_kill() {
     survives(splitting());
 }
 
 #[test]
-fn a_clear() {
+fn clear_survives_kill() {
     let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
     survives(Script::fresh(3, [put("a"), Op::Clear, put("b"), put("a"), Op::Reopen]));
 }

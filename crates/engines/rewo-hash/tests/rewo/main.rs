@@ -1,4 +1,4 @@
-//! The engine beside a map, crashed at every step, and among threads.
+//! The engine compared with a map, crashed at every step, and with concurrent threads.
 
 mod cached;
 mod chains;
@@ -9,7 +9,7 @@ mod full;
 mod hooked;
 mod journaled;
 mod killed;
-mod looks;
+mod lookups;
 mod moves;
 mod overtaken;
 mod persists;

@@ -1,4 +1,5 @@
-//! An insert that moves another item into its other bucket, crashed at every step; and the equal twins that this may leave.
+//! An insert that moves another item into its other bucket, crashed at every step, and the equal slots that this may
+//! leave.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use crate::hooked::{Hooked, hook, unhook};
 use crate::splits::{first, key};
 use crate::subject::{OfRelieved, OfRewoHash, OnSim, PARAMETERS, buckets};
 
-/// Everything up to the first move is its setup.
+/// Everything up to the first move is setup.
 pub(crate) fn moving() -> Script {
     let last = first("move_count");
     let setup = (0..last).map(|i| Op::Put(key(i), b"a value".to_vec()));
@@ -29,7 +30,7 @@ fn settings(visitors: Vec<Visitor>) -> Settings {
 }
 
 #[test]
-fn a_move_survives_every_crash() {
+fn move_survives_every_crash() {
     let visitors = settings(vec![Visitor::Nobody, Visitor::ReaderAlways]);
     let counts =
         explore::<Crashed<OfRewoHash>>(&[moving()], &visitors).unwrap_or_else(|objection| panic!("{objection}"));
@@ -55,12 +56,12 @@ fn relieved_count(store: &RewoHash<Sim, HostDram>) -> u64 {
     store.stats().figure("move_count").unwrap() as u64
 }
 
-/// So many keys that the background finds a full bucket with an item whose other bucket is light.
+/// Returns a number of keys for which the background finds a full bucket with an item whose other bucket has space.
 fn crowd() -> u32 {
     (100..400).step_by(5).find(|&count| relieved_count(&crowded(count)) > 0).expect("a bucket is full")
 }
 
-/// The background makes room in full buckets.
+/// The background moves items out of full buckets.
 fn relieving() -> Script {
     let crowd = crowd();
     let setup = (0..crowd).map(|i| Op::Put(key(i), b"a value".to_vec()));
@@ -87,7 +88,7 @@ fn few(visitor: Visitor) -> Settings {
 }
 
 #[test]
-fn a_move_ahead_of_inserts_survives_every_crash() {
+fn move_ahead_of_inserts_survives_every_crash() {
     let script = [relieving()];
     for visitor in [Visitor::Nobody, Visitor::ReaderAlways] {
         let counts = explore::<Crashed<OfRelieved>>(&script, &few(visitor));
@@ -104,9 +105,10 @@ fn broken_moves_ahead_of_inserts_are_caught() {
     }
 }
 
-/// A store of fixed size refuses what finds no room, keeps the rest, and takes it again where there is room.
+/// A store of fixed size refuses a key that finds no slot, keeps the other keys, and accepts the key when there is
+/// space again.
 #[test]
-fn a_store_of_fixed_size_refuses_and_keeps() {
+fn store_of_fixed_size_refuses_and_keeps() {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap().of_fixed_size();
     let is_taken = |i: &u32| match store.put(&key(*i), b"a value") {
         Ok(()) => true,
@@ -116,11 +118,11 @@ fn a_store_of_fixed_size_refuses_and_keeps() {
     let (taken, refused): (Vec<_>, Vec<_>) = (0..600).partition(is_taken);
     assert!(taken.len() > 350 && !refused.is_empty(), "{}", taken.len());
     assert_eq!(store.stats().figure("segment_count"), Some(1.0));
-    assert!(taken.iter().all(|i| store.put(&key(*i), b"another").is_ok()), "updates need no room");
+    assert!(taken.iter().all(|i| store.put(&key(*i), b"another").is_ok()), "updates need no space");
     assert!(taken.iter().all(|i| store.delete(&key(*i)).unwrap()) && is_taken(&refused[0]));
 }
 
-/// What a check finds.
+/// Returns the damage that a check finds.
 pub(crate) fn wrong(store: &OnSim) -> Vec<String> {
     let (mut check, mut wrong) = (Check::new(Depth::Deep), Vec::new());
     while !check.is_done() {
@@ -129,8 +131,8 @@ pub(crate) fn wrong(store: &OnSim) -> Vec<String> {
     wrong
 }
 
-/// Opens what crashes in a move leave, writes over every key at once, and opens that: keys that are wrong, and how many stores
-/// had twins.
+/// Opens the images of crashes in a move, overwrites every key, and opens the result. Returns the damage, and the
+/// number of stores that had two equal slots.
 fn written_over(broken: Option<Canary>) -> (Vec<String>, usize) {
     let (sim, last) = (Sim::new(0, Model::Line), first("move_count"));
     let store = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
@@ -162,12 +164,12 @@ fn twins_become_one_when_their_key_is_written() {
     let (wrong, twin_count) = written_over(None);
     assert!(wrong.is_empty() && twin_count > 0, "{twin_count}: {wrong:?}");
     let (wrong, _) = written_over(Some(canary::TWIN_KEPT));
-    assert!(!wrong.is_empty(), "the twin was not caught");
+    assert!(!wrong.is_empty(), "the broken variant was not caught");
 }
 
-/// The background neither walks nor counts keys where no bucket has lost its room.
+/// The background neither walks nor counts keys if no bucket has become full.
 #[test]
-fn a_step_with_nothing_to_do_reads_nothing() {
+fn step_with_nothing_to_do_reads_nothing() {
     let store =
         RewoHash::format(Hooked::on(Sim::new(0, Model::Line)), HostDram, &PARAMETERS).unwrap().pre_evicting(true);
     while store.step().unwrap() == Progress::More {}

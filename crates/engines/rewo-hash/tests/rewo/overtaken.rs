@@ -1,4 +1,4 @@
-//! A reader that waits for one write on a log while another one overtakes it: the lock bits of the later stay.
+//! A reader that waits for one write on a log while another overtakes it: the lock bits of the later write stay.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,7 +25,7 @@ fn value<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<u8> {
     value
 }
 
-/// A thread that stands still at places.
+/// A thread that stops at chosen accesses.
 struct Standing {
     thread: JoinHandle<()>,
     stands: Receiver<()>,
@@ -33,7 +33,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// Does `work` on a thread that stands still before those accesses of which `is_place` says so.
+    /// Does `work` on a thread that stops before the accesses for which `is_place` returns true.
     fn start(is_place: impl FnMut(Access) -> bool + Send + 'static, work: impl FnOnce() + Send + 'static) -> Standing {
         let ((stood, stands), (go, may_go)) = (channel(), channel());
         let thread = thread::spawn(move || {
@@ -50,7 +50,7 @@ impl Standing {
         Standing { thread, stands, go }
     }
 
-    /// Whether it stands; it has ended otherwise.
+    /// Waits until the thread stops; false if it has ended.
     fn stands(&self) -> bool {
         self.stands.recv().is_ok()
     }
@@ -69,9 +69,9 @@ impl Standing {
     }
 }
 
-/// While a first put waits for its log, a second one stands before its store number `store_count`; a reader comes, and waits for
-/// the first; the second goes on, and waits; the reader ends. What a reader finds then stays, whatever the power takes. `None` if
-/// the second has not so many stores.
+/// While a first put waits for its log, a second one stops before its store number `store_count`. A reader starts, and
+/// waits for the first put; the second continues, and waits; the reader ends. Returns true if the value that a reader
+/// then finds survives any power loss, and `None` if the second put has fewer stores.
 fn stays(store_count: usize) -> Option<bool> {
     let sim = Sim::new(0, Model::Span);
     let store: Arc<Store> = Arc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());

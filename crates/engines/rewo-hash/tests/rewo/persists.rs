@@ -1,4 +1,4 @@
-//! What operations persist: fences, and lines beside those of a large item.
+//! Costs of operations: fences, and lines in addition to those of a large item.
 
 use engine::Engine;
 use engine_rewo_hash::RewoHash;
@@ -29,7 +29,7 @@ fn cost(store: &Store, work: impl FnOnce(&Store)) -> Counts {
 }
 
 #[test]
-fn a_small_put_costs_two_fences_and_a_delete_one() {
+fn small_put_costs_two_fences_delete_one() {
     let store = store(100);
     for i in 0..100 {
         for work in
@@ -38,7 +38,7 @@ fn a_small_put_costs_two_fences_and_a_delete_one() {
             }]
         {
             let Counts { flushed_line_count, fence_count, streamed_bytes } = cost(&store, work);
-            // The slot lies in one line or two, and the meta word may lie in another.
+            // The slot is in one line or two, and the meta word may be in another.
             assert!((2..=3).contains(&flushed_line_count), "{flushed_line_count}");
             assert_eq!((fence_count, streamed_bytes), (2, 0));
         }
@@ -50,7 +50,7 @@ fn a_small_put_costs_two_fences_and_a_delete_one() {
 }
 
 #[test]
-fn a_large_put_costs_its_item_besides() {
+fn large_put_costs_its_item_besides() {
     let store = store(10);
     store.put(b"large", &[1; 256]).unwrap();
     for round in 0..50 {
@@ -62,7 +62,7 @@ fn a_large_put_costs_its_item_besides() {
 }
 
 #[test]
-fn a_move_costs_a_fence_more() {
+fn move_costs_fence_more() {
     let last = first("move_count");
     let store = store(last);
     let moving = cost(&store, |store| store.put(&key(last), b"a value").unwrap());

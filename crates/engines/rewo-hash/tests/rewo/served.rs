@@ -1,5 +1,5 @@
-//! The engine with threads that write the copies of its cached table: as a map, crashed, under contention; and what such a thread does
-//! between any two accesses of a writer.
+//! The engine with threads that write the copies of its cached table: compared with a map, crashed, under contention;
+//! and such a thread running between any two accesses of a writer.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,15 +25,17 @@ fn it_answers_like_a_map() {
     answers_like_a_map::<OfServed>(2);
 }
 
-/// Stores with threads of their own are crashed one at a time: writers that stand still in one keep the epoch, which is the process's, from all others, and
-/// each look at it interrupts the processors on which threads look out for requests.
+/// Stores with copy threads are crashed one at a time. Writers that are stopped in one store hold back the epoch, which
+/// the whole process shares, and each check of the epoch interrupts the processors on which copy threads poll for
+/// requests.
 static CRASHING: Mutex<()> = Mutex::new(());
 
 fn one_by_one() -> Settings {
     Settings { thread_count: 1, ..settings() }
 }
 
-/// The threads have the copies alone: what a crash leaves is what it leaves without them. So a slice has no second writer, for which all others wait.
+/// The threads only write copies: a crash leaves the same as without them. So the quick slice of the tests has no
+/// second writer, for which all others would wait.
 #[test]
 fn it_survives_every_crash() {
     let _alone = CRASHING.lock();
@@ -66,28 +68,28 @@ fn histories_over_two_keys_are_linearizable() {
     assert_eq!(handed_over(), 100.0);
 }
 
-/// Writes what was handed over before each of this thread's accesses while `during` runs; how much that was.
+/// Writes the handed-over copies before each of this thread's accesses while `during` runs. Returns their number.
 fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce()) -> u64 {
-    let table = || store.cached_table().expect("it has one");
-    table().take_hand_overs();
+    let table = || store.cached_table().expect("the store has a table");
+    table().accept_handoffs();
     let before = table().stats().served_count;
     let server = Rc::clone(store);
     let serve = move || {
-        server.cached_table().expect("it has one").serve();
+        server.cached_table().expect("the store has a table").serve();
         then();
     };
     before_each_access(serve, during);
     table().stats().served_count - before
 }
 
-/// Whether a reader in the middle of a put whose copy another thread writes is told the old item after the new one.
+/// Returns true if a reader during a put, whose copy another thread writes, gets the old item after the new one.
 fn tells_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
-    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
     let read = move || {
         if held(&reader) == b"new" && got(&reader) == b"old" {
-            told.set(true);
+            reported.set(true);
         }
     };
     let served = serving(&store, read, || store.put(b"k", b"new").unwrap());
@@ -96,24 +98,24 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 }
 
 #[test]
-fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+fn reader_during_put_gets_no_older_item() {
     assert!(!tells_an_older_item(None));
     assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
-/// A copy that another thread has written is shown if its item is durable, and only then.
+/// A copy that another thread has written is shown only if its item is durable.
 #[test]
-fn a_put_that_failed_shows_no_copy() {
+fn put_that_failed_shows_no_copy() {
     let store = hooked(None);
     let hits = || store.stats().figure("cache_hit_count").unwrap();
     let before = hits();
     assert_eq!(serving(&store, || {}, || assert!(failing(|| store.put(b"k", b"new")).is_err())), 1);
-    assert_eq!((got(&store), hits()), (b"new".to_vec(), before), "the region tells");
+    assert_eq!((got(&store), hits()), (b"new".to_vec(), before), "the value is read from the region");
     assert_eq!(serving(&store, || {}, || store.put(b"k", b"newer").unwrap()), 1);
     assert_eq!((got(&store), hits()), (b"newer".to_vec(), before + 1.0));
 }
 
-/// A put that finds its segment full begins again; what was written for it is not shown.
+/// A put that finds its segment full begins again; the copy written for it before is not shown.
 #[test]
 fn puts_that_split_are_served_too() {
     let sim = Sim::new(0, Model::Span);
@@ -138,7 +140,7 @@ fn crashes_show_a_copy_that_is_shown_early() {
 }
 
 #[test]
-fn a_table_that_is_not_there_and_a_store_that_is_only_read_have_no_threads() {
+fn missing_or_read_only_table_has_no_threads() {
     let made = || RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
     assert_eq!(threads(&made().copying_by(2).unwrap()), None);

@@ -1,4 +1,4 @@
-//! Segments that split while they are crashed, and while others read and write.
+//! Segments that split while they are crashed, and while other threads read and write.
 
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
@@ -15,12 +15,12 @@ pub(crate) fn key(i: u32) -> Vec<u8> {
     format!("key {i:05}").into_bytes()
 }
 
-/// How many keys a store of one segment takes before this is counted, of the keys above in their order.
+/// Returns how many of the keys above, in order, a store of one segment takes before `figure` is counted.
 pub(crate) fn first(figure: &str) -> u32 {
     first_of(figure, &PARAMETERS)
 }
 
-/// The same for stores that are made with these parameters.
+/// Returns the same for stores with these parameters.
 pub(crate) fn first_of(figure: &str, parameters: &Parameters) -> u32 {
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, parameters).unwrap();
     let is_counted = |store: &RewoHash<_, _>| Engine::stats(store).figure(figure) == Some(1.0);
@@ -32,7 +32,7 @@ pub(crate) fn first_of(figure: &str, parameters: &Parameters) -> u32 {
         .expect("more keys than a segment has slots")
 }
 
-/// Everything up to the split is its setup.
+/// Everything up to the split is setup.
 pub(crate) fn splitting() -> Script {
     let last = first("split_count");
     let setup = (0..last).map(|i| Op::Put(key(i), b"a value".to_vec()));
@@ -45,14 +45,14 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn a_split_survives_every_crash() {
+fn split_survives_every_crash() {
     let counts =
         explore::<Crashed<OfRewoHash>>(&[splitting()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(60, 20, 1), "{counts:?}");
 }
 
 #[test]
-fn a_split_before_its_segments_is_caught() {
+fn split_before_its_segments_is_caught() {
     let many = Settings {
         models: vec![Model::Line],
         visitors: vec![Visitor::Nobody],
@@ -66,7 +66,7 @@ fn a_split_before_its_segments_is_caught() {
 }
 
 #[test]
-fn a_store_grows_and_keeps_everything() {
+fn store_grows_and_keeps_everything() {
     let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
     let value = |i: u32| vec![i as u8; (i % 40) as usize];
     for i in 0..4000 {

@@ -1,7 +1,7 @@
-//! A reader that begins while a writer stands before a store, and itself stands before a load while the writer ends: at every
-//! pair of such places. What it says was so at some time between.
+//! A reader that begins while a writer is stopped before a store, and that is itself stopped before a load while the
+//! writer ends: at every pair of such places. The reader's result was correct at some time between its begin and end.
 //!
-//! Not covered: writers that go on for a part only, and reorderings; see `index`'s `block_hash::tests::interleavings`.
+//! Not covered: writers that continue only in part, and reorderings; see `index`'s `block_hash::tests::interleavings`.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::splits::{first_of, key};
 use crate::subject::{PARAMETERS, buckets};
 
 thread_local! {
-    /// This thread's accesses until it stands still: the writer's stores, the reader's loads.
+    /// This thread's accesses until it stops: the writer's stores, the reader's loads.
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
     static STAND: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// Has this thread do `stand` before access `left` from now on.
+/// Runs `stand` on this thread before access number `left` from now on.
 fn stand_before(left: u64, stand: impl FnOnce() + 'static) {
     hook(access);
     STAND.set(Some(Box::new(stand)));
     LEFT.set(Some(left));
 }
 
-/// An access of this thread.
+/// Handles an access of this thread.
 fn access(access: Access) {
     if access != if IS_WRITER.get() { Access::Store } else { Access::Load } {
         return;
@@ -51,7 +51,7 @@ fn access(access: Access) {
 
 type Store = RewoHash<Hooked, HostDram>;
 
-/// How many keys fill the store so far that the next one's put moves an item.
+/// Returns a store of `key_count` keys; for a suitable number, the put of the next key moves an item.
 fn filled(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Arc<Store> {
     let sim = Sim::new(0, Model::Line);
     let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
@@ -60,16 +60,16 @@ fn filled(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Ar
     Arc::new(store)
 }
 
-/// What came of two who stood.
+/// The result of a stopped writer and a stopped reader.
 struct Ended {
     found: Option<Vec<u8>>,
-    /// Whether each came to the place where it was to stand.
+    /// True if the thread reached the place where it was to stop.
     writer_stood: bool,
     reader_stood: bool,
 }
 
-/// Reads the key while the writer stands before its store number `store_count`; it ends before the reader's load number
-/// `load_count`.
+/// Reads the key while the writer is stopped before its store number `store_count`; the writer ends before the reader's
+/// load number `load_count`.
 fn stalled(
     store: &Arc<Store>,
     read: &[u8],
@@ -106,8 +106,8 @@ fn stalled(
     Ended { found, writer_stood, reader_stood }
 }
 
-/// Whether the reader is well at every pair of places, and at how many it was looked at.
-fn search(
+/// Returns true if the reader's result is correct at every pair of places, and the number of pairs.
+fn explore(
     store: impl Fn() -> Arc<Store>,
     read: &[u8],
     write: impl Fn(&Store) + Clone + Send + 'static,
@@ -134,8 +134,8 @@ fn search(
     (true, count)
 }
 
-/// A reader of an item that moves. A seed decides which: one that moves from the bucket that is read last into the one that is
-/// read first is missed where nobody counts.
+/// Reads an item that moves. The seed decides which item: one that moves from the bucket that is read second into the
+/// one that is read first is missed without the counters.
 fn reads_what_moves(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) {
     let parameters = Parameters { hash_seed, ..PARAMETERS };
     let last = first_of("move_count", &parameters);
@@ -145,12 +145,12 @@ fn reads_what_moves(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) {
     let after = buckets(&*probe);
     let (moved, _) = before.into_iter().find(|at| !after.contains(at)).expect("an item moved");
     let write = move |store: &Store| store.put(&key(last), b"old").unwrap();
-    search(|| filled(last, &parameters, broken), &moved, write, |found| found == Some(b"old"))
+    explore(|| filled(last, &parameters, broken), &moved, write, |found| found == Some(b"old"))
 }
 
-/// A store of so many keys whose background makes room in full buckets.
+/// Returns a store of so many keys whose background moves items out of full buckets.
 fn crowded(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Arc<Store> {
-    let store = Arc::into_inner(filled(key_count, parameters, broken)).expect("nobody else has it");
+    let store = Arc::into_inner(filled(key_count, parameters, broken)).expect("there is one reference");
     Arc::new(store.pre_evicting(true))
 }
 
@@ -158,7 +158,7 @@ fn settle(store: &Store) {
     while store.step().unwrap() == Progress::More {}
 }
 
-/// A reader of an item that the background moves ahead of inserts.
+/// Reads an item that the background moves ahead of inserts.
 fn reads_what_is_evicted(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) {
     let parameters = Parameters { hash_seed, ..PARAMETERS };
     let moved = |count: u32| {
@@ -169,10 +169,10 @@ fn reads_what_is_evicted(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) 
         before.into_iter().find(|at| !after.contains(at)).map(|(key, _)| (count, key))
     };
     let (count, moved) = (100..400).step_by(10).find_map(moved).expect("a bucket is full");
-    search(|| crowded(count, &parameters, broken), &moved, settle, |found| found == Some(b"old"))
+    explore(|| crowded(count, &parameters, broken), &moved, settle, |found| found == Some(b"old"))
 }
 
-/// A reader of a key whose slots become another value's, again and again.
+/// Reads a key whose slots are refilled with other values again and again.
 fn reads_what_is_refilled(broken: Option<Canary>) -> (bool, u64) {
     const KEY: &[u8] = b"a key of 16 byte";
     let store = || {
@@ -182,11 +182,11 @@ fn reads_what_is_refilled(broken: Option<Canary>) -> (bool, u64) {
     };
     let write = |store: &Store| (0..4u8).for_each(|round| store.put(KEY, &[round; 9]).unwrap());
     let is_one = |value: &[u8]| value.len() == 9 && value.iter().all(|byte| *byte == value[0]);
-    search(store, KEY, write, |found| found.is_some_and(is_one))
+    explore(store, KEY, write, |found| found.is_some_and(is_one))
 }
 
 #[test]
-fn a_reader_that_stands_between_says_what_was_so() {
+fn mid_move_reader_sees_consistent_value() {
     for seed in 1..=2 {
         let (is_well, count) = reads_what_moves(seed, None);
         assert!(is_well && count > 100, "{seed}: {count}");
@@ -197,9 +197,9 @@ fn a_reader_that_stands_between_says_what_was_so() {
     assert!(is_well && count > 100, "{count}");
 }
 
-/// Of a move the reader has to see the counter of the bucket that is left, whichever of the two that is.
+/// During a move, the reader has to check the counter of the bucket that the item leaves, whichever of the two that is.
 #[test]
-fn a_reader_that_looks_at_one_counter_is_caught() {
+fn one_counter_reader_is_caught() {
     for canary in [canary::FIRST_COUNTER_IGNORED, canary::SECOND_COUNTER_IGNORED] {
         let is_well = |seed| reads_what_moves(seed, Some(canary)).0;
         let is_refill_well = || reads_what_is_refilled(Some(canary)).0;
@@ -208,7 +208,7 @@ fn a_reader_that_looks_at_one_counter_is_caught() {
 }
 
 #[test]
-fn a_bucket_that_is_not_counted_is_caught() {
+fn bucket_that_is_not_counted_is_caught() {
     let is_well = |seed| reads_what_moves(seed, Some(canary::REFILL_NOT_COUNTED)).0;
     assert!(!(1..=4).all(is_well), "a move");
     assert!(!reads_what_is_refilled(Some(canary::REFILL_NOT_COUNTED)).0, "a refill");

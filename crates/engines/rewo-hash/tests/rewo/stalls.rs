@@ -1,7 +1,8 @@
-//! What callers wait for while segments split: times are printed, and nothing is asserted of them. `cargo test --release -p
-//! hikv-engine-rewo-hash --test rewo stalls -- --ignored --nocapture`.
+//! A measurement of the time that callers wait while segments split. Times are printed, and not asserted. `cargo test
+//! --release -p hikv-engine-rewo-hash --test rewo stalls -- --ignored --nocapture`.
 //!
-//! Beside the time by the clock, in which the system may have run others, stands the processor's time of the operation.
+//! It prints the wall-clock time, during which the system may have run other threads, and the operation's processor
+//! time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,7 +20,7 @@ const KEY_COUNT: u64 = 1 << 20;
 
 type Store = RewoHash<Mapped, HostDram>;
 
-/// Keys in an order that no cache guesses.
+/// Returns keys in an unpredictable order, against caches.
 fn key(number: u64) -> [u8; 16] {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(mixed) << 64 | u128::from(number)).to_be_bytes()
@@ -30,7 +31,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How long each of many operations took: by the clock, and of the processor.
+/// Times of many operations: wall-clock time and processor time.
 #[derive(Default)]
 struct Times([Vec<Duration>; 2]);
 
@@ -59,7 +60,7 @@ impl Times {
     }
 }
 
-/// Puts new keys, with the background beside, while another thread reads and updates those that are there.
+/// Puts new keys while the background runs and another thread updates the present keys.
 fn measure(what: &str, value: &[u8]) {
     let home = tempfile::tempdir_in("/dev/shm").expect("a memory file system");
     let mapped = Mapped::create(&home.path().join("region"), 1 << 20, MapOptions::default()).unwrap();
@@ -83,12 +84,12 @@ fn measure(what: &str, value: &[u8]) {
         is_over.store(true, Ordering::Release);
     });
     inserts.print(&format!("{what}: insert"));
-    others.print(&format!("{what}: update beside"));
+    others.print(&format!("{what}: concurrent update"));
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn what_callers_wait_for() {
+fn caller_waiting_time() {
     measure("small items", &[7; 11]);
     measure("256 bytes", &[7; 256]);
 }

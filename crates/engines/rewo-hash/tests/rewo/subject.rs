@@ -21,7 +21,7 @@ pub(crate) type OnSim = RewoHash<Sim, HostDram>;
 pub(crate) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 1 << 20 };
 
-/// Where each small item of a store of one segment lies, twins among them: key and bucket.
+/// Returns key and bucket of each small item of a store of one segment, including duplicates.
 pub(crate) fn buckets<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Vec<u8>, Offset)> {
     let _pin = epoch::pin();
     let mut all = Vec::new();
@@ -31,12 +31,12 @@ pub(crate) fn buckets<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Vec<u8>,
         }
     };
     let next = store.table().check_segment(store.medium(), Place::default(), &mut |_| {}, &mut note);
-    assert!(next.is_done(), "it has split");
+    assert!(next.is_done(), "the table has split");
     all.sort();
     all
 }
 
-/// What the items beside the table take, and its segments.
+/// Returns the bytes of the items outside the table, and of its segments.
 pub(crate) fn needed_bytes<M: Medium>(store: &RewoHash<M, HostDram>) -> u64 {
     let stats = store.stats();
     let segments: f64 = ["segment_count", "chained_count"].iter().filter_map(|name| stats.figure(name)).sum();
@@ -53,7 +53,7 @@ pub(crate) fn needed_bytes<M: Medium>(store: &RewoHash<M, HostDram>) -> u64 {
     bytes
 }
 
-/// With a cached table that has room for few items.
+/// The engine with a cached table that holds few items.
 pub(crate) struct OfCached<M = Sim>(PhantomData<fn() -> M>);
 
 impl<M: Over> Made for OfCached<M> {
@@ -77,7 +77,7 @@ impl<M: Over> Made for OfCached<M> {
     }
 }
 
-/// As `OfCached`, with threads that write the copies.
+/// Like `OfCached`, with threads that write the copies.
 pub(crate) struct OfServed<M = Sim>(PhantomData<fn() -> M>);
 
 impl<M: Over> Made for OfServed<M> {
@@ -101,7 +101,7 @@ impl<M: Over> Made for OfServed<M> {
     }
 }
 
-/// Whose background makes room in full buckets.
+/// The engine with pre-eviction in the background.
 pub(crate) struct OfRelieved<M = Sim>(PhantomData<fn() -> M>);
 
 impl<M: Over> Made for OfRelieved<M> {

@@ -1,4 +1,4 @@
-//! Threads that write, read, scan and clear at once (`testkit::crowd`).
+//! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
 use engine::{Check, Depth, Engine};
 use engine_rewo_hash::RewoHash;
@@ -48,9 +48,9 @@ fn batches_are_one_step_for_readers() {
     is_sound(&store);
 }
 
-/// One of more keys than a segment has slots, of keys that come and go.
+/// A batch of more keys than a segment has slots, of keys that are added and deleted.
 #[test]
-fn a_batch_may_fill_many_segments() {
+fn batch_may_fill_many_segments() {
     let store = store();
     crowd::a_batch_may_be_long(&store, || is_sound(&store));
 }

@@ -1,5 +1,5 @@
-//! What is not durable yet and moves, or is split: a thread that meets such an item in the new place makes it durable before any
-//! caller is told. And what a killed process left.
+//! Items that are moved or split before they are durable: a thread that finds such an item in the new place makes the
+//! item durable before a caller gets it. Also stores that a killed process left.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,14 +22,14 @@ use crate::subject::{OfRewoHash, PARAMETERS, buckets};
 
 type Store = RewoHash<Hooked, HostDram>;
 
-/// The key is put in a store of `last` keys; before its log is waited for another put comes, which moves an item or splits; before
-/// that is waited for the key is read. Whether it is there now, whatever the power takes.
+/// Puts the key in a store of `last` keys. Before the put waits for its log, another put moves an item or splits;
+/// before that one waits, the key is read. Returns true if the key has the new value after any power loss.
 fn is_durable_when_read(last: u32, put: &[u8], broken: Option<Canary>) -> bool {
     let sim = Sim::new(0, Model::Span);
     let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
     let store = Rc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());
     (0..last).for_each(|i| store.put(&key(i), b"a value").unwrap());
-    // So that its next slot is the one that it had at first, which moves are tried from first.
+    // So that the next slot is the first one again, which moves try first.
     store.put(put, b"between").unwrap();
     let is_durable = Rc::new(Cell::new(None));
     let (depth, theirs, noted, read) = (Cell::new(0), Rc::clone(&store), Rc::clone(&is_durable), put.to_vec());
@@ -56,7 +56,7 @@ fn is_new<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> bool {
     store.get(key, &mut |_, value| is_new = value == b"another").unwrap() && is_new
 }
 
-/// The key that the first move moves, and those beside it.
+/// Returns the key that the first move moves, and the keys of its bucket.
 fn moved() -> (Vec<u8>, Vec<Vec<u8>>) {
     let last = first("move_count");
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
@@ -69,21 +69,21 @@ fn moved() -> (Vec<u8>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn what_moves_is_settled_in_its_new_place() {
+fn moved_item_is_settled_in_new_place() {
     let (last, (_, beside)) = (first("move_count"), moved());
     assert!(beside.iter().all(|key| is_durable_when_read(last, key, None)));
     assert!(!beside.iter().all(|key| is_durable_when_read(last, key, Some(canary::LOCK_BIT_LOST_BY_MOVE))));
 }
 
 #[test]
-fn what_is_split_is_settled_in_its_new_place() {
+fn split_item_is_settled_in_new_place() {
     let last = first("split_count");
     assert!((0..4).all(|i| is_durable_when_read(last, &key(i), None)));
     assert!((0..4).all(|i| !is_durable_when_read(last, &key(i), Some(canary::LOCK_BITS_LOST_BY_SPLIT))));
 }
 
-/// While `write`, which gives the key another value, waits for the log, `look` says whether the new value is seen. Whether it was, and
-/// stays, whatever the power takes then.
+/// While `write`, which changes the key's value, waits for the log, `look` checks whether the new value is visible.
+/// Returns its result, and true if the new value survives any power loss at that time.
 fn met(write: impl FnOnce(&Store), look: impl Fn(&Store) -> bool + 'static) -> Option<(bool, bool)> {
     let sim = Sim::new(0, Model::Span);
     let store = Rc::new(RewoHash::format(Hooked::on(sim.clone()), HostDram, &PARAMETERS).unwrap());
@@ -104,7 +104,7 @@ fn met(write: impl FnOnce(&Store), look: impl Fn(&Store) -> bool + 'static) -> O
 }
 
 #[test]
-fn what_a_walk_shows_is_durable() {
+fn walked_items_are_durable() {
     let walk = |store: &Store| {
         let mut is_shown = false;
         let next = store.walk(Cursor::Start, &mut |_, value, _| is_shown = value == b"another").unwrap();
@@ -114,7 +114,7 @@ fn what_a_walk_shows_is_durable() {
 }
 
 #[test]
-fn what_a_batch_carried_out_is_settled_by_who_reads_it() {
+fn executed_batch_is_settled_by_readers() {
     let write = |store: &Store| store.write_batch(&[BatchOp::Put { key: b"key", value: b"another" }]).unwrap();
     assert_eq!(met(write, |store| is_new(store, b"key")), Some((true, true)));
 }
@@ -132,13 +132,13 @@ fn kills() -> Settings {
 }
 
 #[test]
-fn what_a_killed_process_left_is_recovered() {
+fn killed_process_store_is_recovered() {
     let scripts = [refills(), moving()];
     let counts = explore::<Crashed<OfRewoHash>>(&scripts, &kills()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(60, 60, 0), "{counts:?}");
 }
 
-/// The process is killed in a move, the next one writes the key that moved, and then the power fails: what is wrong.
+/// Kills the process during a move, writes the moved key in the next process, and loses power. Returns the damage.
 fn wrong_after_kills(broken: Option<Canary>) -> Vec<String> {
     let (last, (moved, _)) = (first("move_count"), moved());
     let sim = Sim::new(0, Model::Line);
@@ -162,7 +162,7 @@ fn wrong_after_kills(broken: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_process_left_of_a_segment_is_made_durable_before_it_is_written_to() {
+fn killed_process_segment_is_durable_before_writes() {
     assert_eq!(wrong_after_kills(None), Vec::<String>::new());
-    assert!(!wrong_after_kills(Some(canary::SEGMENT_LEFT_AS_FOUND)).is_empty(), "the twin was not caught");
+    assert!(!wrong_after_kills(Some(canary::SEGMENT_LEFT_AS_FOUND)).is_empty(), "the broken variant was not caught");
 }

@@ -1,4 +1,4 @@
-//! Walks beside writers: a key that nobody touches is shown once, however segments split and items move.
+//! Walks during writes: an unchanged key is returned once, however segments split and items move.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::subject::PARAMETERS;
 const STAYING: u32 = 300;
 
 #[test]
-fn a_walk_beside_splits_and_batches_shows_what_stays_once() {
+fn walk_during_splits_shows_items_once() {
     let store = RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap();
     (0..STAYING).for_each(|i| store.put(&key(i), &vec![7; (i % 40) as usize]).unwrap());
     let done = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A region that is gathered: by hand, and not when it is full, so that little is written before.
+//! Gathers a region explicitly rather than when it is full, so that little is written before.
 
 use heap::Place;
 use heap::layout::SEGMENT_BYTES;
@@ -6,8 +6,8 @@ use heap::layout::SEGMENT_BYTES;
 use super::Script;
 
 impl Script {
-    /// Chunks that lanes own, of classes that no item has any more; a chunk of segments; extents that were cancelled: all of these become
-    /// runs, which serve others.
+    /// Chunks that lanes own of classes without items, a chunk of segments, and cancelled extents all become runs
+    /// that serve other classes.
     pub(super) fn run_gathered(&self) {
         let slots = [100, 5_000, 5_000, 30_000, 60_000].map(|len_bytes| self.reserve(len_bytes));
         let segments: Vec<Place> = (0..70).map(|_| self.segment()).collect();

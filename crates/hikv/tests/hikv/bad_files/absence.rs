@@ -1,4 +1,4 @@
-//! Damage to the index that hides a key: reads that are asked to can tell it from an absence.
+//! Damage to the index that hides a key: reads at the stricter level distinguish it from an absent key.
 
 use hikv::{Error, Options, Store, Verify, WriteBatch};
 
@@ -8,14 +8,14 @@ use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
 
 const LINE_BYTES: usize = 64;
 const OVERFLOW: u8 = 1 << 4;
-/// Of a position word: where its marks for overflowed entries are.
+/// The byte of a position word that holds its marks for overflowed entries.
 const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
     Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
 }
 
-/// The one key that an open store answers with an error, and the error. All others have their values.
+/// Returns the one key that an open store answers with an error, and the error. All other keys have their values.
 fn the_damaged(store: &Store) -> (usize, Error) {
     let mut damaged = Vec::new();
     for i in 0..ITEM_COUNT {
@@ -29,11 +29,11 @@ fn the_damaged(store: &Store) -> (usize, Error) {
 }
 
 #[test]
-fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
+fn flipped_signature_bit_is_no_absence() {
     let store = Closed::new();
     let whole = store.bytes();
     for (number, (signature, _)) in entries(&whole).into_iter().enumerate().step_by(23) {
-        // Every bit over all the entries: of the prefix, of the home, and of those that only tell keys apart.
+        // Over all entries, this covers every bit: of the prefix, of the home line, and of the rest of the signature.
         for bit in (number % 8..64).step_by(8) {
             store.alter(|bytes| bytes[signature + bit / 8] ^= 1 << (bit % 8));
             let (i, error) = the_damaged(&careful(&store));
@@ -52,17 +52,18 @@ fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
     }
 }
 
-/// Bits that stand for entries which did not find room in their home line.
+/// Returns the bits that mark entries outside their full home line.
 fn overflow_marks(region: &[u8]) -> Vec<usize> {
     let lines = (SEGMENT + LINE_BYTES..SEGMENT + 16_384).step_by(LINE_BYTES);
     let words = lines.flat_map(|line| (0..3).map(move |way| line + 32 + way * 8 + OVERFLOW_BYTE));
     words.filter(|&at| region[at] & OVERFLOW != 0).collect()
 }
 
-/// So many that some lines of four overflow, and too few, nearly always, for the segment to split: both go by the hash's seed.
+/// So many that some lines of four overflow, and too few, nearly always, to split the segment. Both depend on the hash
+/// seed.
 const CROWD_COUNT: usize = 500;
 
-/// A store whose one segment has lines that have overflowed, and where their marks are.
+/// Returns a store whose only segment has overflowed lines, and the places of their marks.
 fn crowded() -> (Closed, Vec<usize>) {
     let attempt = || {
         let store = Closed::new();
@@ -77,27 +78,27 @@ fn crowded() -> (Closed, Vec<usize>) {
 }
 
 #[test]
-fn a_lost_mark_of_an_overflow_is_told_from_an_absence() {
+fn lost_overflow_mark_is_no_absence() {
     let (store, marks) = crowded();
     let whole = store.bytes();
     for at in marks.into_iter().step_by(5) {
         store.alter(|bytes| bytes[at] ^= OVERFLOW);
         let open = careful(&store);
-        let told = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
+        let reported = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
             Ok(found) => {
                 assert_eq!(found, Some(value(i)));
                 false
             }
-            Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
+            Err(error) => matches!(error, Error::Corrupt { what: "an entry is at a place that no search reaches", .. }),
         });
-        assert_ne!(told.count(), 0);
+        assert_ne!(reported.count(), 0);
         drop(open);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
 }
 
 #[test]
-fn an_entry_that_names_the_item_of_another_key_is_an_error_and_never_absence() {
+fn entry_naming_other_item_is_an_error() {
     let store = Closed::new();
     let whole = store.bytes();
     let both = entries(&whole);
@@ -112,7 +113,7 @@ fn an_entry_that_names_the_item_of_another_key_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn what_is_not_there_is_absent_and_no_damage() {
+fn missing_key_is_absent_without_damage() {
     let store = Closed::new();
     let open = careful(&store);
     for i in 0..10_000 {
@@ -121,7 +122,7 @@ fn what_is_not_there_is_absent_and_no_damage() {
 }
 
 #[test]
-fn a_write_of_a_key_that_damage_hides_is_refused_to_who_asks() {
+fn verified_write_of_hidden_key_is_refused() {
     let store = Closed::new();
     let (signature, _) = entries(&store.bytes())[11];
     store.flip(signature);
@@ -142,7 +143,7 @@ fn a_write_of_a_key_that_damage_hides_is_refused_to_who_asks() {
 }
 
 #[test]
-fn a_key_that_was_put_again_has_its_new_value_after_a_repair() {
+fn rewritten_key_survives_repair() {
     let store = Closed::new();
     let whole = store.bytes();
     for (signature, _) in entries(&whole).into_iter().step_by(23) {

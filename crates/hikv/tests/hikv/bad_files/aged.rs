@@ -1,4 +1,4 @@
-//! A store with a past, to do damage to: values replaced and keys deleted, so that old items and old segments lie about.
+//! A store with a history, to be damaged: values were replaced and keys deleted, so old items and old segments remain.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,16 +13,16 @@ use tempfile::TempDir;
 
 pub(crate) type Items = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a key begins with.
+/// The prefix of all keys.
 const KEY: &[u8] = b"key of item ";
 const KEY_BYTES: usize = KEY.len() + 5;
 pub(crate) const ITEM_HEADER_BYTES: usize = 16;
 pub(crate) const SEGMENT: usize = SEGMENT_BYTES as usize;
 pub(crate) const UNIT: usize = UNIT_BYTES as usize;
-/// The word of the head that names the clean image.
+/// The word in the head that names the clean image.
 pub(crate) const IMAGE_WORD: usize = 8_384;
 
-/// The bytes of a region, and the items that it has.
+/// The bytes of a region, and its items.
 pub(crate) struct Aged {
     pub(crate) bytes: Vec<u8>,
     pub(crate) items: Items,
@@ -41,28 +41,28 @@ fn value(i: usize, version: usize) -> Vec<u8> {
     format!("version {version} of {i}, ").bytes().cycle().take(len).collect()
 }
 
-/// Where there is no disk to wait for, if there is such a place: repairs that write to a journal are in `journaled::damage` and in the
-/// program's tests.
+/// Returns a directory without a disk to wait for, if there is one. Repairs that write to a journal are tested in
+/// `journaled::damage` and in the program's tests.
 pub(crate) fn home() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A machine under load may let a close wait too long, but not so often.
+/// Under load a close may wait too long for readers, but not this often.
 const ATTEMPT_COUNT_MAX: usize = 50;
 
-/// How the last process ended.
+/// The end of the last process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// In an orderly way: there is a clean image.
+    /// A clean close, which leaves an image.
     Closed,
-    /// Killed.
+    /// A kill.
     Killed,
 }
 
 impl Aged {
-    /// A store that had `key_count` keys; a fifth was deleted, a third replaced, some of them twice.
+    /// Returns a store that had `key_count` keys; 20 % were deleted, 33 % replaced, some of them twice.
     pub(crate) fn new(key_count: usize, end: End) -> Aged {
-        // A close that waits too long for the readers of other tests leaves no image, and neither does one after it.
+        // A close that waits too long for readers of other tests leaves no image, and neither does a later close.
         let made = std::iter::repeat_with(|| Aged::made(key_count, end)).take(ATTEMPT_COUNT_MAX);
         let is_as_wanted = |aged: &Aged| end == End::Killed || unseal(aged.word(IMAGE_WORD)).is_some();
         made.into_iter().find(is_as_wanted).expect("a close leaves an image")
@@ -94,14 +94,14 @@ impl Aged {
         Aged { bytes, items }
     }
 
-    /// The same region with a part of it changed.
+    /// Returns the region with a part of it changed.
     pub(crate) fn altered(&self, alter: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         alter(&mut bytes);
         bytes
     }
 
-    /// The same region with a bit flipped.
+    /// Returns the region with one bit flipped.
     pub(crate) fn flipped(&self, at: usize, bit: usize) -> Vec<u8> {
         self.altered(|bytes| bytes[at + bit / 8] ^= 1 << (bit % 8))
     }
@@ -110,7 +110,7 @@ impl Aged {
         u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// Where chunks begin, and the sealed words there.
+    /// Returns the offsets of chunks, and their sealed words.
     pub(crate) fn chunks(&self) -> Vec<(usize, u64)> {
         let mark = unseal(self.word(8_256)).unwrap() as usize;
         let mut chunks = Vec::new();
@@ -123,21 +123,21 @@ impl Aged {
         chunks
     }
 
-    /// Where segments lie that have this state.
+    /// Returns the offsets of segments in this state.
     pub(crate) fn segments(&self, state: u64) -> Vec<usize> {
         let chunks = self.chunks().into_iter().filter(|(_, word)| word >> 32 == 3);
         let places = chunks.flat_map(|(at, _)| (1..SEGMENTS_CHUNK_UNITS as usize * 4).map(move |i| at + i * SEGMENT));
         places.filter(|&at| unseal(self.word(at)).is_some_and(|word| word & 7 == state)).collect()
     }
 
-    /// The words of entries in use in live segments: signature and position.
+    /// Returns the offsets of the words of used entries in live segments: signature and position.
     pub(crate) fn entries(&self) -> Vec<(usize, usize)> {
         let lines = self.segments(2).into_iter().flat_map(|at| (at + 64..at + SEGMENT).step_by(64));
         let slots = lines.flat_map(|line| (0..4).map(move |i| (line + i * 8, line + 32 + i * 8)));
         slots.filter(|&(_, position)| self.word(position) << 16 != 0).collect()
     }
 
-    /// Where each item lies, by its key.
+    /// Returns the offset of each item, by its key.
     pub(crate) fn places(&self) -> HashMap<Vec<u8>, usize> {
         let offset = |position: usize| (self.word(position) & ((1 << 48) - 1)) as usize;
         let items = self.entries().into_iter().map(|(_, position)| offset(position));
@@ -147,7 +147,7 @@ impl Aged {
         places
     }
 
-    /// What a repair of `bytes` salvages: true, and no less than all items but `lost`, each of which is told.
+    /// Asserts that a repair of `bytes` recovers only true items, and all except `lost`, each of which it reports.
     #[track_caller]
     pub(crate) fn assert_salvaged(&self, bytes: &[u8], lost: &[Vec<u8>]) -> Salvaged {
         let salvaged = Salvaged::from(bytes).unwrap();
@@ -158,18 +158,18 @@ impl Aged {
         salvaged
     }
 
-    /// How many items were salvaged that were not there, or not with this value.
+    /// Returns the number of recovered items that did not exist, or not with this value.
     pub(crate) fn false_count(&self, salvaged: &Salvaged) -> usize {
         salvaged.items.iter().filter(|(key, value)| self.items.get(*key) != Some(value)).count()
     }
 
-    /// Everything that was salvaged was there with this very value.
+    /// Asserts that every recovered item existed with this very value.
     #[track_caller]
     pub(crate) fn assert_true(&self, salvaged: &Salvaged) {
         assert_eq!(self.old_value_count(salvaged), 0, "old values are taken: {:?}", salvaged.findings);
     }
 
-    /// How many salvaged keys have an older value. None was deleted.
+    /// Returns the number of recovered keys with an older value. No key may have been deleted.
     pub(crate) fn old_value_count(&self, salvaged: &Salvaged) -> usize {
         let is_old = |(key, value): &(&Vec<u8>, &Vec<u8>)| {
             let text = String::from_utf8_lossy(key);
@@ -180,7 +180,7 @@ impl Aged {
     }
 }
 
-/// What a repair left.
+/// Result of a repair.
 #[derive(Debug)]
 pub(crate) struct Salvaged {
     pub(crate) items: Items,
@@ -189,7 +189,7 @@ pub(crate) struct Salvaged {
 }
 
 impl Salvaged {
-    /// Repairs a store of these bytes, which stay as they are.
+    /// Repairs a store with these bytes, which do not change.
     pub(crate) fn from(bytes: &[u8]) -> Result<Salvaged, RepairError> {
         let home = home();
         let (damaged, out) = (home.path().join("damaged"), home.path().join("out"));
@@ -226,5 +226,5 @@ impl Salvaged {
     }
 }
 
-/// The start of an extent's item in its chunk.
+/// The offset of an extent's item in its chunk.
 pub(crate) const EXTENT_ITEM: usize = CHUNK_HEADER_BYTES as usize;

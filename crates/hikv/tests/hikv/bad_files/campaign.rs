@@ -1,11 +1,11 @@
-//! One bit flipped, anywhere: of the region of a closed and of a killed store, of a journal's base, of its log. Whatever was
-//! hit, nothing panics, no read, walk or repair gives what is not so, and what is not there is told by opening, reading, checking or
-//! repairing.
+//! One flipped bit, anywhere: in the region of a closed and of a killed store, in a journal's base, or in its log.
+//! Nothing may panic. No read, walk or repair may return a wrong item. Every missing item must be reported by opening,
+//! reading, checking or repairing.
 //!
-//! What is not told is what docs/durability.md says: a bit of an entry's position can lead to an older value of the key, or say
-//! that it was deleted; and a log's last frame may have been on its way.
+//! docs/durability.md lists the unreported cases: a bit of an entry's position can lead to an older value of the key
+//! or mark it as deleted, and the last frame of a log may be treated as incomplete.
 //!
-//! Each run of the tests flips some sixty bits. Many thousands:
+//! Each test run flips about sixty bits. This command flips many thousands:
 //!
 //! ```text
 //! cargo test -p hikv --test hikv bad_files::campaign -- --ignored
@@ -25,26 +25,26 @@ use tempfile::TempDir;
 use crate::bad_files::aged::{Aged, End, ITEM_HEADER_BYTES, Items, SEGMENT, UNIT};
 
 const KEY_COUNT: usize = 300;
-/// Flips of each store in every run of the tests, and in a campaign.
+/// Bits flipped in each store in a normal test run, and in a campaign.
 const FEW: usize = 24;
-/// Of journaled ones: they wait for a disk.
+/// The same for journaled stores, which wait for a disk.
 const FEW_JOURNALED: usize = 6;
 const MANY: usize = 4_000;
 const JOURNALED_COUNT: usize = 60;
-/// The region's parts before its first chunk that hold something.
+/// The used parts of the region before its first chunk.
 const HEAD: [(usize, usize); 4] = [(0, 128), (4_096, 128), (8_192, 256), (16_384, 256)];
 
 /// A store's files, one of which is damaged.
 struct Victim {
     files: Vec<(&'static str, Vec<u8>)>,
-    /// The file that is damaged.
+    /// The index of the damaged file.
     number: usize,
     items: Items,
-    /// Parts of that file, in kinds that are hit as often as one another.
+    /// Parts of that file by kind. Each kind is hit equally often.
     kinds: Vec<Vec<(usize, usize)>>,
-    /// Position words of entries.
+    /// The offsets of entries' position words.
     positions: Vec<usize>,
-    /// How many items a flip may take that is told by nobody.
+    /// The number of items that one flip may remove without a report.
     untold_max: usize,
 }
 
@@ -61,7 +61,7 @@ impl Victim {
         Victim { files, number: 0, items: aged.items, kinds, positions, untold_max: 0 }
     }
 
-    /// A journaled store, closed or, by its files, killed; `None` where the temporary directory is memory.
+    /// Returns a journaled store, closed or copied as if killed; `None` if the temporary directory is in memory.
     fn journaled(end: End) -> Option<Victim> {
         let home = tempfile::tempdir().unwrap();
         let options = Options::new().partition_count(1).background(false).durability(Durability::Power);
@@ -86,7 +86,7 @@ impl Victim {
     }
 
     fn with_flipped(&self, at: usize, bit: u8) -> (TempDir, PathBuf) {
-        // A region alone, and what is salvaged of it, waits for no disk.
+        // A store without a journal, and its repair, can be in memory and need not wait for a disk.
         let memory = Path::new("/dev/shm");
         let is_in_memory = self.files.len() == 1 && memory.is_dir();
         let home = if is_in_memory { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -103,7 +103,7 @@ impl Victim {
         (home, path)
     }
 
-    /// How many items are missing among `found`, all of which are so, but for one where a position was hit.
+    /// Returns the number of items missing in `found`. All found items must be true, except one if a position was hit.
     fn missing_count(&self, found: &Items, is_position: bool) -> usize {
         let is_false = |(key, value): &(&Vec<u8>, &Vec<u8>)| self.items.get(*key) != Some(value);
         let false_count = found.iter().filter(is_false).count();
@@ -111,25 +111,26 @@ impl Victim {
         self.items.keys().filter(|key| !found.contains_key(*key)).count()
     }
 
-    /// What reads and walks of the opened store show; whether anything was told.
+    /// Reads and walks the opened store. Returns the number of missing items, and whether any damage was reported.
     fn read(&self, store: &Store, is_position: bool) -> (usize, bool) {
-        let mut is_told = !store.verify(|_| {}).is_ok_and(|report| report.damage.is_empty());
+        let mut is_reported = !store.verify(|_| {}).is_ok_and(|report| report.damage.is_empty());
         let [mut got, mut walked, mut dumped] = [Items::new(), Items::new(), Items::new()];
         for key in self.items.keys() {
             match store.get(key) {
                 Ok(value) => got.extend(value.map(|value| (key.clone(), value))),
-                Err(_) => is_told = true,
+                Err(_) => is_reported = true,
             }
         }
         let take = |items: &mut Items, key: &[u8], value: &[u8]| {
             items.insert(key.to_vec(), value.to_vec());
             ControlFlow::Continue(())
         };
-        is_told |= store.for_each(|key, value| take(&mut walked, key, value)).is_err();
+        is_reported |= store.for_each(|key, value| take(&mut walked, key, value)).is_err();
         let snapshot = store.snapshot();
-        is_told |= snapshot.and_then(|snapshot| snapshot.for_each(|key, value| take(&mut dumped, key, value))).is_err();
+        is_reported |=
+            snapshot.and_then(|snapshot| snapshot.for_each(|key, value| take(&mut dumped, key, value))).is_err();
         let missing = [got, walked, dumped].map(|items| self.missing_count(&items, is_position));
-        (missing.into_iter().max().unwrap_or(0), is_told)
+        (missing.into_iter().max().unwrap_or(0), is_reported)
     }
 
     fn repaired(&self, path: &Path, out: &Path, is_position: bool) -> (usize, bool) {
@@ -147,27 +148,27 @@ impl Victim {
         (self.missing_count(&items, is_position), report.lost_count > 0)
     }
 
-    /// Flips one bit, and looks what everybody says; whether opening was refused.
+    /// Flips one bit, and checks all ways to read the store. Returns true if opening was refused.
     fn flip(&self, at: usize, bit: u8) -> bool {
         let (home, path) = self.with_flipped(at, bit);
         let is_position = self.positions.iter().any(|&position| (position..position + 8).contains(&at));
         let untold_max = self.untold_max + usize::from(is_position);
-        let assert_told = |who: &str, (missing_count, is_told): (usize, bool)| {
-            assert!(is_told || missing_count <= untold_max, "{who}: {missing_count} are missing, and nobody tells");
+        let assert_reported = |who: &str, (missing_count, is_reported): (usize, bool)| {
+            assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing without a report");
         };
         let options = Options::new().verify_reads(Verify::Absence).background(false);
         let opened = options.clone().read_only(true).open(&path);
-        opened.iter().for_each(|store| assert_told("a reader", self.read(store, is_position)));
+        opened.iter().for_each(|store| assert_reported("a reader", self.read(store, is_position)));
         let is_refused = opened.is_err();
         drop(opened);
-        assert_told("a repair", self.repaired(&path, &home.path().join("out"), is_position));
-        // Last: it changes the files.
+        assert_reported("a repair", self.repaired(&path, &home.path().join("out"), is_position));
+        // This comes last, because it changes the files.
         let opened = options.open(&path);
-        opened.iter().for_each(|store| assert_told("a writer", self.read(store, is_position)));
+        opened.iter().for_each(|store| assert_reported("a writer", self.read(store, is_position)));
         is_refused
     }
 
-    /// Flips `count` bits, one after the other, always the same ones; how many openings were refused.
+    /// Flips `count` bits one after the other, always the same ones. Returns the number of refused openings.
     fn campaign(&self, count: usize) -> usize {
         let (mut random, mut refused_count) = (fastrand::Rng::with_seed(count as u64), 0);
         for number in 0..count {
@@ -182,7 +183,7 @@ impl Victim {
     }
 }
 
-/// Bytes up to the last that is not zero.
+/// Returns the bytes up to the last one that is not zero.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }
@@ -197,12 +198,12 @@ fn campaigns(count: usize, journaled_count: usize) {
 }
 
 #[test]
-fn no_flipped_bit_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn bit_flips_never_change_answers_silently() {
     campaigns(FEW, FEW_JOURNALED);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn no_flipped_bit_of_thousands_gives_what_is_not_so_or_takes_what_nobody_tells() {
+fn many_bit_flips_never_change_answers_silently() {
     campaigns(MANY, MANY);
 }

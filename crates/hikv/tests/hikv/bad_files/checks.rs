@@ -1,4 +1,4 @@
-//! What a check of headers finds, and what only one of everything does. Neither changes anything.
+//! The findings of a check of headers and of a full check. Neither changes anything.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const KEY_COUNT: usize = 600;
 const IMAGE_WORD: usize = 8_384;
 const IMAGE_HEADER_BYTES: usize = 64;
 
-/// What both checks find in a store of these bytes that is only read.
+/// Returns the findings of both checks in a read-only store with these bytes.
 fn found(bytes: &[u8]) -> [Vec<Damage>; 2] {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("store.hikv");
@@ -29,14 +29,14 @@ fn offsets(damage: &[Damage]) -> Vec<usize> {
 }
 
 #[test]
-fn a_whole_store_has_no_damage() {
+fn whole_store_has_no_damage() {
     for end in [End::Closed, End::Killed] {
         assert_eq!(found(&Aged::new(KEY_COUNT, end).bytes), [vec![], vec![]]);
     }
 }
 
 #[test]
-fn a_damaged_header_is_found_by_both_and_a_damaged_value_by_the_deep_one() {
+fn deep_check_also_finds_damaged_values() {
     for end in [End::Closed, End::Killed] {
         let store = Aged::new(KEY_COUNT, end);
         let item = store.places()[&key(7)];
@@ -50,7 +50,7 @@ fn a_damaged_header_is_found_by_both_and_a_damaged_value_by_the_deep_one() {
 }
 
 #[test]
-fn a_damaged_position_is_found_by_both() {
+fn damaged_position_is_found_by_both() {
     for end in [End::Closed, End::Killed] {
         let store = Aged::new(KEY_COUNT, end);
         let is_extent = |&(_, position): &(usize, usize)| store.word(position) >> 51 & 1 == 1;
@@ -77,19 +77,19 @@ fn two_entries_of_one_item_are_found_by_both() {
 }
 
 #[test]
-fn a_damaged_copy_of_the_superblock_is_told() {
+fn damaged_copy_of_superblock_is_reported() {
     let store = Aged::new(KEY_COUNT, End::Killed);
     assert_eq!(found(&store.flipped(4_096 + 33, 0)).map(|damage| offsets(&damage)), [vec![4_096], vec![4_096]]);
 }
 
 #[test]
-fn a_chain_word_that_is_damaged_is_found_by_both() {
+fn damaged_chain_word_is_found_by_both() {
     let store = Aged::new(KEY_COUNT, End::Killed);
     let next = store.segments(2)[0] + 16;
     assert_eq!(found(&store.flipped(next, 9)).map(|damage| offsets(&damage)), [vec![next], vec![next]]);
 }
 
-/// Where the image's item begins.
+/// Returns the offset of the image's item.
 fn image(store: &Aged) -> usize {
     (pmem::unseal(store.word(IMAGE_WORD)).unwrap() & 0xFF_FFFF) as usize * UNIT + EXTENT_ITEM
 }
@@ -103,7 +103,7 @@ fn an_image_that_is_not_whole_is_found_by_the_deep_check() {
     }
 }
 
-/// The store with another free bit in the words of slabs, and checksums that fit.
+/// Returns the store with another free bit in the words of slabs, and matching checksums.
 fn with_image_bit(store: &Aged, wanted: bool) -> Vec<u8> {
     let start = image(store);
     let chunks = store.chunks();

@@ -19,7 +19,7 @@ fn one_bad_copy_of_the_superblock_is_repaired() {
             let damage = verify(&Store::open_read_only(store.path()).unwrap()).damage;
             assert_eq!(damage.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [copy as u64], "{damage:?}");
             drop(Store::open(store.path()).unwrap());
-            store.assert_whole();
+            store.assert_intact();
             let repaired = store.bytes();
             assert_eq!(repaired[copy..copy + 128], whole[copy..copy + 128], "byte {at} of the copy at {copy}");
         }
@@ -36,10 +36,10 @@ fn two_bad_copies_of_the_superblock_are_refused() {
         store.assert_refused(&["store.hikv", "damaged", "0x0", "superblock"]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
-/// Sets a field in both copies, with a checksum that fits.
+/// Sets a field in both copies, with a matching checksum.
 fn forge(store: &Closed, at: usize, field: &[u8]) {
     store.alter(|bytes| {
         for copy in COPIES {
@@ -51,20 +51,20 @@ fn forge(store: &Closed, at: usize, field: &[u8]) {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn newer_format_is_refused() {
     let store = Closed::new();
     forge(&store, 8, &7u16.to_le_bytes());
     store.assert_refused(&["store.hikv", "format 7", "up to 1"]);
-    // Its checksum may mean something else there.
+    // The checksum may have another meaning in that version.
     COPIES.iter().for_each(|copy| store.flip(copy + CHECKSUM));
     store.assert_refused(&["format 7", "up to 1"]);
 }
 
 #[test]
-fn a_newer_minor_version_opens_and_stays_newer() {
+fn newer_minor_version_opens_and_stays_newer() {
     let store = Closed::new();
     forge(&store, 10, &9u16.to_le_bytes());
-    store.assert_whole();
+    store.assert_intact();
     assert_eq!(store.bytes()[10..12], 9u16.to_le_bytes());
 }
 
@@ -94,9 +94,9 @@ fn impossible_parameters_are_refused() {
     store.assert_refused(&["damaged", "0x38", "length"]);
 }
 
-/// Every bit of the head's words, and of the first chunk's header, is covered by a check.
+/// A check covers every bit of the head's words and of the first chunk's header.
 #[test]
-fn flipped_bits_of_words_that_carry_their_check_are_refused() {
+fn flipped_checked_word_bits_are_refused() {
     let places = [(8_192, "format mark"), (8_256, "high-water mark"), (8_320, "generation"), (FIRST_CHUNK, "chunk")];
     for (at, name) in places {
         let store = Closed::new();
@@ -106,12 +106,12 @@ fn flipped_bits_of_words_that_carry_their_check_are_refused() {
             store.assert_refused(&["store.hikv", "damaged", &format!("{at:#x}"), name]);
             store.alter(|bytes| bytes.clone_from(&whole));
         }
-        store.assert_whole();
+        store.assert_intact();
     }
 }
 
 #[test]
-fn a_mark_that_says_the_wrong_thing_is_refused() {
+fn wrong_mark_is_refused() {
     for (units, what) in [(0, "before the first chunk"), (1 << 20, "beyond the region's end")] {
         let store = Closed::new();
         store.alter(|bytes| bytes[8_256..8_264].copy_from_slice(&pmem::seal(units).to_le_bytes()));

@@ -1,4 +1,4 @@
-//! A clean image that is damaged is not trusted: the store opens as after a crash.
+//! A damaged clean image is not trusted: the store opens as after a crash.
 
 use heap::layout::{CHUNK_HEADER_BYTES, IMAGE, UNIT_BYTES};
 use hikv::{Options, Store};
@@ -6,7 +6,7 @@ use pmem::{seal, unseal};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
 
-/// A store whose image has the order.
+/// Returns a store whose image includes the order.
 fn closed_in_order() -> Closed {
     let closed = Closed::new();
     let store = Options::new().background(false).open(closed.path()).unwrap();
@@ -25,19 +25,19 @@ fn set_image_word(closed: &Closed, word: u64) {
     closed.alter(|bytes| bytes[at..at + 8].copy_from_slice(&seal(word).to_le_bytes()));
 }
 
-/// Where the image starts.
+/// Returns the offset of the image.
 fn start(closed: &Closed) -> usize {
     ((image_word(closed) & 0xFF_FFFF) * UNIT_BYTES + CHUNK_HEADER_BYTES) as usize
 }
 
-/// Bytes from the image's start to the end of the words that its header counts.
+/// Returns the bytes from the image's start to the end of the words that its header counts.
 fn image_bytes(closed: &Closed) -> usize {
     let (bytes, start) = (closed.bytes(), start(closed));
     let number = |at: usize| u32::from_le_bytes(bytes[start + at..start + at + 4].try_into().unwrap()) as usize;
     64 + 8 * (number(24) + 9 * number(20) + number(32))
 }
 
-/// Everything is there, and found out anew where `is_collected`; the store can be written and closed.
+/// Asserts that all items exist, collected again if `is_collected`, and that the store can be written and closed.
 fn assert_sound(closed: &Closed, is_collected: bool) {
     let store = Options::new().background(false).open(closed.path()).unwrap();
     let keys: Vec<_> = store.ordered().unwrap().range::<&[u8]>(..).unwrap().map(|item| item.unwrap().0).collect();
@@ -51,7 +51,7 @@ fn assert_sound(closed: &Closed, is_collected: bool) {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_the_image_is_found() {
+fn image_bit_flips_are_found() {
     let whole = closed_in_order();
     let (region, start, image_bytes) = (whole.bytes(), start(&whole), image_bytes(&whole));
     assert!(image_bytes > 64 + 8 * ITEM_COUNT);
@@ -65,10 +65,10 @@ fn a_flipped_bit_anywhere_in_the_image_is_found() {
 }
 
 #[test]
-fn a_word_that_names_no_image_of_now_is_not_followed() {
+fn stale_image_word_is_not_followed() {
     let whole = closed_in_order();
     let (region, word) = (whole.bytes(), image_word(&whole));
-    // Another number; the head; the segments; beyond the mark; none.
+    // Other values: another number; the head; the segments; beyond the mark; no image.
     for other in [word ^ 1 << 24, word & !0xFF_FFFF | 1, word & !0xFF_FFFF | 2, word | 0xFF_FFFF, word & !0xFF_FFFF] {
         whole.alter(|bytes| bytes.clone_from(&region));
         set_image_word(&whole, other);
@@ -77,7 +77,7 @@ fn a_word_that_names_no_image_of_now_is_not_followed() {
 }
 
 #[test]
-fn a_damaged_image_word_is_told() {
+fn damaged_image_word_is_reported() {
     let whole = closed_in_order();
     whole.flip(IMAGE.0 as usize);
     let refused = Store::open(whole.path()).expect_err("the head is damaged").to_string();

@@ -1,4 +1,4 @@
-//! Damage to items, and items that are too long.
+//! Damaged items, and items that are too long.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_plain, ke
 const DAMAGED: usize = 100;
 const HEADER_BYTES: usize = 16;
 
-/// Where the item that is to be damaged begins.
+/// Returns the offset of the item to be damaged.
 fn item(store: &Closed) -> usize {
     store.find(&key(DAMAGED)) - HEADER_BYTES
 }
@@ -22,7 +22,7 @@ fn others() -> impl Iterator<Item = usize> {
     (0..ITEM_COUNT).filter(|&i| i != DAMAGED)
 }
 
-/// An error that names the damaged item.
+/// Asserts an error that names the damaged item.
 fn assert_corrupt<T: std::fmt::Debug>(result: Result<T, Error>, item: usize) {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Corrupt { offset, .. } if offset == item as u64), "{error}");
@@ -39,7 +39,7 @@ fn assert_found_by_verify(store: &Store, item: usize) {
 }
 
 #[test]
-fn a_flipped_bit_of_an_item_header_is_an_error_and_never_absence() {
+fn flipped_item_header_bit_is_an_error() {
     let store = Closed::new();
     let (whole, item) = (store.bytes(), item(&store));
     for bit in (0..HEADER_BYTES * 8).step_by(5) {
@@ -53,7 +53,7 @@ fn a_flipped_bit_of_an_item_header_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_key_is_an_error_and_never_absence() {
+fn flipped_key_bit_is_an_error() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + 3);
@@ -66,7 +66,7 @@ fn a_flipped_bit_of_a_key_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_value_is_found_by_reads_unless_they_are_asked_not_to() {
+fn flipped_value_bit_is_found_by_verified_reads() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
@@ -87,7 +87,7 @@ fn a_flipped_bit_of_a_value_is_found_by_reads_unless_they_are_asked_not_to() {
 }
 
 #[test]
-fn what_is_made_of_a_damaged_value_gets_no_good_checksum() {
+fn updates_of_damaged_value_keep_bad_checksum() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
@@ -98,8 +98,8 @@ fn what_is_made_of_a_damaged_value_gets_no_good_checksum() {
 }
 
 #[test]
-fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
-    /// Longer than what a reader copies at once.
+fn long_value_is_verified_once() {
+    /// Longer than one copy of a reader.
     const LONG_BYTES: usize = 4 << 20;
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
@@ -110,7 +110,7 @@ fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
     let mut reader = open.reader("long").unwrap().unwrap();
     let mut first = [0; 100];
     reader.read_exact(&mut first).unwrap();
-    // From here on the value is damaged under the reader's eyes: what it has compared it gives.
+    // From here on the value is damaged while it is read: the reader returns the parts that it has verified.
     let file = File::options().write(true).open(store.file()).unwrap();
     file.write_all_at(&[8], at as u64).unwrap();
     let mut rest = Vec::new();
@@ -122,13 +122,13 @@ fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
 }
 
 #[test]
-fn a_damaged_item_can_be_replaced_unless_its_key_is_damaged() {
+fn damaged_item_is_replaceable_unless_key_is_damaged() {
     let store = Closed::new();
     store.flip(item(&store) + HEADER_BYTES + key(DAMAGED).len());
     let open = Store::open(store.path()).unwrap();
     open.put(key(DAMAGED), value(DAMAGED)).unwrap();
     drop(open);
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn keys_and_values_beyond_the_limits_are_refused() {
 }
 
 #[test]
-fn a_source_that_ends_early_changes_nothing() {
+fn source_that_ends_early_changes_nothing() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let used = open.stats().live_bytes;
@@ -163,5 +163,5 @@ fn a_source_that_ends_early_changes_nothing() {
     }
     assert_eq!(open.stats().live_bytes, used);
     drop(open);
-    store.assert_whole();
+    store.assert_intact();
 }

@@ -1,5 +1,6 @@
-//! Writes of a disk that went astray: parts of other lengths than a page are as they were, two pages at once, a page at another one's place, and a page of
-//! another store. No key gets the value of another one: not by gets, walks, ranges and conversions, and not after further writes, which are kept.
+//! Misdirected writes of a disk: parts of other lengths than a page keep old contents, two pages are stale, a page is
+//! written to another page's place, or a page of another store appears. No key may return another key's value, in
+//! gets, walks, ranges and conversions, and after further writes, which must be kept.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +20,7 @@ const ENGINES: [EngineKind; 4] = [EngineKind::HiKv, EngineKind::RewoHash, Engine
 
 type Items = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A region as it was, as it is, and as another store's is.
+/// A region before and after changes, and another store's region.
 struct Regions {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -27,7 +28,7 @@ struct Regions {
 }
 
 impl Regions {
-    /// Where one of the parts that differ begins.
+    /// Returns the start of a part that differs.
     fn changed(&self, len: usize, random: &mut Rng) -> usize {
         let part_count = self.after.len().min(self.before.len()) / len;
         let is_changed = |&at: &usize| self.before[at..at + len] != self.after[at..at + len];
@@ -36,7 +37,8 @@ impl Regions {
     }
 }
 
-/// Every answer is the key's own; what gets found, and how many answers were errors.
+/// Reads everything and asserts that every result belongs to its key. Returns the items found, and the number of
+/// errors.
 fn read_all(store: &Store, what: &str) -> (Items, usize) {
     let (mut found, mut error_count) = (Items::new(), 0);
     for key in (0..ALL_COUNT).map(key) {
@@ -60,8 +62,8 @@ fn read_all(store: &Store, what: &str) -> (Items, usize) {
     (found, error_count + usize::from(walked.is_err()))
 }
 
-/// Of a store that is only read: true if reads met damage.
-fn is_told(dir: &Path, engine: EngineKind, what: &str) -> bool {
+/// Returns true if reads of a read-only store report damage.
+fn is_reported(dir: &Path, engine: EngineKind, what: &str) -> bool {
     let Ok(store) = Store::open_read_only(dir) else { return false };
     let (found, error_count) = read_all(&store, what);
     let is_checked = store.verify(|_| {}).is_ok_and(|report| !report.damage.is_empty());
@@ -75,7 +77,7 @@ fn is_told(dir: &Path, engine: EngineKind, what: &str) -> bool {
     error_count > 0
 }
 
-/// What further writes are acknowledged for is there, or an error, also when the store is opened again.
+/// Asserts that acknowledged further writes exist or return an error, also after the store is opened again.
 fn assert_writes_kept(dir: &Path, what: &str) {
     let open = || Options::new().background(false).durability(Durability::Process).open(dir);
     let Ok(store) = open() else { return };
@@ -97,12 +99,12 @@ fn assert_writes_kept(dir: &Path, what: &str) {
     open().iter().for_each(assert_kept);
 }
 
-/// Goes through rounds of damage, in all engines, to stores that were killed and to stores that were closed.
+/// Runs rounds of damage in all engines, on killed and on closed stores.
 fn no_value_of_another_key(damage: impl Fn(&mut Vec<u8>, &Regions, &mut Rng) -> String) {
     let mut random = Rng::with_seed(41);
     for engine in ENGINES {
         let ([before, killed, closed], [_, other, _]) = (regions_of(engine, 0), regions_of(engine, 3));
-        let mut told_count = 0;
+        let mut reported_count = 0;
         for after in [killed, closed] {
             let regions = Regions { before: before.clone(), after, other: other.clone() };
             for _ in 0..ROUND_COUNT {
@@ -112,12 +114,12 @@ fn no_value_of_another_key(damage: impl Fn(&mut Vec<u8>, &Regions, &mut Rng) -> 
                 let dir = home.path().join("store");
                 fs::create_dir(&dir).unwrap();
                 fs::write(dir.join("store.hikv"), region).unwrap();
-                told_count += usize::from(is_told(&dir, engine, &what));
+                reported_count += usize::from(is_reported(&dir, engine, &what));
                 assert_writes_kept(&dir, &what);
             }
         }
-        // PMEKV opens no store whose log does not fit.
-        assert!(told_count > 0 || engine == EngineKind::Pmekv, "{engine}: nothing is met");
+        // PMEKV opens no store whose log does not match.
+        assert!(reported_count > 0 || engine == EngineKind::Pmekv, "{engine}: nothing is met");
     }
 }
 
@@ -141,7 +143,7 @@ fn two_stale_pages_mix_no_values() {
 }
 
 #[test]
-fn a_page_at_anothers_place_mixes_no_values() {
+fn page_at_anothers_place_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let [to, from] = [(); 2].map(|()| regions.changed(PAGE, random));
         region.copy_within(from..from + PAGE, to);
@@ -150,7 +152,7 @@ fn a_page_at_anothers_place_mixes_no_values() {
 }
 
 #[test]
-fn a_page_of_another_store_mixes_no_values() {
+fn page_of_another_store_mixes_no_values() {
     no_value_of_another_key(|region, regions, random| {
         let at = regions.changed(PAGE, random);
         region[at..at + PAGE].copy_from_slice(&regions.other[at..at + PAGE]);

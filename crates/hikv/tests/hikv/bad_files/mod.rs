@@ -1,5 +1,5 @@
-//! Files, places and processes that are not as a store needs them: each is answered with an error that says what and
-//! where, nothing that was acknowledged is lost, and a file that is refused stays as it was.
+//! Unsuitable files, places and processes. Each causes an error that names the problem and its place, no acknowledged
+//! write is lost, and a refused file does not change.
 
 mod absence;
 mod aged;

@@ -1,4 +1,4 @@
-//! Names that lead elsewhere, or are taken away while a store is open: there is one writer still, and nothing of anybody's is
+//! Names that lead elsewhere, or are removed while a store is open: there is still one writer, and no other file is
 //! replaced.
 
 use std::fs;
@@ -15,20 +15,20 @@ fn assert_held(opened: Result<Store, OpenError>, store: &Path) {
     assert_names(&error, store, &["in use by this process itself"]);
 }
 
-/// Places of each medium that can be had: a journal, a region in the page cache, memory.
+/// Opens a store on each available medium: a journal, a region in the page cache, memory.
 fn opened_in(home: &Path) -> Vec<Store> {
     let open = |name: &str, options: Options| options.open(home.join(name)).unwrap();
     vec![open("journaled", Options::new()), open("direct", Options::new().durability(Durability::Process))]
 }
 
-/// A refused opening leaves no lock file where none was.
+/// Removes the lock file. A refused opening must not leave a new one.
 fn remove_lock(dir: &Path) {
     let removed = fs::remove_file(dir.join("lock"));
     assert!(removed.is_ok() || !dir.join("lock").exists(), "{removed:?}");
 }
 
 #[test]
-fn a_removed_lock_lets_nobody_in() {
+fn removed_lock_lets_nobody_in() {
     for home in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
         for store in opened_in(home.path()) {
             let path = store.path().to_owned();
@@ -62,7 +62,7 @@ fn other_names_of_the_same_files_are_the_same_store() {
             fs::hard_link(file, other.join(file.file_name().unwrap())).unwrap();
         }
         assert_held(Store::open(&other), &other);
-        // Neither file alone is enough: a log that two stores share would have two writers.
+        // Neither file is enough on its own: a log shared by two stores would have two writers.
         let base = other.join("store.hikv");
         fs::copy(&base, home.path().join("copy")).unwrap();
         fs::rename(home.path().join("copy"), &base).unwrap();
@@ -73,7 +73,7 @@ fn other_names_of_the_same_files_are_the_same_store() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_a_place_for_a_new_store() {
+fn dangling_link_is_no_place_for_store() {
     let home = tempfile::tempdir().unwrap();
     let (path, mounted) = (home.path().join("store"), home.path().join("mounted"));
     for name in ["store.hikv", "journal.hikv"] {
@@ -87,7 +87,7 @@ fn a_link_that_leads_nowhere_is_not_a_place_for_a_new_store() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_lock_is_refused() {
+fn link_as_lock_file_is_refused() {
     let store = Closed::new();
     let (lock, letter) = (store.path().join("lock"), store.path().parent().unwrap().join("letter"));
     fs::write(&letter, "dear").unwrap();
@@ -101,9 +101,10 @@ fn a_link_in_the_place_of_the_lock_is_refused() {
     assert_eq!(fs::read(letter).unwrap(), b"dear");
 }
 
-/// While a backup is written another one to the same place is refused, though the lock was removed; nothing of the first is.
+/// While a backup is written, another one to the same place is refused although the lock file was removed. It takes
+/// nothing from the first.
 #[test]
-fn a_backup_that_is_being_written_is_nobody_elses() {
+fn unfinished_backup_has_one_owner() {
     let home = tempfile::tempdir().unwrap();
     let (out, partial) = (home.path().join("out"), home.path().join("out.partial"));
     for store in opened_in(home.path()) {
@@ -122,13 +123,13 @@ fn a_backup_that_is_being_written_is_nobody_elses() {
     }
 }
 
-/// The directory of an unfinished backup is emptied: not what a link in its place leads to.
+/// The directory of an unfinished backup is emptied, but not the target of a link in its place.
 #[test]
-fn a_link_in_the_place_of_an_unfinished_backup_is_in_the_way() {
+fn link_as_unfinished_backup_is_refused() {
     let store = Closed::new();
     let home = store.path().parent().unwrap().to_owned();
     symlink(store.path(), home.join("out.partial")).unwrap();
     let refused = Store::open(home.join("other")).unwrap().backup(home.join("out"), |_| {});
     assert!(matches!(&refused, Err(BackupError::Occupied { .. })), "{refused:?}");
-    store.assert_whole();
+    store.assert_intact();
 }

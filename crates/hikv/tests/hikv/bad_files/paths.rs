@@ -1,4 +1,4 @@
-//! Paths that lead nowhere, or to something else, and places where one may not write.
+//! Paths that lead nowhere or to other files, and places without write permission.
 
 use std::fs::{self, Permissions};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::bad_files::space::{on_tmpfs, skipped};
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names};
 
 #[test]
-fn a_missing_store_is_not_created_unless_that_is_asked_for() {
+fn missing_store_is_created_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     for path in [dir.path().join("missing"), dir.path().to_owned()] {
         let not_created = [Store::open_read_only(&path), Options::new().create(false).open(&path)];
@@ -26,7 +26,7 @@ fn a_missing_store_is_not_created_unless_that_is_asked_for() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "looking for a store leaves nothing behind");
 }
 
-/// In a process of its own, whose current directory is empty.
+/// Runs in a separate process, whose current directory is empty.
 #[test]
 fn an_empty_path_is_refused_and_leaves_nothing() {
     const STARTED: &str = "HIKV_TEST_EMPTY_PATH";
@@ -39,7 +39,7 @@ fn an_empty_path_is_refused_and_leaves_nothing() {
             other.backup("", |_| {}).unwrap_err().to_string(),
             hikv::repair::repair("other", "", |_| ControlFlow::Continue(())).unwrap_err().to_string(),
         ] {
-            assert!(refused.contains("a path without a character"), "{refused}");
+            assert!(refused.contains("the path is empty"), "{refused}");
         }
         return;
     }
@@ -52,7 +52,7 @@ fn an_empty_path_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_path_that_is_no_directory_is_refused() {
+fn path_that_is_no_directory_is_refused() {
     let store = Closed::new();
     let before = store.bytes();
     let error = Store::open(store.file()).unwrap_err();
@@ -91,7 +91,7 @@ fn options_outside_their_ranges_are_refused() {
 }
 
 #[test]
-fn a_read_only_file_system_is_read_and_not_written() {
+fn read_only_file_system_is_read() {
     on_tmpfs(c"size=16m", |place| {
         let store = Options::new().partition_count(1).open(&place).unwrap();
         store.put("kept", "value").unwrap();
@@ -107,7 +107,7 @@ fn a_read_only_file_system_is_read_and_not_written() {
 }
 
 #[test]
-fn a_store_that_is_open_for_reading_refuses_to_write() {
+fn read_only_store_refuses_writes() {
     let store = Closed::new();
     let before = store.bytes();
     let open = Store::open_read_only(store.path()).unwrap();
@@ -120,7 +120,7 @@ fn a_store_that_is_open_for_reading_refuses_to_write() {
     assert!(store.bytes() == before);
 }
 
-/// Runs `test` on a thread that has no right but what permissions give to everybody.
+/// Runs `test` on a thread that has only the permissions of other users.
 fn without_rights(test: impl FnOnce() + Send) {
     let nobody = rustix::process::Uid::from_raw(65_534);
     let thread = thread::scope(|scope| scope.spawn(|| rustix::thread::set_thread_uid(nobody).map(|()| test())).join());
@@ -155,5 +155,5 @@ fn files_without_permission_are_refused_by_name() {
         let below = store.path().join("new");
         assert_names(&Store::open(&below).unwrap_err(), &below, &["cannot create", "ermission denied"]);
     });
-    store.assert_whole();
+    store.assert_intact();
 }

@@ -9,13 +9,13 @@ use hikv::{EngineKind, Error, OpenError, Options, Store};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names, key};
 
-/// In a test that was started again: the store to hold, and whether for writing.
+/// In a restarted test, the store to hold, and whether for writing.
 const ROLE: &str = "HIKV_TEST_HOLDS";
 
-/// Another process that holds a store until it is told to stop or killed.
+/// Another process that holds a store until it is stopped or killed.
 struct Holder {
     child: Child,
-    /// Kept open, so that the harness in the other process can write to its end.
+    /// Stays open, so that the test harness in the other process can write to it.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
@@ -45,7 +45,7 @@ impl Holder {
     }
 }
 
-/// Where the test was started as the other process: holds the store until its standard input ends.
+/// In a process started for this, holds the store until standard input ends.
 #[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
 fn hold_if_started_for_it() -> bool {
     let Ok(role) = env::var(ROLE) else { return false };
@@ -63,69 +63,69 @@ fn assert_locked(error: &OpenError, store: &Closed, holder: &str) {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_the_store() {
+fn second_process_learns_lock_holder() {
     if hold_if_started_for_it() {
         return;
     }
-    const TEST: &str = "bad_files::processes::a_second_process_is_told_who_holds_the_store";
+    const TEST: &str = "bad_files::processes::second_process_learns_lock_holder";
     let store = Closed::new();
     let writer = Holder::start(TEST, &store.path(), "w");
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &writer.name());
     assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, &writer.name());
     writer.kill();
-    store.assert_whole();
+    store.assert_intact();
     let reader = Holder::start(TEST, &store.path(), "r");
     assert_holds(&Store::open_read_only(store.path()).unwrap(), 0..ITEM_COUNT);
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &format!("{} (", reader.name()));
     reader.stop();
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
-fn a_second_opening_by_the_same_process_is_refused() {
+fn second_open_in_process_is_refused() {
     let store = Closed::new();
     let first = Store::open(store.path()).unwrap();
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
     drop(first.clone());
     assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, "this process itself");
     drop(first);
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
-fn a_second_opening_is_told_what_of_this_process_holds_the_store() {
+fn second_open_names_holder_kind() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let snapshot = open.snapshot().unwrap();
     let ordered = open.ordered().unwrap();
     let (range, again) = (ordered.range::<&str>(..).unwrap(), ordered.clone());
     let reader = open.reader(key(0)).unwrap().unwrap();
-    let told = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
-    told("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
+    let reported = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
+    reported("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
     let other = store.path().parent().unwrap().join("other");
     std::os::unix::fs::symlink(store.path(), &other).unwrap();
     assert_names(&Store::open(&other).unwrap_err(), &other, &["(1 handle, 2 ordered views"]);
     let refused = open.close().unwrap_err().to_string();
     assert!(refused.contains("2 ordered views, 1 range, 1 snapshot, 1 reader"), "{refused}");
     drop((ordered, again, range));
-    told("this process itself (1 snapshot, 1 reader)");
+    reported("this process itself (1 snapshot, 1 reader)");
     drop(reader);
-    told("this process itself (1 snapshot)");
+    reported("this process itself (1 snapshot)");
     let clone = snapshot.store().clone();
     drop(snapshot);
-    told("this process itself (1 handle)");
+    reported("this process itself (1 handle)");
     drop(clone);
-    store.assert_whole();
+    store.assert_intact();
 }
 
-/// The exit code of a child that ran `act`.
+/// Returns the exit code of a forked child that ran `act`.
 fn forked(act: impl FnOnce() -> bool) -> i32 {
     // SAFETY: the child calls the store, which takes no lock before it notices the fork, and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
         let code = if act() { 42 } else { 1 };
-        // SAFETY: leaves at once; no destructor of the parent's runs in the child.
+        // SAFETY: leaves immediately; no destructor of the parent's runs in the child.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
@@ -140,7 +140,7 @@ fn is_forked<T>(result: Result<T, Error>) -> bool {
 }
 
 #[test]
-fn a_forked_child_gets_an_error_and_disturbs_nothing() {
+fn forked_child_gets_an_error() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let mut inherited = Some(open.clone());
@@ -155,23 +155,23 @@ fn a_forked_child_gets_an_error_and_disturbs_nothing() {
         refused && is_forked(child.close())
     });
     assert_eq!(code, 42);
-    assert_eq!(Error::Forked.to_string(), "the store was opened before a fork: open it anew in the child process");
+    assert_eq!(Error::Forked.to_string(), "the store was opened before a fork; open it again in the child process");
     assert_holds(&open, 0..ITEM_COUNT);
     open.put("after the fork", "1").unwrap();
     open.delete("after the fork").unwrap();
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
     drop((open, inherited));
-    store.assert_whole();
+    store.assert_intact();
 }
 
-/// The threads that write copies stayed in the parent: the child does not wait for their end.
+/// The threads that write copies remain in the parent: the child does not wait for them.
 #[test]
-fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
+fn forked_child_drops_store_with_threads() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 16).read_cache_threads(2);
     let mut store = Some(options.open(dir.path()).unwrap());
     let code = forked(|| {
-        // SAFETY: ends a child that waits for ever.
+        // SAFETY: ends a child that waits forever.
         unsafe { libc::alarm(60) };
         drop(store.take());
         true
@@ -183,7 +183,7 @@ fn a_forked_child_drops_a_store_that_has_threads_of_its_engine() {
 }
 
 #[test]
-fn of_every_engine_a_store_is_opened_once_and_left_alone_by_a_forked_child() {
+fn forked_child_leaves_every_engine_alone() {
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
@@ -194,7 +194,7 @@ fn of_every_engine_a_store_is_opened_once_and_left_alone_by_a_forked_child() {
             assert_names(&again.unwrap_err(), &path, &["in use by this process itself"]);
         }
         let code = forked(|| {
-            // SAFETY: ends a child that waits for ever.
+            // SAFETY: ends a child that waits forever.
             unsafe { libc::alarm(60) };
             let child = store.take().expect("it was cloned for the child");
             let refused = is_forked(child.get("before")) && is_forked(child.put("k", "v")) && is_forked(child.clear());

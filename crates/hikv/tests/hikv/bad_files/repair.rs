@@ -1,4 +1,4 @@
-//! Repairs: everything comes back that is not itself damaged, and nothing that was replaced or deleted.
+//! Repairs recover every undamaged item, and no replaced or deleted one.
 
 use hikv::OpenError;
 use hikv::repair::{RepairError, Weight};
@@ -6,17 +6,17 @@ use hikv::repair::{RepairError, Weight};
 use crate::bad_files::aged::{Aged, EXTENT_ITEM, End, IMAGE_WORD, ITEM_HEADER_BYTES, SEGMENT, Salvaged, UNIT, key};
 
 const ENDS: [End; 2] = [End::Closed, End::Killed];
-/// Enough for segments that were split, and for old ones.
+/// Enough items to split segments and leave old ones.
 const MANY: usize = 2_500;
 const FEW: usize = 600;
-/// Rounds of random damage for each end.
+/// Rounds of random damage to each store.
 const ROUND_COUNT: usize = 100;
 const COPIES: [usize; 2] = [0, 4_096];
 const DEAD: u64 = 4;
 const LIVE: u64 = 2;
 
 #[test]
-fn a_whole_store_is_copied_and_nothing_is_found() {
+fn intact_store_is_copied_without_findings() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         assert!(store.segments(LIVE).len() > 2 && !store.segments(DEAD).is_empty(), "segments were split");
@@ -32,7 +32,7 @@ fn damaged_superblocks_are_mended_from_each_other() {
             let salvaged = store.assert_salvaged(&store.flipped(copy + at, 3), &[]);
             assert_eq!((salvaged.report.mended_count, salvaged.report.doubtful_count), (1, 0), "{salvaged:?}");
         }
-        // Both: the same bit, and quite different bytes.
+        // Both copies: the same bit, and entirely different bytes.
         let same = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + at] ^= 16));
         let others = store.altered(|bytes| {
             bytes[at..at + 3].fill(0xA5);
@@ -46,7 +46,7 @@ fn damaged_superblocks_are_mended_from_each_other() {
 }
 
 #[test]
-fn without_a_superblock_items_are_taken_by_their_checksums_and_that_is_told() {
+fn lost_superblock_repair_uses_checksums() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let zeroed = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[*copy..copy + 128].fill(0)));
@@ -62,8 +62,8 @@ fn damaged_words_of_the_head_cost_nothing() {
         for at in [8_192, 8_256, 8_320, IMAGE_WORD, 16_384 + 24] {
             for bit in [0, 9, 33, 50] {
                 let salvaged = store.assert_salvaged(&store.flipped(at, bit), &[]);
-                let told = end == End::Closed || at != IMAGE_WORD;
-                assert!(!told || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
+                let reported = end == End::Closed || at != IMAGE_WORD;
+                assert!(!reported || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
             }
         }
         let head = store.altered(|bytes| bytes[..UNIT].fill(0));
@@ -72,7 +72,7 @@ fn damaged_words_of_the_head_cost_nothing() {
 }
 
 #[test]
-fn a_damaged_image_costs_nothing() {
+fn damaged_image_costs_nothing() {
     let store = Aged::new(FEW, End::Closed);
     let image = (pmem::unseal(store.word(IMAGE_WORD)).unwrap() & 0xFF_FFFF) as usize * UNIT + EXTENT_ITEM;
     for at in [0, 12, 60, 64, 200] {
@@ -81,7 +81,7 @@ fn a_damaged_image_costs_nothing() {
 }
 
 #[test]
-fn a_damaged_chunk_header_costs_nothing() {
+fn damaged_chunk_header_costs_nothing() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let chunks = store.chunks();
@@ -98,7 +98,7 @@ fn a_damaged_chunk_header_costs_nothing() {
 }
 
 #[test]
-fn a_damaged_segment_header_costs_nothing_and_wakes_no_dead_segment() {
+fn damaged_segment_header_costs_nothing() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         for segment in store.segments(LIVE).into_iter().chain(store.segments(DEAD)) {
@@ -113,7 +113,7 @@ fn a_damaged_segment_header_costs_nothing_and_wakes_no_dead_segment() {
 }
 
 #[test]
-fn segments_whose_chunk_and_headers_are_damaged_are_found_by_their_entries() {
+fn segments_are_found_by_their_entries() {
     for end in ENDS {
         let store = Aged::new(MANY, end);
         let (chunk, _) = *store.chunks().iter().find(|(_, word)| word >> 32 == 3).unwrap();
@@ -128,7 +128,7 @@ fn segments_whose_chunk_and_headers_are_damaged_are_found_by_their_entries() {
 }
 
 #[test]
-fn a_damaged_signature_is_mended() {
+fn damaged_signature_is_fixed() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         for (signature, _) in store.entries().into_iter().step_by(37) {
@@ -141,23 +141,23 @@ fn a_damaged_signature_is_mended() {
 }
 
 #[test]
-fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() {
+fn damaged_position_is_recovered_from_image() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let mut older_count = 0;
         for (_, position) in store.entries().into_iter().step_by(97) {
             for bit in (0..64).step_by(3) {
                 let salvaged = Salvaged::from(&store.flipped(position, bit)).unwrap();
-                // Where no image tells, one that leads to an older value of its own key cannot be told from the truth.
+                // Without an image, a position that leads to an older value of the same key looks correct.
                 if end == End::Killed && store.false_count(&salvaged) == 1 {
                     older_count += 1;
                     continue;
                 }
                 store.assert_true(&salvaged);
                 let missing_count = store.items.len() - salvaged.items.len();
-                // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
-                let is_told = bit < 48;
-                assert_eq!(salvaged.report.lost_count as usize, if is_told { missing_count } else { 0 });
+                // A bit that marks a deletion looks correct, and class and marks are not needed.
+                let is_reported = bit < 48;
+                assert_eq!(salvaged.report.lost_count as usize, if is_reported { missing_count } else { 0 });
                 assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
             }
         }
@@ -166,7 +166,7 @@ fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() 
 }
 
 #[test]
-fn a_damaged_item_is_lost_and_no_other() {
+fn damaged_item_is_lost_and_no_other() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let places = store.places();
@@ -184,7 +184,7 @@ fn a_damaged_item_is_lost_and_no_other() {
 }
 
 #[test]
-fn a_truncated_file_gives_what_is_left_of_it() {
+fn truncated_file_yields_its_rest() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let segments_end = store.segments(LIVE).into_iter().max().unwrap() + SEGMENT;
@@ -192,7 +192,7 @@ fn a_truncated_file_gives_what_is_left_of_it() {
         for len in (segments_end..store.bytes.len()).step_by(150_001).chain([store.bytes.len() - 1]) {
             let salvaged = Salvaged::from(&store.bytes[..len]).unwrap();
             store.assert_true(&salvaged);
-            // A tail shorter than a page is left out.
+            // A tail shorter than a page is dropped.
             let left = len - len % 4_096;
             let is_left = |key: &Vec<u8>| places[key] + ITEM_HEADER_BYTES + key.len() + store.items[key].len() <= left;
             let left_count = store.items.keys().filter(|key| is_left(key)).count();
@@ -203,7 +203,7 @@ fn a_truncated_file_gives_what_is_left_of_it() {
 }
 
 #[test]
-fn a_file_without_any_segment_gives_nothing_and_makes_nothing() {
+fn file_without_segments_makes_no_store() {
     let store = Aged::new(FEW, End::Closed);
     for len in [4_096, 8_192, UNIT, UNIT + SEGMENT] {
         let error = Salvaged::from(&store.bytes[..len]).unwrap_err();
@@ -215,14 +215,14 @@ fn a_file_without_any_segment_gives_nothing_and_makes_nothing() {
 }
 
 #[test]
-fn a_longer_file_is_no_damage() {
+fn longer_file_is_no_damage() {
     let store = Aged::new(FEW, End::Killed);
     let longer = store.altered(|bytes| bytes.extend([0xEE; 100_000]));
     assert_eq!(store.assert_salvaged(&longer, &[]).findings, []);
 }
 
 #[test]
-fn a_newer_format_is_no_damage_and_refused() {
+fn newer_format_is_no_damage_and_refused() {
     let store = Aged::new(FEW, End::Killed);
     let newer = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + 8] = 7));
     assert!(Salvaged::from(&newer).unwrap_err().to_string().contains("format 7"));
@@ -239,7 +239,7 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
         for round in 0..ROUND_COUNT {
             let bytes = store.altered(|bytes| {
                 for _ in 0..random.usize(1..40) {
-                    // Every other one where it hurts.
+                    // Every second bit is in a critical place.
                     let at = match random.u8(..4) {
                         0 => segments[random.usize(..segments.len())] + random.usize(..SEGMENT),
                         1 => random.usize(..UNIT / 2),
@@ -258,50 +258,57 @@ fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
                 Err(error) => panic!("round {round}: {error}"),
             }
         }
-        // One run in some tens flips a place so that it leads to an older item of the same key, which nothing shows.
+        // Rarely, a flip changes a position so that it leads to an older item of the same key, which nothing reveals.
         assert!(old_value_count <= 1, "{old_value_count} old values");
         assert!(lost_count > 0 && refused_count < 5, "{lost_count} lost, {refused_count} refused");
         assert!(item_count > ROUND_COUNT / 25 * 24 * store.items.len(), "{item_count} items");
     }
 }
 
-/// Nothing says which of two whole items is the newer one, so what is taken is told, key by key.
+/// Nothing reveals which of two intact items is newer, so the choice is reported for each key.
 #[test]
-fn a_zeroed_page_of_the_index_is_told() {
+fn zeroed_page_of_index_is_reported() {
     const PAGE: usize = 4_096;
     let store = Aged::new(MANY, End::Killed);
     let pages = store.segments(LIVE).into_iter().flat_map(|at| (at..at + SEGMENT).step_by(PAGE));
     let mut taken_count = 0;
     for page in pages {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes[page..page + PAGE].fill(0))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{page:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(found == value || is_reported(key), "{page:#x}: an older value of {key:?} is taken, unsaid");
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{page:#x}");
+        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)), "{page:#x}");
         assert!(salvaged.report.doubtful_count > 0, "{page:#x}: entries went with the page");
         taken_count += salvaged.report.doubtful_count;
     }
     assert!(taken_count > 100, "{taken_count} show little");
 }
 
-/// A disk that writes a page of the index to another one's place. What the lost page named is taken and told, and what the other one names is taken from its own place.
+/// A misdirected write puts a page of the index in another page's place. Items of the lost page are recovered and
+/// reported; items of the other page are recovered through its own place.
 #[test]
-fn a_page_of_the_index_at_anothers_place_is_told() {
+fn misplaced_index_page_is_reported() {
     const PAGE: usize = 4_096;
     let store = Aged::new(MANY, End::Killed);
-    // A segment's first page has its header, and one that repeats says so.
+    // The header of a segment is in its first page; a header at another page reveals the misdirected write.
     let pages: Vec<_> =
         store.segments(LIVE).into_iter().flat_map(|at| (at + PAGE..at + SEGMENT).step_by(PAGE)).collect();
     for (&to, &from) in pages.iter().zip(pages.iter().cycle().skip(2)) {
         let salvaged = Salvaged::from(&store.altered(|bytes| bytes.copy_within(from..from + PAGE, to))).unwrap();
-        let is_told = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
+        let is_reported = |key: &Vec<u8>| salvaged.findings.iter().any(|found| found.key.as_ref() == Some(key));
         for (key, value) in &store.items {
             let found = salvaged.items.get(key).unwrap_or_else(|| panic!("{from:#x} at {to:#x}: {key:?} is lost"));
-            assert!(found == value || is_told(key), "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid");
+            assert!(
+                found == value || is_reported(key),
+                "{from:#x} at {to:#x}: an older value of {key:?} is taken, unsaid"
+            );
         }
-        assert!(salvaged.items.keys().all(|key| store.items.contains_key(key) || is_told(key)), "{from:#x} at {to:#x}");
+        assert!(
+            salvaged.items.keys().all(|key| store.items.contains_key(key) || is_reported(key)),
+            "{from:#x} at {to:#x}"
+        );
         assert!(salvaged.report.doubtful_count > 0, "{from:#x} at {to:#x}: entries went with the page");
     }
 }

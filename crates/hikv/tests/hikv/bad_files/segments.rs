@@ -4,7 +4,7 @@ use hikv::{Damage, Store};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, key, verify};
 
-/// The one segment of a new store of one partition: the first slot of the first chunk.
+/// The one segment of a new store with one partition: the first slot of the first chunk.
 pub(crate) const SEGMENT: usize = 65_536 + 16_384;
 const SEGMENT_BYTES: usize = 16_384;
 const HEADER_BYTES: usize = 64;
@@ -18,31 +18,31 @@ fn flipped_bits_of_a_segment_header_are_refused() {
         store.assert_refused(&["store.hikv", "damaged", &format!("{SEGMENT:#x}"), "segment"]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
-fn a_partition_without_a_segment_is_refused() {
+fn partition_without_segment_is_refused() {
     let store = Closed::new();
     store.alter(|bytes| bytes[SEGMENT..SEGMENT + HEADER_BYTES].fill(0));
     store.assert_refused(&["store.hikv", "damaged", "no segment"]);
 }
 
 #[test]
-fn a_flipped_bit_of_a_split_record_is_refused() {
+fn flipped_split_record_bit_is_refused() {
     let store = Closed::new();
     store.flip(16_384 + 24);
     store.assert_refused(&["store.hikv", "damaged", "0x4000", "split record"]);
 }
 
-/// The bytes of some entries in use: signature and position.
+/// Returns the offsets of some used entries: signature and position.
 pub(crate) fn entries(region: &[u8]) -> Vec<(usize, usize)> {
     let lines = (SEGMENT + HEADER_BYTES..SEGMENT + SEGMENT_BYTES).step_by(64);
     let slots = lines.flat_map(|line| (0..4).map(move |i| (line + i * 8, line + 32 + i * 8)));
     slots.filter(|&(_, position)| region[position..position + 6] != [0; 6]).collect()
 }
 
-/// What verifying finds after `at` was changed by `flip`, which no operation may panic over.
+/// Returns the findings of a check after `at` was changed by `flip`. No operation may panic.
 fn damage_after(store: &Closed, at: usize, flip: u8) -> Vec<Damage> {
     let whole = store.bytes();
     store.alter(|bytes| bytes[at] ^= flip);
@@ -57,7 +57,7 @@ fn damage_after(store: &Closed, at: usize, flip: u8) -> Vec<Damage> {
 }
 
 #[test]
-fn a_flipped_bit_of_a_signature_is_found() {
+fn flipped_bit_of_signature_is_found() {
     let store = Closed::new();
     for (signature, _) in entries(&store.bytes()).into_iter().step_by(29) {
         for byte in [0, 4, 7] {
@@ -68,7 +68,7 @@ fn a_flipped_bit_of_a_signature_is_found() {
 }
 
 #[test]
-fn a_flipped_bit_of_an_offset_is_found() {
+fn flipped_bit_of_offset_is_found() {
     let store = Closed::new();
     for (_, position) in entries(&store.bytes()).into_iter().step_by(29) {
         for byte in 0..6 {
@@ -84,8 +84,8 @@ fn an_entry_of_no_size_class_is_found() {
     assert_ne!(damage_after(&store, position + 7, 0x10), vec![]);
 }
 
-/// Marks of a word that was never finished and of a batch that never was, together: a reader of a store that it may not write to takes neither
-/// away, and went round for ever.
+/// Marks of an unfinished word and of an unfinished batch together. A reader of a read-only store can remove neither,
+/// and must not loop forever.
 #[test]
 fn marks_that_no_write_leaves_keep_no_reader() {
     const FRESH_AND_IN_BATCH: u8 = 0b101;

@@ -1,4 +1,4 @@
-//! What is whole of a damaged store, of any engine: read out without what is damaged, each of which is told, and made another store of.
+//! Reading and converting damaged stores of all engines: damaged items are skipped and reported.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ fn key(i: usize) -> Vec<u8> {
     format!("the key of item {i:04}, long enough to lie beside a table").into_bytes()
 }
 
-/// Each but the first has some bytes that no other has.
+/// Every value except the first contains some unique bytes.
 fn value(i: usize) -> Vec<u8> {
     format!("the value of item {i:04}, ").repeat(if i == 7 { 400 } else { 3 }).into_bytes()
 }
@@ -37,7 +37,7 @@ impl Made {
         Made { home, bytes }
     }
 
-    /// Where a text lies.
+    /// Returns the offset of a text.
     fn find(&self, text: &[u8]) -> usize {
         self.bytes.windows(text.len()).position(|window| window == text).expect("the region holds the text")
     }
@@ -46,33 +46,33 @@ impl Made {
         u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// What is whole with these bytes turned over, and how much else was told; as read out, and as converted.
+    /// Inverts these bytes. Returns the intact items and the number of reports, as read and as converted.
     fn whole_without(&self, turned: &[usize]) -> (Items, usize) {
         let mut bytes = self.bytes.clone();
         turned.iter().for_each(|&at| bytes[at] ^= 0xFF);
         let path = self.home.path().join("store");
         std::fs::write(path.join("store.hikv"), bytes).unwrap();
-        let (shown, told) = whole(&path);
+        let (shown, reported) = whole(&path);
         let into = self.home.path().join("into");
         let mut left_count = 0;
         let converted =
-            Store::convert_whole(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
-        assert_eq!((converted as usize, left_count), (shown.len(), told));
+            Store::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+        assert_eq!((converted as usize, left_count), (shown.len(), reported));
         assert_eq!(whole(&into), (shown.clone(), 0));
         std::fs::remove_dir_all(into).unwrap();
-        (shown, told)
+        (shown, reported)
     }
 }
 
 fn whole(path: &std::path::Path) -> (Items, usize) {
-    let store = Options::new().read_only(true).past_damage(true).open(path).unwrap();
-    let (mut items, mut told) = (Items::new(), 0);
+    let store = Options::new().read_only(true).skip_damaged(true).open(path).unwrap();
+    let (mut items, mut reported) = (Items::new(), 0);
     let each = |key: &[u8], value: &[u8], _| {
         assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
         ControlFlow::Continue(())
     };
-    store.frozen().unwrap().for_each_whole(each, |_| told += 1).unwrap();
-    (items, told)
+    store.read_view().unwrap().for_each_skipping_damage(each, |_| reported += 1).unwrap();
+    (items, reported)
 }
 
 fn all_but(lost: &[usize]) -> Items {
@@ -86,14 +86,14 @@ fn damaged_values_and_keys_are_left_out_and_told() {
         let places = [3, 7, 100, ITEM_COUNT - 1].map(|i| made.find(&value(i)) + 20);
         assert_eq!(made.whole_without(&places), (all_but(&[3, 7, 100, ITEM_COUNT - 1]), 4), "{engine}");
         let keys = [4, 200].map(|i| made.find(&key(i)) + 17);
-        let (shown, told) = made.whole_without(&keys);
-        assert_eq!((shown, told), (all_but(&[4, 200]), 2), "{engine}");
+        let (shown, reported) = made.whole_without(&keys);
+        assert_eq!((shown, reported), (all_but(&[4, 200]), 2), "{engine}");
     }
 }
 
-/// A store of PMEKV with such a record does not open otherwise.
+/// A PMEKV store with such a record opens in no other way.
 #[test]
-fn a_damaged_record_s_head_is_left_out_and_told() {
+fn damaged_record_head_is_skipped_and_reported() {
     const HEADER_BYTES: usize = 16;
     let made = Made::new(EngineKind::Pmekv);
     let places = [0, 150].map(|i| made.find(&key(i)) - HEADER_BYTES);
@@ -101,27 +101,27 @@ fn a_damaged_record_s_head_is_left_out_and_told() {
     assert!(Store::open_read_only(made.home.path().join("store")).is_err());
 }
 
-/// Of a node that cannot be read all is lost that is below, and nothing else.
+/// An unreadable node loses all items below it, and no others.
 #[test]
-fn what_is_beside_a_damaged_node_is_shown() {
+fn items_beside_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
     let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
     let root = named(pbtree_root());
     let (first, second) = (named(root + 8), named(root + 24));
     for at in [first, second] {
-        let (shown, told) = made.whole_without(&[at]);
+        let (shown, reported) = made.whole_without(&[at]);
         assert!(shown.len() > ITEM_COUNT / 20 && shown.len() < ITEM_COUNT, "{}", shown.len());
         assert!(shown.iter().all(|(key, value)| all_but(&[]).get(key) == Some(value)));
-        assert_eq!(told, 1);
+        assert_eq!(reported, 1);
     }
-    // A separator hides nothing.
+    // A damaged separator hides no item.
     let separator = named(root + 16);
     assert_eq!(made.whole_without(&[separator + 9]), (all_but(&[]), 1));
     assert_eq!(made.whole_without(&[root + 24]).1, 1);
     assert_eq!(made.whole_without(&[root]), (Items::new(), 1));
 }
 
-/// Where the word of InK's root lies.
+/// Returns the offset of InK's root word.
 fn pbtree_root() -> usize {
     16_384
 }

@@ -1,4 +1,4 @@
-//! Space that runs out, on a file system mounted for the purpose and by the store's own limit.
+//! Full space: on a file system mounted for the test, and by the store's own limit.
 
 use std::ffi::CStr;
 use std::fs;
@@ -13,8 +13,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::bad_files::store::{assert_names, assert_plain, verify};
 use crate::compaction::{compact_until, wait_until};
 
-/// Runs `test` in a fresh tmpfs, which only its thread sees and which goes with it. Where mounting is refused the test is
-/// left out, and says so.
+/// Runs `test` in a new tmpfs that only its thread sees and that is removed afterwards. If mounting is refused, the
+/// test is skipped and prints so.
 pub(crate) fn on_tmpfs(options: &CStr, test: impl FnOnce(PathBuf) + Send) {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn on_tmpfs(options: &CStr, test: impl FnOnce(PathBuf) + Send) {
 }
 
 fn mount_privately(at: &Path, options: &CStr) -> rustix::io::Result<()> {
-    // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+    // SAFETY: a separate mount namespace changes no file descriptor and no memory.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     mount("tmpfs", at, "tmpfs", MountFlags::empty(), options)
@@ -41,7 +41,7 @@ pub(crate) fn skipped(why: &str) {
 
 const VALUE: [u8; 1000] = [0x5A; 1000];
 
-/// Puts items until there is no room: how many, and the error.
+/// Puts items until the store is full. Returns their number and the error.
 fn fill(store: &Store) -> (u32, Error) {
     for i in 0..1_000_000u32 {
         if let Err(error) = store.put(i.to_be_bytes(), VALUE) {
@@ -57,7 +57,7 @@ fn assert_kept(store: &Store, keys: impl Iterator<Item = u32>) {
     }
 }
 
-/// What a full store owes: everything acknowledged, no damage, room after deletions.
+/// Asserts that a full store has all acknowledged items and no damage, and has space after deletions.
 fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error) -> bool) {
     let store = open();
     let (count, error) = fill(&store);
@@ -69,7 +69,7 @@ fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error)
     assert!(is_expected(&large), "{large}");
     (0..count).step_by(2).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));
     assert_eq!(store.get("large").unwrap(), None);
-    // A reader of another test's store, stopped meanwhile, keeps what was deleted for longer than a put waits.
+    // A stalled reader of another test's store keeps deleted items for longer than a put waits.
     let is_put = |key: u32| match store.put(key.to_be_bytes(), VALUE) {
         Err(error) if is_expected(&error) => false,
         done => done.map(|()| true).unwrap(),
@@ -84,7 +84,7 @@ fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error)
 }
 
 #[test]
-fn a_full_file_system_is_an_error_and_loses_nothing() {
+fn full_file_system_loses_nothing() {
     on_tmpfs(c"size=12m", |place| {
         let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
         assert_full_and_usable(open, |error| matches!(error, Error::Medium(MediumError::Full { .. })));
@@ -92,7 +92,7 @@ fn a_full_file_system_is_an_error_and_loses_nothing() {
 }
 
 #[test]
-fn a_store_at_its_limit_is_an_error_and_loses_nothing() {
+fn store_at_limit_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().partition_count(1).background(false).region_bytes_max(12 << 20);
     let options = options.durability(Durability::Buffered);
@@ -100,21 +100,21 @@ fn a_store_at_its_limit_is_an_error_and_loses_nothing() {
     assert_full_and_usable(|| options.open(dir.path()).unwrap(), is_limit);
 }
 
-/// Writes a file until there is no space left.
+/// Writes a file until no space is left.
 fn take_all_space(path: &Path) {
     let mut file = fs::File::create(path).unwrap();
     while file.write_all(&[1; 4_096]).is_ok() {}
 }
 
-/// A store whose space was given back, and taken by another program: an error, not a signal, here and after opening.
+/// A store returned its space, and another program used it: this is an error, not a signal, now and after opening.
 #[test]
-fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
+fn space_taken_by_others_loses_nothing() {
     on_tmpfs(c"size=24m", |place| {
         let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
         let store = open();
         (0..12_000u32).for_each(|i| store.put(i.to_be_bytes(), VALUE).unwrap());
         (500..12_000u32).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));
-        // Of 13 MiB of items. A reader of another test's store may keep what was deleted for a while.
+        // Of 13 MiB of items. A reader of another test's store may keep deleted items for a while.
         compact_until(&store, || store.stats().allocated_bytes < 6 << 20);
         take_all_space(&place.join("other"));
         let assert_full = |store: Store| {
@@ -134,9 +134,9 @@ fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
 }
 
 #[test]
-fn a_store_that_does_not_fit_is_not_begun() {
+fn store_that_cannot_fit_is_not_begun() {
     on_tmpfs(c"size=2m", |place| {
-        assert_names(&Store::open(&place).unwrap_err(), &place, &["no room for 4194304 bytes"]);
+        assert_names(&Store::open(&place).unwrap_err(), &place, &["cannot allocate 4194304 bytes"]);
         let left: Vec<_> = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(left.iter().all(|name| name == "lock"), "{left:?}");
     });

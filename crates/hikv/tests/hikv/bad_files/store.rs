@@ -1,4 +1,4 @@
-//! A small store to do damage to.
+//! A small store to be damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 pub(crate) const ITEM_COUNT: usize = 200;
 
-/// A closed store in a directory of its own.
+/// A closed store in a separate directory.
 pub(crate) struct Closed {
     home: TempDir,
 }
@@ -22,7 +22,7 @@ pub(crate) fn value(i: usize) -> Vec<u8> {
 }
 
 impl Closed {
-    /// A store with [`ITEM_COUNT`] items, whose file is the region: without a journal.
+    /// Creates a store with [`ITEM_COUNT`] items whose file is the region, without a journal.
     pub(crate) fn new() -> Closed {
         let home = tempfile::tempdir().unwrap();
         let options = Options::new().partition_count(1).durability(Durability::Process);
@@ -32,7 +32,7 @@ impl Closed {
         Closed { home }
     }
 
-    /// The store's directory.
+    /// Returns the store's directory.
     pub(crate) fn path(&self) -> PathBuf {
         self.home.path().join("store")
     }
@@ -57,7 +57,7 @@ impl Closed {
         self.alter(|bytes| bytes[at] ^= 1);
     }
 
-    /// Where a text lies in the region, which holds it once.
+    /// Returns the offset of a text that the region contains once.
     pub(crate) fn find(&self, text: &[u8]) -> usize {
         let bytes = self.bytes();
         let mut found = bytes.windows(text.len()).enumerate().filter(|(_, window)| *window == text);
@@ -66,8 +66,8 @@ impl Closed {
         at
     }
 
-    /// The error of opening, to write and to read alike; the file stays as it was. Its text is a plain sentence that
-    /// names the store's path and holds each of `parts`.
+    /// Asserts that opening fails, for writing and for reading, and that the file does not change. The error's text is
+    /// a plain sentence that names the store's path and contains each of `parts`.
     pub(crate) fn assert_refused(&self, parts: &[&str]) {
         let before = self.bytes();
         for error in [Store::open(self.path()).unwrap_err(), Store::open_read_only(self.path()).unwrap_err()] {
@@ -76,8 +76,8 @@ impl Closed {
         assert!(self.bytes() == before, "the refused file was changed");
     }
 
-    /// The store opens, is sound, and holds every item.
-    pub(crate) fn assert_whole(&self) {
+    /// Asserts that the store opens, has no damage, and has every item.
+    pub(crate) fn assert_intact(&self) {
         for options in [Options::new().read_only(true), Options::new()] {
             let store = options.open(self.path()).unwrap();
             assert_holds(&store, 0..ITEM_COUNT);
@@ -86,7 +86,7 @@ impl Closed {
     }
 }
 
-/// The error's text is a plain sentence that names `path` and holds each of `parts`.
+/// Asserts that the error's text is a plain sentence that names `path` and contains each of `parts`.
 pub(crate) fn assert_names(error: &OpenError, path: &Path, parts: &[&str]) {
     let text = error.to_string();
     assert_plain(&text);
@@ -95,7 +95,7 @@ pub(crate) fn assert_names(error: &OpenError, path: &Path, parts: &[&str]) {
     }
 }
 
-/// One line, no debug output, no full stop at its end.
+/// Asserts that the text is one line without debug output and without a full stop.
 pub(crate) fn assert_plain(text: &str) {
     let is_plain = !text.is_empty() && !text.contains(['\n', '{', '}', '"']) && !text.ends_with('.');
     assert!(is_plain, "not a plain sentence: {text}");

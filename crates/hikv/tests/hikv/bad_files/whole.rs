@@ -1,4 +1,4 @@
-//! Files that are no stores, and stores of which a part is missing.
+//! Files that are not stores, and stores with a missing part.
 
 use std::fs::{self, File};
 
@@ -7,7 +7,7 @@ use hikv::Store;
 use crate::bad_files::store::{Closed, assert_names};
 
 #[test]
-fn a_foreign_file_is_refused() {
+fn foreign_file_is_refused() {
     let store = Closed::new();
     store.alter(|bytes| *bytes = b"\x89PNG\r\n\x1a\n".iter().chain(&[7; 9_000]).copied().collect());
     store.assert_refused(&["store.hikv", "not a hikv store"]);
@@ -16,7 +16,7 @@ fn a_foreign_file_is_refused() {
 }
 
 #[test]
-fn a_file_of_less_than_a_page_is_refused() {
+fn file_under_one_page_is_refused() {
     let store = Closed::new();
     for len in [0, 1, 4_095] {
         store.alter(|bytes| bytes.truncate(len));
@@ -26,7 +26,7 @@ fn a_file_of_less_than_a_page_is_refused() {
 }
 
 #[test]
-fn a_file_of_zeroes_is_refused() {
+fn file_of_zeroes_is_refused() {
     let store = Closed::new();
     for len in [4_096, 1 << 20] {
         store.alter(|bytes| *bytes = vec![0; len]);
@@ -35,7 +35,7 @@ fn a_file_of_zeroes_is_refused() {
 }
 
 #[test]
-fn a_truncated_file_is_refused_and_opens_when_its_tail_is_back() {
+fn truncated_file_is_refused_until_restored() {
     let store = Closed::new();
     let whole = store.bytes();
     for len in [4_096, 8_192, 65_536, 1 << 20, whole.len() - 4_096, whole.len() - 1] {
@@ -44,23 +44,23 @@ fn a_truncated_file_is_refused_and_opens_when_its_tail_is_back() {
         store.assert_refused(&["store.hikv", &whole.len().to_string(), &left]);
         store.alter(|bytes| bytes.clone_from(&whole));
     }
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]
-fn a_longer_file_opens() {
+fn longer_file_opens() {
     let store = Closed::new();
     store.alter(|bytes| bytes.extend([0xEE; 100_000]));
-    store.assert_whole();
+    store.assert_intact();
 }
 
-/// A crash in the middle of growth leaves such a file.
+/// A crash during growth leaves such a file.
 #[test]
 fn holes_at_the_end_of_a_file_are_filled() {
     let store = Closed::new();
     let len = store.bytes().len() as u64;
     File::options().write(true).open(store.file()).unwrap().set_len(len + (1 << 20)).unwrap();
-    store.assert_whole();
+    store.assert_intact();
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! One word changed, anywhere in the region of a store of any engine, closed or killed. Whatever it was: nothing panics or goes on for ever, no
-//! read, walk or scan gives what the store never had, no write spoils what could be read before, and what is acknowledged then is there.
+//! One changed word, anywhere in the region of a closed or killed store of any engine. Nothing may panic or loop
+//! forever, no read, walk or scan may return an item that the store never had, no write may destroy readable items,
+//! and acknowledged writes must exist.
 //!
-//! What a key had before may come back where the word was one that commits a change: docs/decisions/0092-what-is-whole-of-a-damaged-store.md
-//! says which are not told.
+//! A key may have an older value if the word commits a change;
+//! docs/decisions/0018-salvage-a-damaged-store-into-a-new-one.md lists the cases that are not reported.
 //!
-//! Each run of the tests changes some words of each store. All, in six ways each:
-//!
+//! Each test run changes some words of each store. This command changes all words, each in six ways:
 //! ```text
 //! cargo test -p hikv --test hikv bad_files::words -- --ignored
 //! ```
@@ -25,14 +25,14 @@ use crate::bad_files::aged::{End, Items};
 
 const ITEM_COUNT: usize = 80;
 const PAGE_BYTES: usize = 4096;
-/// Words of each store in every run of the tests.
+/// Words changed in each store in a normal test run.
 const FEW: usize = 20;
 
 fn home() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Keys that fit a slot of a table and such as do not, bytes of every kind, long ones that begin alike.
+/// Returns a key: some fit a slot of a table and some do not; with bytes of every kind, and long common prefixes.
 fn key(i: usize) -> Vec<u8> {
     match i % 5 {
         0 => format!("k{i}").into_bytes(),
@@ -53,7 +53,7 @@ fn options(engine: EngineKind) -> Options {
     if engine == EngineKind::Ink { options.tree_order(7) } else { options }
 }
 
-/// A store's region, what it holds, and all that its keys ever held.
+/// A store's region, its contents, and all values that its keys ever had.
 struct Victim {
     engine: EngineKind,
     bytes: Vec<u8>,
@@ -62,7 +62,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Filled, closed, opened again, changed.
+    /// Creates a store that was filled, closed, opened again and changed.
     fn new(engine: EngineKind, end: End) -> Victim {
         let home = home();
         let mut victim = Victim { engine, bytes: Vec::new(), items: Items::new(), ever: BTreeMap::new() };
@@ -107,7 +107,7 @@ impl Victim {
         u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// Words in use, and those behind them; of the long value's pages a few.
+    /// Returns used words and those after them, but only a few in the pages of the long value.
     fn places(&self) -> Vec<usize> {
         let long = value(33, 0);
         let inner = self.bytes.windows(64).position(|bytes| *bytes == long[64..128]).expect("it is there");
@@ -116,7 +116,7 @@ impl Victim {
         places.filter(|&at| !is_inner(at)).collect()
     }
 
-    /// What becomes of a word.
+    /// Returns the changed word.
     fn changed(&self, at: usize, way: usize, random: &mut fastrand::Rng) -> u64 {
         let other = random.usize(..self.bytes.len() / PAGE_BYTES) * PAGE_BYTES + at % PAGE_BYTES;
         match way {
@@ -146,7 +146,7 @@ impl Victim {
         assert!(had, "{} never had these {} bytes", String::from_utf8_lossy(key), value.len());
     }
 
-    /// The keys of which a get is right.
+    /// Returns the keys that a get returns correctly.
     fn right(&self, store: &Store) -> BTreeSet<&[u8]> {
         let mut right = BTreeSet::new();
         for (key, value) in &self.items {
@@ -158,7 +158,7 @@ impl Victim {
         right
     }
 
-    /// Everything is read, in every way.
+    /// Reads everything in every way.
     fn read(&self, store: &Store) -> BTreeSet<&[u8]> {
         let mut shown = BTreeSet::new();
         let mut each = |key: &[u8], value: &[u8]| {
@@ -193,7 +193,7 @@ impl Victim {
         self.right(store)
     }
 
-    /// Writes, and says what they came to: a key's value, or that it was to be changed.
+    /// Writes to the store. Returns each key's value, or `None` if the key's state is uncertain.
     fn written(&self, store: &Store) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
         let mut written = BTreeMap::new();
         let new = |i: usize| (format!("new key {i}").into_bytes(), vec![i as u8 + 1; 1 << (i % 14)]);
@@ -212,7 +212,7 @@ impl Victim {
         written
     }
 
-    /// One word is `word` now.
+    /// Uses the store with `word` at `at`.
     fn use_with(&self, at: usize, word: u64, seed: usize) {
         let (home, cached) =
             (home(), [EngineKind::HiKv, EngineKind::RewoHash].contains(&self.engine) && seed.is_multiple_of(3));
@@ -220,7 +220,7 @@ impl Victim {
         self.write_to(&path, (at, word));
         let options = Options::new().background(false).verify_reads([Verify::Values, Verify::Absence][seed % 2]);
         let options = options.durability(Durability::Process).read_cache_bytes(u64::from(cached) << 20);
-        let _ = options.clone().read_only(true).past_damage(true).open(&path).map(|store| self.read(&store).len());
+        let _ = options.clone().read_only(true).skip_damaged(true).open(&path).map(|store| self.read(&store).len());
         let _ = options.clone().read_only(true).open(&path).map(|store| self.read(&store).len());
         let Ok(store) = options.open(&path) else { return };
         let before = self.right(&store);

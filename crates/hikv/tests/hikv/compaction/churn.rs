@@ -1,19 +1,19 @@
-//! Deletes and re-inserts of changing sizes, ten times as much as is live, while what is live stays as much.
+//! Deletes and re-inserts items of changing sizes, ten times the live amount, which stays constant.
 
 use hikv::{Options, Store};
 use testkit::Stamped;
 
 use crate::compaction::{allocated_bytes, assert_sound, compact_until, place, wait_until};
 
-/// Keys that are live throughout, with values of 1,000 bytes on average: some 64 MiB.
+/// Keys that stay, with values of 1,000 bytes on average: about 64 MiB.
 const KEY_COUNT: u64 = 64_000;
 const CHURNED_TIMES: u64 = 10;
-/// Keys that are deleted together, and put again with other values.
+/// Keys that are deleted together and put again with other values.
 const GROUP_COUNT: u64 = 640;
-/// What an item has beside key and value.
+/// Bytes of an item in addition to key and value.
 const HEADER_BYTES: u64 = 16;
 
-/// A key's present value: which put it comes from, and its length.
+/// A key's present value: the number of its put, and its length.
 #[derive(Clone, Copy, Default)]
 struct Present {
     put: u64,
@@ -36,8 +36,8 @@ impl Churn<'_> {
         (self.random >> 33) % bound
     }
 
-    /// Values of 20 to 2,000 bytes. In each round others are frequent, small and large alike, so that room of one length is not
-    /// simply used again by items of the same.
+    /// Returns a length from 20 to 2,000 bytes. Each round favours other lengths, small and large, so that space is
+    /// not simply reused by items of the same length.
     fn filler_bytes(&mut self, round: u64) -> usize {
         let (any, near) = (self.below(1_960), (round * 311 % 900) + self.below(100));
         let drawn = if self.below(3) == 0 { any } else { [near, 1_959 - near][self.below(2) as usize] };
@@ -51,7 +51,7 @@ impl Churn<'_> {
         self.present[key as usize] = Present { put: round, value_bytes: value.len() as u64 };
     }
 
-    /// Puts all keys, and then deletes and puts again as many as there are, ten times, in groups drawn at random.
+    /// Puts all keys, then deletes and re-inserts as many as there are, ten times, in random groups.
     fn run(&mut self) {
         (0..KEY_COUNT).for_each(|key| self.put(key, 0));
         for round in 1..=CHURNED_TIMES {
@@ -73,7 +73,7 @@ impl Churn<'_> {
         }
     }
 
-    /// Space taken, over keys, values and items' headers.
+    /// Returns the occupied space divided by the bytes of keys, values and item headers.
     fn ratio(&self) -> f64 {
         let values: u64 = self.present.iter().map(|present| present.value_bytes).sum();
         allocated_bytes(self.store) as f64 / (values + KEY_COUNT * (8 + HEADER_BYTES)) as f64
@@ -90,10 +90,10 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
     churn.run();
     let before = churn.ratio();
     assert!(before > RATIO_MAX, "{before} without compaction: nothing is shown");
-    let (mut shown, mut given_back_bytes) = (0, 0);
+    let (mut shown, mut freed_bytes) = (0, 0);
     let compacted = store.compact(|at| {
-        assert!(at.given_back_bytes >= given_back_bytes);
-        (shown, given_back_bytes) = (shown + 1, at.given_back_bytes);
+        assert!(at.freed_bytes >= freed_bytes);
+        (shown, freed_bytes) = (shown + 1, at.freed_bytes);
     });
     let compacted = compacted.unwrap();
     assert!(shown > 0 && compacted.moved_items > 0 && compacted.damaged.is_empty(), "{compacted:?}");
@@ -106,7 +106,7 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
     reopened_and_used(&place, store);
 }
 
-/// What was given back is found again by opening, and used.
+/// Opening finds the returned space, and writers use it.
 fn reopened_and_used(place: &tempfile::TempDir, store: Store) {
     store.close().unwrap();
     let store = Options::new().compact_above(None).open(place.path()).unwrap();
@@ -121,7 +121,7 @@ fn reopened_and_used(place: &tempfile::TempDir, store: Store) {
 }
 
 #[test]
-fn in_the_background_the_file_takes_little_more_than_what_is_live() {
+fn background_compaction_bounds_file_size() {
     let place = place();
     let store = Options::new().open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
@@ -130,18 +130,18 @@ fn in_the_background_the_file_takes_little_more_than_what_is_live() {
     churn.assert_all_there();
     assert_sound(&store);
     let stats = store.stats();
-    assert!(stats.moved_count > 0 && stats.given_back_bytes > 0, "{stats:?}");
+    assert!(stats.moved_count > 0 && stats.freed_bytes > 0, "{stats:?}");
 }
 
 #[test]
 fn where_nothing_can_be_gained_nothing_is_done() {
     let place = place();
-    // A background that is still making room ahead of writers would make some to give back.
+    // A background that still prepared free space for writers would create space to return.
     let store = Options::new().background(false).open(place.path()).unwrap();
     for number in 0..50_000u64 {
         store.put(number.to_be_bytes(), [7; 500]).unwrap();
     }
     compact_until(&store, || store.stats().garbage_count == 0);
     let compacted = store.compact(|_| {}).unwrap();
-    assert_eq!((compacted.moved_items, compacted.given_back_bytes), (0, 0), "{compacted:?}");
+    assert_eq!((compacted.moved_items, compacted.freed_bytes), (0, 0), "{compacted:?}");
 }

@@ -1,4 +1,4 @@
-//! What `clear` leaves is given back, a store that is read is left alone, and one that was copied with more holes is whole.
+//! The space of cleared items is returned, read-only stores are not compacted, and a copy with more holes is complete.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -17,7 +17,7 @@ fn filled(options: &Options, place: &tempfile::TempDir) -> Store {
 }
 
 #[test]
-fn a_cleared_store_gives_its_space_back() {
+fn cleared_store_frees_its_space() {
     let place = place();
     let store = filled(&Options::new(), &place);
     assert!(allocated_bytes(&store) > 30 << 20);
@@ -28,7 +28,7 @@ fn a_cleared_store_gives_its_space_back() {
 }
 
 #[test]
-fn without_a_threshold_space_is_given_back_by_request_alone() {
+fn without_threshold_only_requests_free_space() {
     let place = place();
     let store = filled(&Options::new().compact_above(None), &place);
     store.clear().unwrap();
@@ -37,7 +37,7 @@ fn without_a_threshold_space_is_given_back_by_request_alone() {
 }
 
 #[test]
-fn a_store_that_is_read_is_not_compacted() {
+fn store_that_is_read_is_not_compacted() {
     let place = place();
     filled(&Options::new(), &place).close().unwrap();
     let store = Store::open_read_only(place.path()).unwrap();
@@ -45,7 +45,7 @@ fn a_store_that_is_read_is_not_compacted() {
 }
 
 #[test]
-fn a_ratio_below_one_is_refused() {
+fn ratio_below_one_is_refused() {
     let place = place();
     for ratio in [0.9, f64::NAN, f64::INFINITY] {
         let refused = Options::new().compact_above(ratio).open(place.path()).unwrap_err();
@@ -55,7 +55,7 @@ fn a_ratio_below_one_is_refused() {
 
 const PAGE_BYTES: usize = 4_096;
 
-/// Copies what is not zero: a page of zeros becomes a hole, wherever it is.
+/// Copies everything except pages of zeros, which become holes.
 fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
     let bytes = fs::read(from).unwrap();
     let copy = File::create_new(to).unwrap();
@@ -67,7 +67,7 @@ fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
 
 /// Values of zeros, and slots that were never used: holes within chunks, which are filled when the copy is opened.
 #[test]
-fn a_sparse_copy_is_whole_and_has_space_where_it_stores() {
+fn sparse_copy_is_complete_and_writable() {
     let (place, other) = (place(), crate::compaction::place());
     let options = Options::new().compact_above(None);
     let store = filled(&options, &place);

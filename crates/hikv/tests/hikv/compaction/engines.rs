@@ -1,4 +1,4 @@
-//! Every engine gives space back: what was deleted or cleared, in the background, and what lies scattered, by request.
+//! Every engine returns space: of deleted and cleared items in the background, of scattered items on request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -46,9 +46,9 @@ fn an_emptied_store_of_any_engine_takes_little() {
     }
 }
 
-/// Less than what slows writers, and no write follows: nothing else would have the background free it.
+/// Less garbage than slows writers, and no later write: nothing else would wake the background.
 #[test]
-fn a_sleeping_store_gives_back_what_was_deleted_last() {
+fn idle_store_frees_last_deletes() {
     const COUNT: u64 = 40;
     let delete_each = |store: &Store| {
         (0..COUNT).for_each(|number| assert!(store.delete(number.to_be_bytes()).unwrap()));
@@ -66,9 +66,9 @@ fn a_sleeping_store_gives_back_what_was_deleted_last() {
     }
 }
 
-/// Nothing is written behind the `clear`: what the background does then it does by itself.
+/// No write follows the `clear`: the background works without being woken.
 #[test]
-fn a_cleared_store_of_any_engine_takes_little() {
+fn cleared_store_of_any_engine_takes_little() {
     for engine in engines() {
         let place = place();
         let store = options(engine).open(place.path()).unwrap();
@@ -102,7 +102,7 @@ fn scattered_items_of_any_engine_are_gathered() {
     }
 }
 
-/// Writers that replace and delete what is just being moved: the last value of each key is there.
+/// Writers replace and delete items that are being moved: each key keeps its last value.
 #[test]
 fn compaction_of_any_engine_undoes_no_write() {
     const KEYS: u64 = 3_000;

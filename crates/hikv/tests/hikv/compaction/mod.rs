@@ -1,7 +1,8 @@
-//! Space given back: after much more was deleted and put again than a store holds, its file takes little more than that.
+//! Returned space: after deletes and re-inserts of much more than a store holds, its file occupies little more than
+//! its items.
 //!
-//! A reader of another test's store that is stopped meanwhile, on a machine that does much else, keeps what was deleted for so long
-//! (`alone`): so tests wait until it is free, or compact again.
+//! On a busy machine, a stalled reader of another test's store keeps deleted items while it is stalled (`alone`). So
+//! tests wait until the items are free, or compact again.
 
 mod churn;
 mod clearing;
@@ -15,17 +16,17 @@ use std::{fs, thread};
 use hikv::{Error, Options, Store};
 use tempfile::TempDir;
 
-/// A directory on tmpfs, where there is one: a file's blocks are its pages there.
+/// Returns a directory on tmpfs, if there is one: a file's blocks are its pages there.
 fn place() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// What the file takes, as the operating system counts.
+/// Returns the bytes that the file occupies, as the operating system counts them.
 fn allocated_bytes(store: &Store) -> u64 {
     fs::metadata(store.region_path()).unwrap().blocks() * 512
 }
 
-/// Until the background has done its part; how much it takes is seen from outside alone.
+/// Waits until the background has done its work; its progress is only visible from outside.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -34,7 +35,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Until most of what was deleted or replaced is free, and may be gathered: each write frees some of it.
+/// Writes until most deleted or replaced items are free and may be compacted: each write frees some of them.
 fn free_most(store: &Store) {
     const GARBAGE_COUNT_MAX: u64 = 1_000;
     wait_until("what was deleted is free", || {
@@ -43,7 +44,7 @@ fn free_most(store: &Store) {
     });
 }
 
-/// By request, again where a reader has kept something.
+/// Compacts on request, repeatedly if a reader has kept items.
 pub(crate) fn compact_until(store: &Store, is_so: impl Fn() -> bool) {
     wait_until("space given back by request", || {
         store.compact(|_| {}).unwrap();
@@ -57,7 +58,7 @@ fn assert_sound(store: &Store) {
 }
 
 #[test]
-fn who_is_told_of_progress_may_use_the_store_but_for_compacting_it() {
+fn progress_callback_may_use_store() {
     let dir = place();
     let store = Options::new().durability(hikv::Durability::Process).compact_above(None).open(dir.path()).unwrap();
     for number in 0..20_000u32 {

@@ -1,4 +1,4 @@
-//! A move is no change: a snapshot sees the copy as it saw the original, and keeps neither.
+//! A move is not a change: a snapshot sees the copy as it saw the original, and keeps neither.
 
 use hikv::{Options, Store};
 
@@ -16,7 +16,7 @@ fn put(store: &Store, number: u64, fill: u8) {
 }
 
 #[test]
-fn a_snapshot_sees_what_is_moved_and_what_was_replaced() {
+fn snapshot_sees_moved_and_replaced_items() {
     let dir = place();
     let store = Options::new().compact_above(None).open(dir.path()).unwrap();
     (0..ITEM_COUNT).for_each(|number| put(&store, number, 1));

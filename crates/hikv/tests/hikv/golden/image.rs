@@ -1,4 +1,4 @@
-//! Images: where they lie, and how one is packed.
+//! Images: their directories, and their packing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 /// A value's length and CRC-32C.
 pub(crate) type Summary = (usize, u32);
-/// The items that an image holds, by key.
+/// The items that an image contains, by key.
 pub(crate) type Items = BTreeMap<Vec<u8>, Summary>;
 
-/// A store of some version.
+/// A store of some format version.
 pub(crate) struct Image {
     pub(crate) version: String,
     pub(crate) region: Vec<u8>,
@@ -25,18 +25,18 @@ pub(crate) struct Image {
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 
-/// The directory of all images.
+/// Returns the directory of all images.
 pub(crate) fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hikv/golden")
 }
 
-/// The name of an engine's stores in this program's format version. HiKV's have the version's alone.
+/// Returns the name of an engine's images in this program's format version. Those of HiKV have no engine name.
 pub(crate) fn present_version(engine: EngineKind) -> String {
     let version = format!("v{}.{}", heap::FORMAT_MAJOR, heap::FORMAT_MINOR);
     if engine == EngineKind::HiKv { version } else { format!("{engine}-{version}") }
 }
 
-/// Every image; there is one at least.
+/// Returns all images; there is at least one.
 pub(crate) fn images() -> Vec<Image> {
     let entries = fs::read_dir(home()).unwrap().map(|entry| entry.unwrap().path());
     let images: Vec<Image> = entries.filter(|path| path.is_dir()).map(|path| load(&path)).collect();
@@ -52,19 +52,19 @@ fn load(dir: &Path) -> Image {
     }
 }
 
-/// The items of a packed list.
+/// Returns the items of a packed list.
 pub(crate) fn parse_items(list: &Path) -> Items {
     String::from_utf8(unpacked(list)).unwrap().lines().map(parse_line).collect()
 }
 
-/// Writes an image; the directory must be new.
+/// Writes an image into a new directory.
 pub(crate) fn save(dir: &Path, region: &[u8], items: &Items) {
     fs::create_dir(dir).unwrap_or_else(|error| panic!("an image is never replaced: {}: {error}", dir.display()));
     fs::write(dir.join("store.hikv.gz"), packed(region)).unwrap();
     fs::write(dir.join("items.tsv.gz"), packed(text_of(items).as_bytes())).unwrap();
 }
 
-/// The list of items.
+/// Returns the list of items as text.
 pub(crate) fn text_of(items: &Items) -> String {
     items.iter().map(line).collect()
 }
@@ -81,12 +81,12 @@ fn parse_line(line: &str) -> (Vec<u8>, Summary) {
     (key, (len.parse().unwrap(), u32::from_str_radix(checksum, 16).unwrap()))
 }
 
-/// What the list of items says of a value.
+/// Returns the summary of a value in the list of items.
 pub(crate) fn summary(value: &[u8]) -> Summary {
     (value.len(), pmem::crc32c(0, value))
 }
 
-/// A store that holds this region.
+/// Creates a store with this region.
 pub(crate) fn unpack(region: &[u8]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(REGION_NAME), region).unwrap();
@@ -94,7 +94,7 @@ pub(crate) fn unpack(region: &[u8]) -> TempDir {
     dir
 }
 
-/// The region of the store in a directory.
+/// Returns the region of the store in a directory.
 pub(crate) fn region_of(dir: &Path) -> Vec<u8> {
     fs::read(dir.join(REGION_NAME)).unwrap()
 }

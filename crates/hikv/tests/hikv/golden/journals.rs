@@ -1,8 +1,8 @@
-//! Journals that earlier releases left behind when they were killed: all that was acknowledged is in the log, in the version
-//! that it had then. Each opens, holds what it held, and goes on in the present version.
+//! Journals that killed processes of earlier releases left. The log contains all acknowledged writes, in that
+//! release's version. Each journal opens, has its items, and continues in the present version.
 //!
-//! One is a directory named after the log's version: `store.hikv.gz`, `journal.hikv.gz`, and `items.tsv.gz` as of an image.
-//! That of a new version is made with `cargo test -p hikv --test hikv make_a_journal -- --ignored`.
+//! Each is a directory named after the log's version: `store.hikv.gz`, `journal.hikv.gz`, and `items.tsv.gz` as in an
+//! image. That of a new version is made with `cargo test -p hikv --test hikv make_a_journal -- --ignored`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals")
 }
 
-/// The versions, and where their journals lie.
+/// Returns the directories of the journals of all versions.
 fn journals() -> Vec<PathBuf> {
     let journals: Vec<_> = fs::read_dir(home()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!journals.is_empty(), "there are no journals");
@@ -43,7 +43,7 @@ fn this_version_of_the_journal_is_kept() {
 }
 
 #[test]
-fn what_a_killed_release_left_is_read_without_a_change_and_then_goes_on() {
+fn killed_release_store_is_read_then_written() {
     for journal in journals() {
         let (dir, mut items) = unpack(&journal);
         let contents = || NAMES.map(|name| fs::read(dir.path().join(name)).unwrap());
@@ -78,7 +78,7 @@ fn make_a_journal() {
         store.put(&key, &value).unwrap();
         items.insert(key, summary(&value));
     }
-    // As a process that is killed leaves them.
+    // As a killed process leaves them.
     let home = home().join(format!("v{}", journal::layout::VERSION));
     fs::create_dir_all(home.parent().unwrap()).unwrap();
     fs::create_dir(&home).unwrap_or_else(|error| panic!("a journal is never replaced: {}: {error}", home.display()));

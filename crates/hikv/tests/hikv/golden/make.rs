@@ -1,4 +1,4 @@
-//! Making the images of a new version: a store with everything that the format knows.
+//! Makes the images of a new version: stores that use everything in the format.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use hikv::{EngineKind, Options, Order, Store};
 use super::ENGINES;
 use crate::golden::image::{self, Items, summary};
 
-/// Enough that the one partition's segment is split.
+/// Enough items to split the segment of the only partition.
 const SMALL_COUNT: usize = 900;
 
 #[test]
@@ -22,7 +22,7 @@ fn make_images() {
 }
 
 fn make(engine: EngineKind, image: &Path) {
-    // On tmpfs the region is the store.
+    // On tmpfs the region is the entire store.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let store = Options::new().engine(engine).partition_count(1).background(false).open(dir.path()).unwrap();
     let items = fill(&store);
@@ -32,7 +32,7 @@ fn make(engine: EngineKind, image: &Path) {
         assert!(split_count > 0.0, "{stats:?}");
     }
     if store.features().order != Order::No {
-        // What a close leaves of the order belongs to the format.
+        // The order that a close writes belongs to the format.
         assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), stats.items);
     }
     store.close().unwrap();
@@ -64,7 +64,7 @@ fn fill(store: &Store) -> Items {
     items
 }
 
-/// Different for different seeds, and small when packed.
+/// Returns bytes that differ for different seeds, and compress well.
 fn pattern(seed: usize, len_bytes: usize) -> Vec<u8> {
     vec![seed as u8; len_bytes]
 }

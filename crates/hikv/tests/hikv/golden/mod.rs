@@ -1,8 +1,9 @@
-//! Stores that earlier releases made, kept as they were: each opens, holds what it held, and can be written.
+//! Stores that earlier releases made. Each opens, has its items, and can be written.
 //!
-//! An image is two files in a directory named after its engine and format version: `store.hikv.gz`, the region, and `items.tsv.gz`,
-//! a line for each item: the key in hexadecimal, the value's length and its CRC-32C. The images of a new version are made
-//! with `cargo test -p hikv --test hikv make_images -- --ignored`, which leaves those alone that are there.
+//! An image consists of two files in a directory named after its engine and format version: `store.hikv.gz`, the
+//! region, and `items.tsv.gz`, with a line for each item: the key in hexadecimal, the value's length and its CRC-32C.
+//! The images of a new version are made with `cargo test -p hikv --test hikv make_images -- --ignored`, which does not
+//! change existing ones.
 
 mod image;
 mod journals;
@@ -13,10 +14,10 @@ use std::ops::ControlFlow;
 use hikv::{EngineKind, Store, WriteBatch};
 use image::{Image, Items, images, summary};
 
-/// Those that releases have.
+/// The engines in releases.
 const ENGINES: &[EngineKind] = &[EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
 
-/// What the store holds is exactly what the image's list says, by lookup and by walk.
+/// Asserts that the store has exactly the items in the image's list, by lookup and by walk.
 fn assert_holds(store: &Store, items: &Items) {
     for (key, expected) in items {
         let found = store.get_with(key, summary).unwrap();
@@ -100,12 +101,12 @@ fn write_batch<'a>(store: &Store, items: &mut Items, keys: impl Iterator<Item = 
     store.write(&batch).unwrap();
 }
 
-/// Where the first copy of the superblock has its features, and the flag of values that name their keys.
+/// The offset of the feature flags in the first copy of the superblock, and the flag for values that name their keys.
 const FEATURES_AT: usize = 52;
 const TAGGED_VALUES: u32 = 64;
 
 #[test]
-fn a_conversion_gives_values_of_older_stores_their_tags() {
+fn conversion_adds_tags_to_old_values() {
     let features = |region: &[u8]| u32::from_le_bytes(*region[FEATURES_AT..].first_chunk().unwrap());
     let older = images()
         .into_iter()

@@ -1,5 +1,5 @@
-//! A full disk whose file system copies what is overwritten, Btrfs: mounted for this test alone, which needs to be root for
-//! that, and is left out where it is not.
+//! A full disk whose file system copies overwritten blocks: Btrfs, mounted for this test, which needs root and is
+//! skipped otherwise.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -28,9 +28,9 @@ impl Drop for Mounted {
     }
 }
 
-/// None where it cannot be mounted.
+/// Mounts the file system; `None` if that is impossible.
 fn mount(home: &Path) -> Option<Mounted> {
-    // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+    // SAFETY: a separate mount namespace changes no file descriptor and no memory.
     let is_apart = unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.is_ok()
         && mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).is_ok();
     let (disk, at) = (home.join("disk"), home.join("at"));
@@ -52,13 +52,13 @@ fn fill(file: &Path) {
     }
 }
 
-/// As a disk takes it past the cache.
+/// Aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn what_has_space_is_overwritten_though_the_disk_is_full() {
+fn reserved_space_is_overwritten_on_full_disk() {
     let test = || {
         let home = tempfile::tempdir().unwrap();
         let Some(mounted) = mount(home.path()) else {

@@ -1,4 +1,4 @@
-//! Logs that are cut, flipped, mixed up or gone.
+//! Logs that are truncated, changed, mixed up or missing.
 
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -14,16 +14,16 @@ use crate::journaled::{Place, buffered, copied};
 const ITEM_COUNT: u32 = 100;
 const SEGMENT_BYTES: usize = 4 << 20;
 
-/// A store whose log has all of its items, one a frame at least, as a killed process leaves it.
+/// Returns a store as a killed process leaves it: its log has all items, at most one per frame.
 fn left_by_a_killed_process(durability: Durability) -> Place {
     let place = Place::new();
-    // At less than 'power' nobody syncs meanwhile.
+    // Below `power`, no thread syncs during the test.
     let store = place.open(&buffered().durability(durability).sync_interval(Duration::from_secs(1 << 20)));
     (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
     copied(&place)
 }
 
-/// How many of the items are there; they are the first ones.
+/// Returns the number of items. They must be the first ones that were put.
 fn item_count(place: &Place) -> u32 {
     let store = place.open(&buffered());
     let count = (0..ITEM_COUNT).take_while(|i| store.contains(i.to_le_bytes()).unwrap()).count() as u32;
@@ -34,7 +34,7 @@ fn item_count(place: &Place) -> u32 {
     count
 }
 
-/// Where frames lie in the newest segment.
+/// Returns the offsets of frames in the newest segment.
 fn frames(place: &Place) -> Vec<usize> {
     let log = fs::read(place.log()).unwrap();
     let is_newest = |start: &usize| log[start + FRAMES_START_BYTES as usize + 4..][..4] != [0; 4];
@@ -55,9 +55,9 @@ fn flip(place: &Place, at: usize) {
     log.write_all_at(&[byte[0] ^ 1], at as u64).unwrap();
 }
 
-/// Nobody has synced anything: whatever is missing may have been on its way.
+/// Nothing was synced: a missing frame may not have been written completely.
 #[test]
-fn a_log_that_was_not_synced_is_replayed_up_to_its_first_damaged_frame() {
+fn unsynced_log_is_replayed_to_first_damage() {
     let whole = left_by_a_killed_process(Durability::Buffered);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
@@ -71,7 +71,7 @@ fn a_log_that_was_not_synced_is_replayed_up_to_its_first_damaged_frame() {
     assert_eq!(item_count(&whole), ITEM_COUNT);
 }
 
-/// Repairs the store: what the new one has, and what was said of the journal.
+/// Repairs the store. Returns the new store, the report, and the texts about the journal.
 fn repaired(place: &Place) -> (Place, RepairReport, Vec<String>) {
     let (out, mut missing) = (Place::new(), Vec::new());
     let report = repair(place.path(), out.path(), |event| {
@@ -95,7 +95,7 @@ fn items(place: &Place) -> Vec<u32> {
 }
 
 #[test]
-fn a_synced_log_with_a_flipped_bit_is_refused_and_a_repair_applies_what_comes_behind() {
+fn damaged_synced_log_is_refused_and_repaired() {
     let whole = left_by_a_killed_process(Durability::Power);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
@@ -110,14 +110,14 @@ fn a_synced_log_with_a_flipped_bit_is_refused_and_a_repair_applies_what_comes_be
         let left = items(&out);
         assert!(left.len() as u32 >= ITEM_COUNT - 2, "{left:?} of {} frames without number {i}", all.len());
     }
-    // The last frame may have been on its way when the power was lost.
+    // The last frame may not have been written completely when the power failed.
     let damaged = copied(&whole);
     flip(&damaged, all[all.len() - 1]);
     assert_eq!(item_count(&damaged), ITEM_COUNT - 1);
 }
 
 #[test]
-fn a_repair_without_the_journal_says_what_is_missing() {
+fn repair_without_journal_reports_missing() {
     let place = left_by_a_killed_process(Durability::Power);
     let checkpointed = place.open(&buffered());
     checkpointed.put("more", "of it").unwrap();
@@ -126,7 +126,7 @@ fn a_repair_without_the_journal_says_what_is_missing() {
     fs::remove_file(gone.log()).unwrap();
     fs::write(empty.log(), "").unwrap();
     fs::copy(left_by_a_killed_process(Durability::Power).log(), foreign.log()).unwrap();
-    for (place, words) in [(gone, "not there"), (empty, "no segment"), (foreign, "another store")] {
+    for (place, words) in [(gone, "missing"), (empty, "no intact segment"), (foreign, "another store")] {
         let (out, report, missing) = repaired(&place);
         assert!(missing.len() == 1 && missing[0].contains(words), "{missing:?}");
         assert_eq!((report.items, report.lost_count), (u64::from(ITEM_COUNT) + 1, 1));
@@ -135,7 +135,7 @@ fn a_repair_without_the_journal_says_what_is_missing() {
 }
 
 #[test]
-fn a_segment_without_its_header_is_refused_and_its_frames_are_salvaged() {
+fn headerless_segment_is_refused_and_salvaged() {
     let place = left_by_a_killed_process(Durability::Power);
     let newest = frames(&place)[0] - FRAMES_START_BYTES as usize;
     flip(&place, newest + 33);
@@ -157,7 +157,7 @@ fn refused(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn a_log_without_a_header_is_refused() {
+fn log_without_header_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let log_bytes = fs::metadata(place.log()).unwrap().len();
     let log = File::options().write(true).open(place.log()).unwrap();
@@ -167,11 +167,11 @@ fn a_log_without_a_header_is_refused() {
     assert!(!missing.is_empty() && report.lost_count == missing.len() as u64, "{missing:?}");
     assert_eq!(items(&out).len() as u32, ITEM_COUNT);
     fs::write(place.log(), "").unwrap();
-    refused(&place, &["never finished"]);
+    refused(&place, &["was interrupted"]);
 }
 
 #[test]
-fn a_journal_of_a_newer_version_is_refused() {
+fn journal_of_newer_version_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let log = File::options().read(true).write(true).open(place.log()).unwrap();
     for start in [0, SEGMENT_BYTES as u64] {
@@ -186,7 +186,7 @@ fn a_journal_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_refused() {
+fn segment_that_is_gone_is_refused() {
     let place = Place::new();
     let store = Options::new().durability(hikv::Durability::Buffered).open(place.path()).unwrap();
     (0..3_000u32).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 4_000]).unwrap());
@@ -197,7 +197,7 @@ fn a_segment_that_is_gone_is_refused() {
 }
 
 #[test]
-fn a_base_that_is_cut_is_refused() {
+fn base_that_is_cut_is_refused() {
     let place = left_by_a_killed_process(Durability::Power);
     let base = File::options().write(true).open(place.path().join("store.hikv")).unwrap();
     let len_bytes = base.metadata().unwrap().len().to_string();

@@ -1,4 +1,4 @@
-//! Logs that fill, and writers that share a sync.
+//! Logs that fill up, and writers that share a sync.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +15,12 @@ fn key(thread: u64, number: u64) -> Vec<u8> {
     format!("{thread} {number}").into_bytes()
 }
 
-/// The smallest log there may be.
+/// Sets the smallest possible log.
 fn small_log(options: Options) -> Options {
     options.log_bytes_max(8 << 20)
 }
 
-/// Each thread's keys, put one after the other: all of its first ones are there.
+/// Each thread puts its keys in order. Asserts that a prefix of at least `acknowledged` of them exists.
 fn assert_prefixes(store: &Store, acknowledged: &[u64]) {
     for (thread, &count) in (0..).zip(acknowledged) {
         for number in 0..count {
@@ -54,7 +54,7 @@ fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
     assert_prefixes(&place.open(&buffered()), &[PUT_COUNT; THREAD_COUNT as usize]);
 }
 
-/// A copy of the files that is made while threads write has at least what they were told of before it began.
+/// A copy of the files made while threads write has at least the writes that were acknowledged before the copy began.
 #[test]
 fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
     const PUT_COUNT: u64 = 200;
@@ -77,7 +77,7 @@ fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
 }
 
 #[test]
-fn what_is_unsynced_is_synced_before_long() {
+fn unsynced_writes_are_synced_soon() {
     let place = Place::new();
     let store = place.open(&buffered().sync_interval(std::time::Duration::from_millis(1)));
     store.put("k", "v").unwrap();
@@ -85,10 +85,11 @@ fn what_is_unsynced_is_synced_before_long() {
     assert_eq!(copied(&place).open(&buffered()).get("k").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
-/// A store with little in it takes little of a disk, as a new one, a loaded one that was closed, and one that is opened again; and its log
-/// takes more where more is written. A file system that does not tell where a file has holes may give them back late, or never.
+/// A store with few items occupies little of a disk: when it is new, after loading and closing, and after opening
+/// again. Its log grows with the amount written. A file system that does not report holes may return their space late,
+/// or never.
 #[test]
-fn a_log_has_space_for_what_is_written_to_it() {
+fn log_has_reserved_space() {
     let place = Place::new();
     let options = Options::new().durability(Durability::Buffered);
     let taken_bytes = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().blocks() * 512;

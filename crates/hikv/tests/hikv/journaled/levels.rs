@@ -1,5 +1,5 @@
-//! Writes at levels of their own, and writes that are not waited for. Nothing but a wait, or a waker, syncs the log of a
-//! store that was opened at `power`, so what is not durable yet stays so.
+//! Writes at other levels, and writes that the caller does not wait for. In a store opened at `power`, only a wait or
+//! a waker syncs the log, so writes that are not durable yet stay so.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc;
@@ -20,7 +20,7 @@ fn put_later(store: &Store, key: &str, value: &str) -> hikv::Ticket {
 }
 
 #[test]
-fn a_deferred_write_is_seen_at_once_and_durable_when_somebody_waits() {
+fn deferred_write_is_visible_then_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let ticket = put_later(&store, "key", "value");
@@ -33,7 +33,7 @@ fn a_deferred_write_is_seen_at_once_and_durable_when_somebody_waits() {
 }
 
 #[test]
-fn whoever_does_not_defer_waits_for_what_it_reads() {
+fn undeferred_reader_waits() {
     let place = Place::new();
     let store = place.open(&powerful());
     type Read = fn(&Store);
@@ -61,7 +61,7 @@ fn whoever_does_not_defer_waits_for_what_it_reads() {
 }
 
 #[test]
-fn a_reader_waits_for_what_it_met_and_for_nothing_later() {
+fn reader_waits_only_for_what_it_met() {
     let place = Place::new();
     let store = place.open(&powerful());
     let first = put_later(&store, "first", "1");
@@ -71,11 +71,11 @@ fn a_reader_waits_for_what_it_met_and_for_nothing_later() {
     assert!(found.unwrap().is_some());
     assert!(store.is_durable(seen).unwrap(), "the first was durable when it was read");
     assert_eq!(store.get("first").unwrap().as_deref(), Some(&b"1"[..]));
-    assert!(!store.is_durable(second).unwrap(), "nobody asked for the second");
+    assert!(!store.is_durable(second).unwrap(), "the second was not requested");
 }
 
 #[test]
-fn a_batch_is_deferred_as_one() {
+fn batch_is_deferred_as_one() {
     let place = Place::new();
     let store = place.open(&powerful());
     store.put("old", "x").unwrap();
@@ -91,7 +91,7 @@ fn a_batch_is_deferred_as_one() {
     assert!(store.is_durable(ticket).unwrap(), "that the key is gone was not told before it was durable");
 }
 
-/// Removed entries give their room back, and splits do not lose track of what is not durable.
+/// Removed entries free their slots, and splits keep track of writes that are not durable.
 #[test]
 fn many_deferred_writes_and_deletes_are_all_there() {
     let place = Place::new();
@@ -114,9 +114,9 @@ fn many_deferred_writes_and_deletes_are_all_there() {
     assert!(store.verify(|_| {}).unwrap().damage.is_empty());
 }
 
-/// More keys than a segment holds: some were copied by splits before they were durable.
+/// More keys than a segment holds: splits copied some of them before they were durable.
 #[test]
-fn a_split_does_not_make_its_copies_seem_durable() {
+fn split_copies_are_not_taken_as_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let keys = || (0..2_000u32).map(u32::to_be_bytes);
@@ -130,7 +130,7 @@ fn a_split_does_not_make_its_copies_seem_durable() {
 }
 
 #[test]
-fn a_waker_is_called_when_a_ticket_is_durable() {
+fn waker_is_called_when_ticket_is_durable() {
     let place = Place::new();
     let store = place.open(&powerful());
     let (sender, woken) = mpsc::channel();
@@ -138,12 +138,12 @@ fn a_waker_is_called_when_a_ticket_is_durable() {
     for i in 0..20u8 {
         let (put, ticket) = store.deferred(|store| store.put([i], [i]));
         put.unwrap();
-        if !waker.ask(ticket).unwrap() {
+        if !waker.request(ticket).unwrap() {
             while !store.is_durable(ticket).unwrap() {
                 woken.recv().unwrap();
             }
         }
-        assert!(waker.ask(ticket).unwrap());
+        assert!(waker.request(ticket).unwrap());
     }
 }
 
@@ -160,7 +160,7 @@ fn several_loops_share_syncs() {
                 for i in 0..50u8 {
                     let (put, ticket) = store.deferred(|store| store.put([name, i % 7], [i]));
                     put.unwrap();
-                    let mut is_durable = waker.ask(ticket).unwrap();
+                    let mut is_durable = waker.request(ticket).unwrap();
                     while !is_durable {
                         woken.recv().unwrap();
                         is_durable = store.is_durable(ticket).unwrap();
@@ -172,26 +172,26 @@ fn several_loops_share_syncs() {
 }
 
 #[test]
-fn a_single_write_asks_for_more_or_for_less() {
+fn single_write_may_choose_level() {
     for options in [powerful(), buffered()] {
         let place = Place::new();
         let store = place.open(&options);
         let (written, ticket) = store.deferred(|store| {
             store.put("early", "1").unwrap();
-            store.at(Durability::Power, |store| store.put("key", "value"))
+            store.with_durability(Durability::Power, |store| store.put("key", "value"))
         });
         written.unwrap();
         assert!(!store.is_durable(ticket).unwrap(), "within a deferral it is not waited for");
-        store.at(Durability::Power, |store| store.put("later", "2")).unwrap();
+        store.with_durability(Durability::Power, |store| store.put("later", "2")).unwrap();
         assert!(store.is_durable(ticket).unwrap(), "the log is synced up to the later write");
     }
     let place = Place::new();
     let store = place.open(&powerful());
-    store.at(Durability::Process, |store| store.put("key", "value")).unwrap();
+    store.with_durability(Durability::Process, |store| store.put("key", "value")).unwrap();
     let (found, ticket) = store.deferred(|store| store.get("key"));
     assert!(found.unwrap().is_some());
     assert!(!store.is_durable(ticket).unwrap(), "a reader at 'power' does not rely on less");
-    let found = store.at(Durability::Process, |store| store.get("key")).unwrap();
+    let found = store.with_durability(Durability::Process, |store| store.get("key")).unwrap();
     assert!(found.is_some() && !store.is_durable(ticket).unwrap(), "a reader at 'process' does");
 }
 
@@ -199,16 +199,16 @@ fn a_single_write_asks_for_more_or_for_less() {
 fn more_than_the_medium_gives_is_refused() {
     let Ok(home) = tempfile::tempdir_in("/dev/shm") else { return };
     let store = Store::open(home.path().join("store")).unwrap();
-    let error = store.at(Durability::Buffered, |store| store.put("key", "value")).unwrap_err();
+    let error = store.with_durability(Durability::Buffered, |store| store.put("key", "value")).unwrap_err();
     let Error::Durability { wanted: Durability::Buffered, given: Durability::Process, .. } = error else {
         panic!("{error}")
     };
     assert_eq!(
         error.to_string(),
-        "durability 'buffered' is wanted, and the store's medium, tmpfs, gives 'process': ask for less, or put the store on a disk"
+        "durability 'buffered' is not available: the store's medium, tmpfs, gives 'process'; request less, or put the store on a disk"
     );
     assert_eq!(store.get("key").unwrap(), None);
-    store.at(Durability::Process, |store| store.put("key", "value")).unwrap();
+    store.with_durability(Durability::Process, |store| store.put("key", "value")).unwrap();
     let (put, ticket) = store.deferred(|store| store.put("key", "value"));
     put.unwrap();
     assert!(store.is_durable(ticket).unwrap());

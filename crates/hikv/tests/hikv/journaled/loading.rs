@@ -1,4 +1,4 @@
-//! Backups and snapshots of a store whose base is still being read.
+//! Backups and snapshots of a store whose base is still being loaded.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,10 +8,10 @@ use hikv::dump::{DumpReader, DumpValue};
 
 use crate::journaled::{Place, buffered, copied};
 
-/// Enough that reading them takes much longer than beginning a backup.
+/// Enough items that loading takes much longer than starting a backup.
 const ITEM_COUNT: u32 = 4_000;
 const VALUE_BYTES: usize = 4_000;
-/// A store may be read before the test looks, on a machine that is busy.
+/// On a busy machine a store may be loaded before the test checks it.
 const OPEN_COUNT_MAX: u32 = 100;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -20,7 +20,7 @@ fn contents() -> Contents {
     (0..ITEM_COUNT).map(|i| (i.to_be_bytes().to_vec(), vec![i as u8; VALUE_BYTES])).collect()
 }
 
-/// A store as a killed process leaves it, and one that was closed.
+/// Returns a store as a killed process leaves it, and a closed one.
 fn left() -> [Place; 2] {
     let place = Place::new();
     let store = place.open(&buffered());
@@ -30,10 +30,10 @@ fn left() -> [Place; 2] {
     [killed, place]
 }
 
-/// Opened, and not all in memory; nor is it changed.
+/// Opens the store until one opening is not loaded completely. Changes nothing.
 fn opened(place: &Place) -> Store {
     let is_partial = |store: &Store| {
-        // Where there is no journal there is nothing to be read.
+        // Without a journal there is nothing to load.
         store.stats().journal.is_none_or(|journal| journal.loaded_bytes < journal.base_bytes)
     };
     let stores = (0..OPEN_COUNT_MAX).map(|_| place.open(&buffered()));
@@ -50,7 +50,7 @@ fn items_of_dump(stream: &[u8]) -> Contents {
 }
 
 #[test]
-fn a_dump_of_what_is_still_read_is_whole() {
+fn dump_during_load_is_complete() {
     for place in left() {
         let mut stream = Vec::new();
         assert_eq!(opened(&place).backup_to(&mut stream).unwrap(), u64::from(ITEM_COUNT));
@@ -59,7 +59,7 @@ fn a_dump_of_what_is_still_read_is_whole() {
 }
 
 #[test]
-fn a_backup_of_what_is_still_read_is_whole() {
+fn backup_during_load_is_complete() {
     for place in left() {
         let out = place.home.path().join("out");
         assert_eq!(opened(&place).backup(&out, |_| {}).unwrap().items, u64::from(ITEM_COUNT));
@@ -70,7 +70,7 @@ fn a_backup_of_what_is_still_read_is_whole() {
 }
 
 #[test]
-fn a_snapshot_of_what_is_still_read_stays_as_it_is() {
+fn snapshot_during_load_is_stable() {
     for place in left() {
         let store = opened(&place);
         let snapshot = store.snapshot().unwrap();

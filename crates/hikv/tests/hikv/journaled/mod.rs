@@ -1,5 +1,5 @@
-//! Stores with a journal, on the file system of the temporary directory: several threads, logs that fill, logs that are
-//! damaged. Where that is memory there is no journal, and these tests show nothing.
+//! Stores with a journal, on the file system of the temporary directory: several threads, full logs, damaged logs. If
+//! that directory is in memory, there is no journal, and these tests check nothing.
 
 mod copy_on_write;
 mod damage;
@@ -37,12 +37,12 @@ impl Place {
     }
 }
 
-/// Acknowledged once the kernel has it: as quick as can be.
+/// Acknowledged once the kernel has the write, which is the fastest level.
 fn buffered() -> Options {
     Options::new().partition_count(1).durability(Durability::Buffered)
 }
 
-/// The store's files as they are at this moment, elsewhere: what a killed process would leave.
+/// Copies the store's files in their present state, which a killed process would leave.
 fn copied(place: &Place) -> Place {
     let copy = Place::new();
     fs::create_dir(copy.path()).unwrap();

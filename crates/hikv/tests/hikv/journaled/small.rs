@@ -1,4 +1,4 @@
-//! A new store takes little of a disk, and grows as others do.
+//! A new store occupies little of a disk, and grows as other stores do.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,10 +7,10 @@ use hikv::{Options, Store};
 
 use super::Place;
 
-/// `docs/decisions/0114-a-small-first-region-on-disks.md`.
+/// The limit of `docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`.
 const NEW_BYTES_MAX: u64 = 1_750_000;
 const GROWTH_BYTES: u64 = 4 << 20;
-/// Of `stat`, whatever the file system's blocks are.
+/// The unit of `stat`, whatever the file system's blocks are.
 const BLOCK_BYTES: u64 = 512;
 
 fn taken_bytes(place: &Place) -> u64 {
@@ -26,7 +26,7 @@ fn new_stores_take_little_of_a_disk() {
         return;
     }
     store.put("session:1", "alice").unwrap();
-    // The background has had its turns.
+    // The background has finished.
     while store.stats().awake_worker_count > 0 {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! What the store must hold.
+//! The expected contents of the store.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use testkit::Stamped;
 
 use crate::killed::changes::{Change, KEY_COUNT, THREAD_COUNT, changes, name};
 
-/// The value of each key, and the changes of which nobody knows whether they were made.
+/// The value of each key, and the changes whose outcome is unknown.
 #[derive(Default)]
 pub(crate) struct Account {
     held: BTreeMap<u64, Vec<u8>>,
@@ -16,7 +16,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Enters the changes of a round: as many of each thread's as were acknowledged.
+    /// Adds the changes of a round: for each thread, as many as were acknowledged.
     pub(crate) fn enter(&mut self, round: u64, acknowledged: [usize; THREAD_COUNT as usize]) {
         for (thread, count) in (0..).zip(acknowledged) {
             let mut changes = changes(round, thread);
@@ -32,7 +32,7 @@ impl Account {
         }
     }
 
-    /// Takes the changes in flight for made that `store` has made, and finds the same in both otherwise.
+    /// Compares the expected contents with `store`. A change in flight counts as made if the store has it.
     pub(crate) fn compare(&mut self, store: &Store) {
         for change in std::mem::take(&mut self.in_flight) {
             if store.get(name(change.key)).unwrap() == change.value {

@@ -1,4 +1,4 @@
-//! What the writer's threads do: each its own keys, in an order that the round's number decides.
+//! The changes of the writer's threads: each has its own keys, in an order determined by the round's number.
 
 use std::iter;
 
@@ -6,23 +6,23 @@ use fastrand::Rng;
 use testkit::Stamped;
 
 pub(crate) const THREAD_COUNT: u64 = 3;
-/// Enough for the segments of one partition to split a few times.
+/// Enough keys to split the segments of one partition a few times.
 pub(crate) const KEY_COUNT: u64 = 3_000;
 
-/// One change in so many deletes, so that about a quarter of the keys is absent.
+/// Every so many changes one deletes, so that about 25 % of the keys are absent.
 const DELETE_EVERY: u64 = 4;
-/// One value in so many is large enough for an extent of its own.
+/// Every so many values one is large enough for a separate extent.
 const LARGE_EVERY: u64 = 64;
 const LARGE_BYTES: usize = 100_000;
 const SMALL_BYTES_MAX: usize = 500;
 
-/// A put, or a deletion if there is no value.
+/// A put, or a delete if there is no value.
 pub(crate) struct Change {
     pub(crate) key: u64,
     pub(crate) value: Option<Vec<u8>>,
 }
 
-/// A thread's changes in a round, without end.
+/// Returns the infinite sequence of a thread's changes in a round.
 pub(crate) fn changes(round: u64, thread: u64) -> impl Iterator<Item = Change> {
     let mut random = Rng::with_seed(round * THREAD_COUNT + thread);
     let mut puts = (round << 32)..;

@@ -1,11 +1,11 @@
-//! A process that writes is killed again and again, on one store: whatever it acknowledged is there afterwards.
+//! A writing process is killed repeatedly, on one store: every acknowledged change must exist afterwards.
 //!
-//! The writer is this test, started anew. Its threads make changes that follow from the round's number, and send a byte
-//! for each one that the store has acknowledged. The parent kills the writer after a random count of those bytes, counts
-//! what else was still in the pipe, and so knows of every key what it holds; only a thread's next change may have
-//! happened or not. Some writers are killed while they open.
+//! The writer is this test, started again. Its threads make changes determined by the round's number, and send a byte
+//! for each acknowledged change. The parent kills the writer after a random number of bytes and counts the bytes left
+//! in the pipe. So it knows the value of every key; only each thread's next change may or may not have happened. Some
+//! writers are killed while they open the store.
 //!
-//! The tests that are ignored are the same for longer: `cargo test -p hikv --release --test hikv killed -- --ignored`.
+//! The ignored tests run the same for longer: `cargo test -p hikv --release --test hikv killed -- --ignored`.
 
 mod account;
 mod changes;
@@ -18,19 +18,19 @@ use tempfile::TempDir;
 
 use account::Account;
 
-/// The writer is killed after fewer acknowledged changes than this: about as many as make each key change once.
+/// The writer is killed after fewer acknowledged changes than this, about enough to change each key once.
 const KILL_AFTER_MAX: usize = 3_000;
-/// In one round of so many it is killed at once, perhaps while it opens or recovers the store.
+/// Every so many rounds the writer is killed immediately, perhaps while it opens or recovers the store.
 const KILL_AT_ONCE_EVERY: u64 = 4;
-/// In one round of so many the store is read as the writer left it, so that the next writer recovers it.
+/// Every so many rounds the store is read as the writer left it, so that the next writer recovers it.
 const READ_ONLY_EVERY: u64 = 3;
 
-/// What the store lies on.
+/// The store's medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// Memory, where there is such a file system.
+    /// Memory, if there is such a file system.
     Memory,
-    /// A disk, with a journal whose log is so small that it is checkpointed all the time.
+    /// A disk, with a journal whose log is so small that it is checkpointed constantly.
     Journal(Durability),
 }
 
@@ -69,8 +69,8 @@ fn rounds(test: &str, on: On, count: u64) {
     }
 }
 
-/// Every key is in order. Where the writer has changed anything, nothing is trusted that an earlier close has left: keys
-/// are collected and sorted, which is two steps for each.
+/// Asserts that every key is in order. If the writer has changed anything, no order of an earlier close is trusted:
+/// keys are collected and sorted, two steps for each key.
 fn assert_in_order(store: &Store, is_changed: bool) {
     let in_order = store.ordered().unwrap().count::<&[u8]>(..).unwrap();
     let stats = store.stats();
@@ -81,24 +81,24 @@ fn assert_in_order(store: &Store, is_changed: bool) {
 // Each test is also the writer that it kills.
 
 #[test]
-fn what_was_acknowledged_outlives_the_killed_process() {
-    rounds("what_was_acknowledged_outlives_the_killed_process", On::Memory, 50);
+fn acknowledged_writes_survive_kill() {
+    rounds("acknowledged_writes_survive_kill", On::Memory, 50);
 }
 
 #[test]
-fn what_the_kernel_has_of_a_journal_outlives_the_killed_process() {
-    let test = "what_the_kernel_has_of_a_journal_outlives_the_killed_process";
+fn journal_in_page_cache_survives_kill() {
+    let test = "journal_in_page_cache_survives_kill";
     rounds(test, On::Journal(Durability::Buffered), 30);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn what_was_acknowledged_outlives_thousands_of_killed_processes() {
-    rounds("what_was_acknowledged_outlives_thousands_of_killed_processes", On::Memory, 10_000);
+fn acknowledged_writes_survive_thousands_of_kills() {
+    rounds("acknowledged_writes_survive_thousands_of_kills", On::Memory, 10_000);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn what_was_synced_outlives_hundreds_of_killed_processes() {
-    rounds("what_was_synced_outlives_hundreds_of_killed_processes", On::Journal(Durability::Power), 300);
+fn synced_writes_survive_hundreds_of_kills() {
+    rounds("synced_writes_survive_hundreds_of_kills", On::Journal(Durability::Power), 300);
 }

@@ -1,4 +1,4 @@
-//! The process that writes, and its end.
+//! The process that writes and is killed.
 
 use std::env;
 use std::io::{self, Read, Write};
@@ -11,15 +11,17 @@ use hikv::{Options, Store};
 
 use crate::killed::changes::{Change, THREAD_COUNT, changes, name};
 
-/// In a test that was started again: the store's path.
+/// In a restarted test, the store's path.
 const STORE: &str = "HIKV_TEST_WRITES";
-/// And the number of the round.
+/// In a restarted test, the number of the round.
 const ROUND: &str = "HIKV_TEST_ROUND";
 
-/// The first thread's acknowledgement; the others' follow. Sent over standard error, which the test harness leaves alone.
+/// The acknowledgement of the first thread; other threads use the next bytes. Sent on stderr, which the test harness
+/// does not use.
 const FIRST_THREAD: u8 = b'a';
 
-/// Starts `test` as the writer and kills it when `kill_after` changes are acknowledged. How many were, for each thread.
+/// Starts `test` as the writer and kills it after `kill_after` acknowledged changes. Returns their number for each
+/// thread.
 pub(crate) fn run_and_kill(test: &str, store: &Path, round: u64, kill_after: usize) -> [usize; THREAD_COUNT as usize] {
     let mut writer = start(test, store, round);
     let mut acknowledgements = writer.stderr.take().expect("it is a pipe");
@@ -41,7 +43,7 @@ fn start(test: &str, store: &Path, round: u64) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a writer says that does not do its work.
+/// Returns the output of a writer that does not do its work.
 fn text(sent: &[u8]) -> String {
     String::from_utf8_lossy(sent).into_owned()
 }
@@ -55,7 +57,7 @@ fn count(sent: &[u8]) -> [usize; THREAD_COUNT as usize] {
     counts
 }
 
-/// Where the test was started as the writer: writes until it is killed.
+/// In a process started as the writer, writes until it is killed.
 pub(crate) fn write_if_started_for_it(options: &Options) -> bool {
     let Ok(path) = env::var(STORE) else { return false };
     let round = env::var(ROUND).unwrap().parse().unwrap();

@@ -1,23 +1,27 @@
-//! Several keys changed as one step, of whatever number: each bucket is written anew as a whole, from a record.
+//! Changes any number of keys as one step. A record holds the new contents of each changed bucket, and each bucket
+//! is rewritten from it.
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 items written, flushed | nothing |
-//! | 2 all buckets locked, segment by segment; copies of them changed in volatile memory | nothing |
-//! | 3 the record: the changed buckets as they are to be; streamed, ordered | nothing |
+//! | 2 all buckets locked, segment by segment; copies of them changed in DRAM | nothing |
+//! | 3 the record: the new contents of the changed buckets; streamed, ordered | nothing |
 //! | 4 the *overlay* shown to readers: the same buckets, undecided; counters + 1 | nothing |
-//! | 5 the batch word names the record; published, its commit asked for | nothing, or all: opening carries it out |
-//! | 6 the overlay is decided: readers read it in place of these buckets | the same |
-//! | 7 the buckets are stored, flushed; ordered. On a log they have lock bits, and are published | the same |
-//! | 8 the word is cleared; ordered. The overlay goes, the locks too, the record is free | all |
+//! | 5 the batch word names the record; published, its commit requested | nothing, or all: opening carries it out |
+//! | 6 the overlay is decided: readers read it instead of these buckets | the same |
+//! | 7 the buckets are stored, flushed; ordered. A log publishes them with lock bits | the same |
+//! | 8a the word is cleared; ordered | all |
+//! | 8b the overlay is removed, the locks are released, the record is freed | all |
 //! | 9 the commit is waited for | all |
 //!
-//! A log that fails may refuse step 5: then nothing has happened, and the overlay goes. Where it refuses a bucket of step 7, no more is
-//! stored, and the decided overlay stays until the store is opened again: readers of all these buckets go by the batch word, and get the
-//! medium's error unless that is durable. No later batch gets so far.
+//! A failed log may refuse step 5. Then nothing has happened, and the overlay is removed. If it refuses a bucket in
+//! step 7, no further bucket is stored, and the decided overlay stays until the store is opened again. Readers of
+//! these buckets then check the batch word, and get the medium's error unless that word is durable. No later batch
+//! gets that far.
 //!
-//! Only the batch writes to its buckets from 2 to 8, so the record stays true. A batch that finds no room in 2 lets go of all
-//! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
+//! Only the batch writes to its buckets from step 2 to step 8, so the record stays correct. A batch that finds no
+//! space in step 2 releases all locks, splits, and starts again. One batch is carried out at a time: the one with
+//! the turn.
 
 mod overlay;
 mod record;
@@ -45,25 +49,25 @@ use crate::shared::HeldLocks;
 pub(super) use overlay::Overlay;
 pub(super) use record::recover;
 
-/// The right to carry a batch out.
+/// The right to carry out a batch.
 pub struct Turn<'a>(#[expect(dead_code, reason = "held for its end alone")] MutexGuard<'a, ()>);
 
-/// Segments that have no room for all of a batch, each with the signature of a key that found none.
+/// Segments that lack space for their part of a batch, each with the signature of a key that found none.
 #[derive(Clone, Debug)]
-pub struct NoRoom(Vec<(u64, Full)>);
+pub struct NoSpace(Vec<(u64, Full)>);
 
-/// The buckets of several keys, locked, and what is to become of them.
+/// The locked buckets of several keys, and the changes to them.
 pub struct Batch<'a, M, D: Dram> {
     table: &'a BlockHash,
     cx: Context<'a, M, D>,
     _locks: Vec<HeldLocks<'a>>,
     images: BTreeMap<u64, Changed<'a>>,
     replaced: Vec<Slot>,
-    /// Segments without room, and the signature of a key that found none.
+    /// Segments without space, and the signature of a key that found none.
     full: BTreeMap<u64, u64>,
 }
 
-/// A bucket's copy.
+/// The copy of a bucket.
 struct Changed<'a> {
     image: Image,
     number: usize,
@@ -71,10 +75,10 @@ struct Changed<'a> {
     is_changed: bool,
 }
 
-/// A slot that was found in a batch.
+/// A slot that a batch found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// What it holds.
+    /// The slot.
     pub slot: Slot,
     at: u64,
     i: usize,
@@ -86,7 +90,7 @@ impl BlockHash {
         Turn(self.turn.lock())
     }
 
-    /// Step 2: locks the buckets of all these signatures, which ascend. The caller has the turn.
+    /// Carries out step 2: locks the buckets of all these signatures, which are ascending. The caller has the turn.
     pub fn lock_batch<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
@@ -124,14 +128,15 @@ impl BlockHash {
         }
     }
 
-    /// Makes room for a batch of these signatures, which ascend, where it found none. The caller holds no bucket.
+    /// Makes space for a batch of these signatures, which are ascending, in the segments that lacked it. The caller
+    /// holds no bucket.
     ///
     /// # Errors
-    /// The allocator's.
+    /// Returns the allocator's error.
     pub fn split_for_batch<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        NoRoom(full): NoRoom,
+        NoSpace(full): NoSpace,
         signatures: &[u64],
     ) -> Result<(), HeapError> {
         full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
@@ -139,9 +144,9 @@ impl BlockHash {
 }
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
-    /// The buckets of a key, copied.
+    /// Copies the buckets of a key.
     fn buckets(&mut self, signature: u64) -> Vec<u64> {
-        // Its buckets are locked, so that it is the signature's still.
+        // The key's buckets are locked, so this is still the segment of the signature.
         let segment: &'a Segment = self.table.segment(signature);
         let of = |segment| choices(signature).map(|number| (number, bucket(segment, number)));
         let all: Vec<_> = segment.offsets().flat_map(of).collect();
@@ -152,10 +157,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         all.into_iter().map(|(_, at)| at.0).collect()
     }
 
-    /// The key's slot. Of twins one stays.
+    /// Returns the slot of the key. Removes one of twins.
     ///
     /// # Errors
-    /// Those of `is_key`.
+    /// Returns the error of `is_key`.
     pub fn find<E>(
         &mut self,
         key: Key<'_>,
@@ -178,13 +183,13 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Ok(found)
     }
 
-    /// Of the buckets of a signature one in which a slot is damaged: it might hold a key that is not found.
+    /// Returns a bucket of the signature that has a damaged slot, which might hold a key that was not found.
     pub fn damaged_bucket(&mut self, signature: u64) -> Option<Offset> {
         let buckets = self.buckets(signature);
         buckets.into_iter().find(|at| self.images[at].image.has_damaged_slot()).map(Offset)
     }
 
-    /// Puts a slot where the key was not found, if there is room: see [`Batch::has_room`].
+    /// Inserts a slot for a key that was not found, if there is space; see [`Batch::has_space`].
     pub fn insert(&mut self, signature: u64, slot: &Slot) {
         let buckets = self.buckets(signature);
         let filled = |at: &u64| self.images[at].image.meta().filled();
@@ -193,25 +198,26 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             return;
         };
         let changed = self.images.get_mut(&at).expect("it was copied");
-        let i = changed.image.meta().free_slot().expect("it has room");
+        let i = changed.image.meta().free_slot().expect("it has space");
         changed.image.set(i, slot);
         changed.is_changed = true;
     }
 
-    /// Whether everything found room. Otherwise the batch is to be dropped, and begun anew after [`BlockHash::split_for_batch`].
+    /// Returns `Ok` if there was space for all slots. Otherwise drop the batch, call [`BlockHash::split_for_batch`]
+    /// and start again.
     ///
     /// # Errors
-    /// [`NoRoom`].
-    pub fn has_room(&self) -> Result<(), NoRoom> {
+    /// [`NoSpace`].
+    pub fn has_space(&self) -> Result<(), NoSpace> {
         if self.full.is_empty() {
             return Ok(());
         }
-        Err(NoRoom(
+        Err(NoSpace(
             self.full.iter().map(|(&segment, &signature)| (signature, Full { segment: Offset(segment) })).collect(),
         ))
     }
 
-    /// Puts a slot in the place of another of the key, or nothing.
+    /// Replaces a slot of the key by another, or empties it.
     pub fn replace(&mut self, old: &Found, slot: Option<&Slot>) {
         self.replaced.push(old.slot);
         let changed = self.images.get_mut(&old.at).expect("it was copied");
@@ -222,24 +228,24 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         changed.is_changed = true;
     }
 
-    /// True if every bucket stays as it is.
+    /// Returns true if no bucket changes.
     pub fn changes_nothing(&self) -> bool {
         self.images.values().all(|changed| !changed.is_changed)
     }
 
-    /// Room for the record.
+    /// Reserves the space for the record.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed.
+    /// Returns the allocator's error; then nothing has changed.
     pub fn reserve_record(&self) -> Result<Reservation<'a, D>, HeapError> {
         let count = self.images.values().filter(|changed| changed.is_changed).count();
         self.cx.heap.reserve(self.cx.medium, record::bytes(count), epoch::thread_index())
     }
 
-    /// Steps 3 to 8; what is to be waited for. The caller waits without locks.
+    /// Carries out steps 3 to 8, and returns the ticket to wait for. The caller waits without locks.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`], and nothing has happened.
+    /// [`MediumError::Poisoned`]; then nothing has happened.
     pub fn commit(mut self, record: Reservation<'a, D>) -> Result<Ticket, MediumError> {
         self.images.retain(|_, changed| changed.is_changed);
         let (cx, record) = (self.cx, record.publish());
@@ -255,11 +261,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             let _ = self.carry_out(images, true);
         }
         let before = self.table.overlay.swap(overlay, Ordering::AcqRel);
-        // Now: who has counted this has seen the overlay, or that it has gone.
+        // The counters are raised only now: a reader that sees the raised counter also sees the overlay, or its
+        // removal.
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
         let Some(ticket) = record::publish(cx.medium, record.offset) else {
             self.take_away(overlay, before);
-            return cx.medium.health().map(|()| unreachable!("a medium that works takes everything in"));
+            return cx.medium.health().map(|()| unreachable!("a working medium accepts every word"));
         };
         // SAFETY: as above.
         unsafe { &*overlay }.decide();
@@ -279,14 +286,14 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Ok(ticket)
     }
 
-    /// Readers go by `before` again, the overlay of a batch that came to no end, or by none.
+    /// Shows readers `before` again: the overlay of an unfinished batch, or none.
     fn take_away(&self, overlay: *mut Overlay, before: *mut Overlay) {
         self.table.overlay.store(before, Ordering::Release);
-        // SAFETY: it came from a box, and only who has the turn takes it away.
+        // SAFETY: it came from a box, and only the holder of the turn removes it.
         self.cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
     }
 
-    /// Step 7, but for its order, as far as the medium takes it in.
+    /// Carries out step 7, except for the ordering, as far as the medium accepts it.
     fn carry_out(&self, images: &BTreeMap<u64, Image>, is_durable: bool) -> Taken {
         let medium = self.cx.medium;
         for (&at, image) in images {
@@ -294,7 +301,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 image.unlocked().store(medium, Offset(at));
             } else {
                 image.store(medium, Offset(at));
-                let taken = medium.publish(&[(Offset(at), image.meta().0)], at);
+                let taken = medium.publish(&[(Offset(at), image.meta().word())], at);
                 if taken == Taken::No && !medium.breaks(canary::REFUSED_BATCH_CARRIED_OUT) {
                     return Taken::No;
                 }
@@ -303,7 +310,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Taken::Yes
     }
 
-    /// The buckets are as they were, in the region.
+    /// Counts the items. The buckets in the region are still the old ones.
     fn count_items(&self) {
         for (&at, changed) in &self.images {
             let before = Image::of(self.cx.medium, Offset(at)).meta().filled();
@@ -312,7 +319,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 }
 
-/// A bucket as it is, with lock bits for what is not known to be durable.
+/// Copies a bucket, with lock bits for slots that are not known to be durable.
 fn copied<M: Medium>(medium: &M, at: Offset) -> Image {
     let image = Image::of(medium, at);
     image.with_meta(meta_to_change(medium, at, image.meta()))

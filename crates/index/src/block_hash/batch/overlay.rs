@@ -1,4 +1,4 @@
-//! What readers read in the place of buckets while a batch is carried out.
+//! The overlay, which readers read instead of buckets while a batch is carried out.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::super::BlockHash;
 use super::super::image::Image;
 use super::record::WORD_AT;
 
-/// What a batch makes of buckets.
+/// The new contents of a batch's buckets.
 #[derive(Debug)]
 pub(in super::super) struct Overlay {
     images: BTreeMap<u64, Image>,
@@ -17,7 +17,7 @@ pub(in super::super) struct Overlay {
 }
 
 impl Overlay {
-    /// Shown, and still to be decided.
+    /// Creates an overlay that is shown but not decided.
     pub(super) fn undecided(images: BTreeMap<u64, Image>) -> Overlay {
         Overlay { images, is_decided: AtomicBool::new(false) }
     }
@@ -26,7 +26,7 @@ impl Overlay {
         &self.images
     }
 
-    /// From now on readers read it.
+    /// Decides the overlay: from now on readers use it.
     pub(super) fn decide(&self) {
         self.is_decided.store(true, Ordering::Release);
     }
@@ -42,7 +42,7 @@ impl Overlay {
 }
 
 impl BlockHash {
-    /// Makes the batch durable that is decided and not carried out, for a thread that saw it.
+    /// Makes the decided batch durable, for a thread that read from its overlay.
     #[cold]
     pub(in super::super) fn settle_batch<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
         if medium.is_writable() {
@@ -51,12 +51,12 @@ impl BlockHash {
         Ok(())
     }
 
-    /// When the batch is durable that is decided.
+    /// Returns the ticket for the durability of the decided batch.
     pub(in super::super) fn batch_ticket<M: Medium>(&self, medium: &M) -> Ticket {
         medium.commit_published(WORD_AT, WORD_AT.0)
     }
 
-    /// A bucket as it is, or as a batch has decided.
+    /// Returns a bucket as stored, or as the decided batch leaves it.
     pub(in super::super) fn decided_image<M: Medium>(&self, medium: &M, at: Offset) -> Image {
         let overlay = self.overlay().filter(|overlay| overlay.is_decided());
         overlay.and_then(|overlay| overlay.image(at)).copied().unwrap_or_else(|| Image::of(medium, at))

@@ -1,4 +1,4 @@
-//! A batch's record: what its buckets become; and the word that names it.
+//! A batch's record, which holds the new contents of its buckets, and the word that names the record.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -13,26 +13,27 @@ use super::super::layout::BUCKET_BYTES;
 use super::Overlay;
 use crate::segmented::Context;
 
-/// The word that names the record, of those that the region has.
+/// The number of the batch word that names the record, among those of the region.
 const WORD: usize = 0;
-/// Where it lies.
+/// The place of that word.
 pub(super) const WORD_AT: Offset = batch_word(WORD);
-/// Bytes of a record before its first bucket: how many there are, 4; CRC-32C of them, 4; zero.
+/// The bytes of a record before its first bucket: number of buckets, 4; CRC-32C of the number and the buckets, 4;
+/// zero.
 const HEADER_BYTES: usize = 16;
-/// Bytes of one bucket in it: where it lies, 8; zero; what it holds.
+/// The bytes of one bucket in the record: its place, 8; zero; its contents.
 const ENTRY_BYTES: usize = 16 + BUCKET_BYTES as usize;
 
-/// Bytes of the record of so many buckets.
+/// Returns the length of the record of so many buckets.
 pub(super) fn bytes(bucket_count: usize) -> u64 {
     (HEADER_BYTES + bucket_count * ENTRY_BYTES) as u64
 }
 
-/// The word names no record any more. Not ordered.
+/// Clears the word, so that it names no record. Not ordered.
 pub(super) fn clear<M: Medium>(medium: &M) {
     BatchWord::clear(medium, WORD);
 }
 
-/// Step 5; `None` if the medium has failed, and names no record.
+/// Carries out step 5. Returns `None` if the medium has failed, so that the word names no record.
 pub(super) fn publish<M: Medium>(medium: &M, record: Offset) -> Option<Ticket> {
     let (at, word) = (WORD_AT, BatchWord { record, state: BatchState::Committed });
     match medium.publish(&[(at, word.word())], at.0) {
@@ -58,7 +59,7 @@ pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Im
 fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapError> {
     let damaged = HeapError::Damaged { offset: at.0, what: "a batch's record is damaged" };
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    // SAFETY: nobody stores to a record that a batch word names.
+    // SAFETY: no thread stores to a record that a batch word names.
     let header = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }.map_err(HeapError::from)?;
     let entries_bytes = u64::from(number(header)) * ENTRY_BYTES as u64;
     // SAFETY: as above.
@@ -73,7 +74,8 @@ fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapE
     Ok(entries.as_chunks::<ENTRY_BYTES>().0.iter().map(entry).collect())
 }
 
-/// Carries a committed batch out again; of a region that is only read, what readers read in its place. Nobody uses the table yet.
+/// Carries out a committed batch again. For a region opened for reading only, returns the overlay for readers
+/// instead. No thread uses the table yet.
 pub(in super::super) fn recover<M: Medium, D: Dram>(cx: Context<'_, M, D>) -> Result<*mut Overlay, HeapError> {
     let Some(word) = BatchWord::load(cx.medium, WORD)? else { return Ok(ptr::null_mut()) };
     let images = read(cx.medium, word.record)?;

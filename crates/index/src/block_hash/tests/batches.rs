@@ -1,5 +1,5 @@
-//! A reader that begins after any store of a batch, those to volatile words included, and stands in the middle of its look until
-//! the batch has ended.
+//! A reader that begins after any store of a batch, including those to words in DRAM, and pauses in the middle of
+//! its lookup until the batch has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ const NAME: (u64, u32) = (0x1234_5678_9ABC_DEF0, 1);
 const OLD: &[u8] = b"a longer one";
 const NEW: &[u8] = b"b";
 
-/// The key, behind an item of its signature, of which each reader asks.
+/// Returns the key behind an item of its signature; each reader checks the item first.
 fn rig() -> Rig {
     let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
     let place = Place { offset: Offset(1 << 16), kind: PlaceKind::Extent };
     let item = Slot::of_item(NAME.0, Position::of(place));
-    // Both buckets, so that whichever is the key's has one before it.
+    // In both buckets, so that the key has such an item before it in either.
     for slot in [item, item, Slot::whole(&bytes_of(NAME), OLD).unwrap()] {
-        let published = rig.table.lock(rig.cx(), NAME.0).insert(&slot).expect("there is room");
+        let published = rig.table.lock(rig.cx(), NAME.0).insert(&slot).expect("there is space");
         published.settle(&rig.medium).unwrap();
     }
     rig
@@ -51,7 +51,8 @@ fn find(rig: &Rig, mut asked: impl FnMut()) -> Option<Slot> {
     rig.table.find(&rig.medium, key(&bytes_of(NAME)), is_key).unwrap()
 }
 
-/// What a reader finds that begins after step `count` of a batch, and ends after it; `None` if it has not so many.
+/// Returns the slot found by a reader that begins after step `count` of a batch and ends after the batch, or `None`
+/// if the batch has fewer steps.
 fn found_after(count: usize) -> Option<Slot> {
     let rig = Arc::new(rig());
     let ((found, is_found), (go, may_go)) = (channel(), channel());
@@ -86,7 +87,7 @@ fn found_after(count: usize) -> Option<Slot> {
 }
 
 #[test]
-fn a_reader_that_outlives_a_batch_sees_all_or_nothing_of_a_slot() {
+fn reader_outliving_batch_sees_slot_atomically() {
     let all: Vec<_> = (0..).map_while(found_after).collect();
     let either = [OLD, NEW].map(|value| Slot::whole(&bytes_of(NAME), value).unwrap());
     let torn: Vec<_> = all.iter().enumerate().filter(|(_, slot)| !either.contains(slot)).collect();

@@ -1,4 +1,4 @@
-//! A store that is crashed after every step of what is done to it, while another reads; what is left is opened.
+//! Crashes a store after every step of an operation, while another thread reads, and opens the result.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,12 +11,12 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{Change, Contents, Name, Rig, mixed};
 
-/// Images of each step.
+/// The number of crash images per step.
 const IMAGE_COUNT: usize = 8;
 
 pub(super) type Wrong = Arc<Mutex<Vec<String>>>;
 
-/// What is wrong with an image, if anything.
+/// Returns the fault of an image, if there is one.
 fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
     let Some(rig) = Rig::try_opened(medium) else { return Some("does not open".to_owned()) };
     let contents = rig.contents();
@@ -32,8 +32,8 @@ fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
     rig.damage().pop().map(str::to_owned)
 }
 
-/// Looks at images of now. The first fault is enough.
-pub(super) fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong) {
+/// Checks crash images of the present state. The first fault suffices.
+pub(super) fn examine(medium: &Sim, allowed: &[Contents], wrong: &Wrong) {
     let mut wrong = wrong.lock();
     for image in medium.images(IMAGE_COUNT, medium.step_count()) {
         if wrong.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong) {
     }
 }
 
-/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there.
+/// Runs `act` with a crash after each of its steps; it changes the contents to `after`.
 pub(super) fn crashed(rig: &Arc<Rig>, after: &Contents, act: impl FnOnce(&Rig)) -> Vec<String> {
     let (wrong, reader) = (Wrong::default(), Arc::clone(rig));
     let (noted, mut allowed) = (Arc::clone(&wrong), vec![rig.contents(), after.clone()]);
@@ -54,16 +54,16 @@ pub(super) fn crashed(rig: &Arc<Rig>, after: &Contents, act: impl FnOnce(&Rig)) 
                 allowed.remove(0);
             }
         }
-        look(medium, &allowed, &noted);
+        examine(medium, &allowed, &noted);
     }));
     act(rig);
     rig.medium.unobserve();
     assert_eq!(&rig.contents(), after);
-    look(&rig.medium, std::slice::from_ref(after), &wrong);
+    examine(&rig.medium, std::slice::from_ref(after), &wrong);
     wrong.lock().clone()
 }
 
-/// The same store, in which nothing is pending.
+/// Returns the same store without pending changes.
 pub(super) fn settled(rig: &Rig) -> Arc<Rig> {
     let everything = rig.medium.images(2, 0).pop().expect("an image");
     let rig = Rig::opened(Sim::from_image(&everything, rig.medium.model()));
@@ -72,7 +72,7 @@ pub(super) fn settled(rig: &Rig) -> Arc<Rig> {
     Arc::new(rig)
 }
 
-/// A store of these, put in their order. Its free space holds what segments left there.
+/// Returns a store with these contents, put in their order. Its free space holds the bytes of earlier segments.
 pub(super) fn store<'a>(model: Model, contents: impl IntoIterator<Item = (&'a Name, &'a u32)>) -> Arc<Rig> {
     let rig = Rig::new(model);
     (0..700).for_each(|number| rig.put(mixed(number), number));
@@ -95,7 +95,7 @@ pub(super) fn with(contents: &Contents, changes: &[Change]) -> Contents {
     after
 }
 
-/// Does `work` as another thread does whose fences complete nothing of this one.
+/// Runs `work` on another thread, whose fences complete nothing of this one.
 pub(super) fn as_another(rig: &Arc<Rig>, work: impl FnOnce(&Rig) + Send + 'static) {
     let (other, mut work) = (Arc::clone(rig), Some(work));
     rig.medium.observe(Box::new(move |_, _| work.take().into_iter().for_each(|work| work(&other))));
@@ -104,16 +104,16 @@ pub(super) fn as_another(rig: &Arc<Rig>, work: impl FnOnce(&Rig) + Send + 'stati
     rig.medium.unobserve();
 }
 
-/// The next owner of a place that is free.
+/// Acts as the next owner of a free place.
 pub(super) fn use_again(rig: &Arc<Rig>, place: Offset) {
     as_another(rig, move |rig| {
-        // SAFETY: the place is free, and nobody else allocates.
+        // SAFETY: the place is free, and no other thread allocates.
         unsafe { rig.medium.stream(place, &[&[0xA5; 64]]) };
         rig.medium.wait(rig.medium.commit(Level::Strongest)).unwrap();
     });
 }
 
-/// A store whose next key moves another one, and that key.
+/// Returns a store in which inserting the returned key moves another one.
 pub(super) fn crowded(model: Model) -> (Arc<Rig>, Contents, Name) {
     let probe = Rig::new(model);
     let last = (0..).find(|&number| {
@@ -126,7 +126,7 @@ pub(super) fn crowded(model: Model) -> (Arc<Rig>, Contents, Name) {
     (rig, put.into_iter().collect(), mixed(last))
 }
 
-/// The record that the batch word names, if it names one.
+/// Returns the record that the batch word names, if there is one.
 pub(super) fn named_record(medium: &Sim) -> Option<Offset> {
     (0..BATCH_WORD_COUNT).find_map(|number| BatchWord::load(medium, number).unwrap()).map(|word| word.record)
 }

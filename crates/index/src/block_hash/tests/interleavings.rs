@@ -1,11 +1,14 @@
-//! Every interleaving of a reader and a writer of two buckets, with the reorderings that the memory model allows, up to a number of
-//! preemptions: a slot that is used anew, and an item that moves into its other bucket, for an insert and ahead of inserts. Twins
-//! must be caught: readers that leave out either counter, writers that raise none, and loads and stores without their orders.
+//! Explores every interleaving of a reader and a writer of two buckets, with the reorderings that the memory model
+//! allows, up to a number of preemptions: a slot that is reused, and an item that moves into its other bucket, for
+//! an insert and ahead of inserts. Broken variants must be caught: readers that ignore either counter, writers that
+//! raise none, and loads and stores without their orders.
 //!
-//! The code that runs is the table's own. Its locks, counters and pointers are loom's (`shared`), and so are the words of the
-//! two buckets (`modelled`), over a region that was filled before. Not covered: what is durable (the explorer), batches and splits.
+//! The code under test is the table's own. Loom controls its locks, counters and pointers (`shared`) and the words
+//! of the two buckets (`modelled`), over a region that was filled before. Not covered: durability (the explorer
+//! tests it), batches and splits.
 //!
-//! A run is cut at one preemption, at which every twin is caught. A longer campaign allows more (two: minutes):
+//! A run is limited to one preemption, which suffices to catch every broken variant. A longer campaign allows more
+//! (two: minutes):
 //!
 //! ```text
 //! LOOM_MAX_PREEMPTIONS=2 cargo test -p hikv-index block_hash::tests::interleavings
@@ -19,7 +22,7 @@ use heap::{EngineNumber, Heap, Parameters};
 use loom::sync::Arc;
 use loom::thread;
 use pmem::{Canary, Medium, MediumError};
-use pmem_sim::{Image, Lent, Model as Lines, Sim};
+use pmem_sim::{Image, Model as Lines, Sim, SimDram};
 use word_model::{AsAsked, Weakening};
 
 use crate::Position;
@@ -34,12 +37,12 @@ use modelled::Modelled;
 
 mod modelled;
 
-/// Unless `LOOM_MAX_PREEMPTIONS` says otherwise.
+/// Unless `LOOM_MAX_PREEMPTIONS` is set.
 const PREEMPTION_COUNT: usize = 1;
-/// A run's steps: the most there are is some hundreds.
+/// The limit of steps in a run; the longest runs have some hundreds.
 const STEP_COUNT_MAX: usize = 20_000;
 
-/// A key whose buckets these are, and of these another for each number.
+/// Returns a key with these buckets, a different one for each number.
 fn key([first, second]: [u64; 2], number: u64) -> [u8; 16] {
     let count = BUCKET_COUNT as u64;
     let distance = (second + count - first) % count;
@@ -57,7 +60,7 @@ fn sign(key: &[u8]) -> u64 {
 
 struct Table<M> {
     medium: M,
-    heap: Heap<Lent>,
+    heap: Heap<SimDram>,
     table: BlockHash,
     limbo: Limbo<Garbage>,
 }
@@ -66,7 +69,7 @@ impl Table<Sim> {
     fn format() -> Table<Sim> {
         let medium = Sim::new(0, Lines::Line);
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
-        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, Lent).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         heap.finish_format(&medium).unwrap();
         Table { medium, heap, table, limbo: Limbo::default() }
@@ -75,14 +78,14 @@ impl Table<Sim> {
 
 impl<M: Medium> Table<M> {
     fn open(medium: M) -> Table<M> {
-        let heap = Heap::open(&medium, EngineNumber::REWO_HASH, Lent).unwrap();
+        let heap = Heap::open(&medium, EngineNumber::REWO_HASH, SimDram).unwrap();
         let limbo = Limbo::default();
         let cx = Context { medium: &medium, heap: &heap, limbo: &limbo };
         let table = BlockHash::open(cx, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         Table { medium, heap, table, limbo }
     }
 
-    fn cx(&self) -> Context<'_, M, Lent> {
+    fn cx(&self) -> Context<'_, M, SimDram> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
@@ -92,35 +95,35 @@ impl<M: Medium> Table<M> {
         let found = buckets.find(Key { bytes, signature: sign(bytes) }, |_| Ok::<_, heap::HeapError>(false)).unwrap();
         let published = match found {
             Some(found) => buckets.replace(&found, &slot),
-            None => buckets.insert(&slot).expect("there is room"),
+            None => buckets.insert(&slot).expect("there is space"),
         };
         published.settle(&self.medium).unwrap();
     }
 
-    /// The key's value; `None` if it is not there.
+    /// Returns the key's value, or `None` if it is absent.
     fn get(&self, bytes: &[u8; 16]) -> Option<u8> {
         let is_key = |_: Position| Ok::<_, MediumError>(false);
         let slot = self.table.find(&self.medium, Key { bytes, signature: sign(bytes) }, is_key).unwrap()?;
-        assert!(slot.is_whole(), "a torn slot was believed");
-        let Content::Whole { value, .. } = slot.content() else { panic!("no whole slot") };
+        assert!(slot.is_intact(), "a torn slot was returned");
+        let Content::Whole { value, .. } = slot.content() else { panic!("the slot holds no inline item") };
         Some(value[0])
     }
 }
 
-/// What a scene begins with, and what its writer does; the key is read, and its buckets are modelled.
+/// The initial state of a scene, and the action of its writer. The key is read, and its buckets are modelled.
 #[derive(Clone, Copy)]
 struct Scene {
     key: fn() -> [u8; 16],
     before: fn(&Table<Sim>),
     write: fn(&Table<Modelled<AsAsked>>),
-    /// The same, of a twin whose words lack an order.
+    /// The same, for a broken variant whose words lack an order.
     write_weakly: fn(&Table<Modelled<Unordered>>),
     values: &'static [u8],
-    /// How often the key is read beside the writer.
+    /// The number of reads of the key during the writer's action.
     read_count: usize,
 }
 
-/// Loads and stores that say nothing of others.
+/// Loads and stores without any order.
 struct Unordered;
 
 impl Weakening for Unordered {
@@ -140,17 +143,17 @@ fn image(before: fn(&Table<Sim>)) -> Image {
     table.medium.killed().expect("lock bits that are off are not flushed")
 }
 
-/// What was read once is not unread, and the key is always there.
+/// A value that was read once is not replaced by an older one, and the key always exists.
 fn read<M: Medium>(table: &Table<M>, key: &[u8; 16], Scene { values, read_count, .. }: Scene) {
     let place = |_| {
-        let value = table.get(key).expect("a key that is there was not found");
+        let value = table.get(key).expect("an existing key was not found");
         values.iter().position(|known| *known == value).expect("it was put")
     };
     let places: Vec<_> = (0..read_count).map(place).collect();
-    assert!(places.is_sorted(), "a later read tells an older item");
+    assert!(places.is_sorted(), "a later read returned an older item");
 }
 
-fn search<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<Modelled<T>>)) {
+fn explore_finds<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<Modelled<T>>)) {
     let (image, key) = (Shared::new(image(scene.before)), (scene.key)());
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(PREEMPTION_COUNT));
@@ -163,7 +166,8 @@ fn search<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<M
         table.medium.model(choices(sign(&key)).map(|number| bucket(first, number)));
         let table = Arc::new(table);
         let reader = Arc::clone(&table);
-        // The writer comes first: of a word that a thread loads before it stores to it, the checker forgets the loads of others.
+        // The writer comes first: if a thread loads a word before it stores to it, the checker forgets the loads of
+        // other threads.
         let reader = thread::spawn(move || read(&reader, &key, scene));
         write(&table);
         reader.join().unwrap();
@@ -172,18 +176,18 @@ fn search<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&Table<M
 }
 
 fn is_well(scene: Scene) {
-    search::<AsAsked>(scene, None, scene.write);
+    explore_finds::<AsAsked>(scene, None, scene.write);
 }
 
 fn broken(scene: Scene, canary: Canary) {
-    search::<AsAsked>(scene, Some(canary), scene.write);
+    explore_finds::<AsAsked>(scene, Some(canary), scene.write);
 }
 
 fn unordered(scene: Scene) {
-    search::<Unordered>(scene, None, scene.write_weakly);
+    explore_finds::<Unordered>(scene, None, scene.write_weakly);
 }
 
-/// A key whose first slot becomes another value's.
+/// A key whose first slot is reused for another value.
 fn refilled() -> Scene {
     fn write<M: Medium>(table: &Table<M>) {
         [2, 3].into_iter().for_each(|value| table.put(&key([3, 9], 0), value));
@@ -198,14 +202,14 @@ fn refilled() -> Scene {
     }
 }
 
-/// Buckets 1 and 2 have no room. Of their items the key's alone can leave: for bucket 0, which is read first.
+/// Fills buckets 1 and 2. Only the key's item can leave them: for bucket 0, which is read first.
 fn crowd(table: &Table<Sim>) {
     table.put(&key([0, 5], 0), 0);
     table.put(&key([0, 1], 0), 1);
     (0..13).for_each(|number| table.put(&key([1, 2], number), 0));
 }
 
-/// An item that moves for another one's insert.
+/// An item that moves for the insert of another one.
 fn moved() -> Scene {
     fn write<M: Medium>(table: &Table<M>) {
         table.put(&key([1, 2], 13), 0);
@@ -223,7 +227,7 @@ fn relieved() -> Scene {
 }
 
 #[test]
-fn a_slot_that_is_used_anew_is_read_whole() {
+fn reused_slot_is_read_completely() {
     is_well(refilled());
 }
 
@@ -235,25 +239,25 @@ fn an_item_that_moves_is_found() {
 
 #[test]
 #[should_panic]
-fn a_reader_without_its_first_counter_is_caught() {
+fn reader_without_its_first_counter_is_caught() {
     broken(refilled(), canary::FIRST_COUNTER_IGNORED);
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
-fn a_reader_without_its_second_counter_is_caught() {
+#[should_panic(expected = "an existing key was not found")]
+fn reader_without_its_second_counter_is_caught() {
     broken(moved(), canary::SECOND_COUNTER_IGNORED);
 }
 
 #[test]
 #[should_panic]
-fn a_slot_that_is_used_anew_and_not_counted_is_caught() {
+fn uncounted_slot_reuse_is_caught() {
     broken(refilled(), canary::REFILL_NOT_COUNTED);
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
-fn a_move_that_is_not_counted_is_caught() {
+#[should_panic(expected = "an existing key was not found")]
+fn move_that_is_not_counted_is_caught() {
     broken(relieved(), canary::MOVE_NOT_COUNTED);
 }
 
@@ -264,7 +268,7 @@ fn words_without_an_order_are_caught() {
 }
 
 #[test]
-#[should_panic(expected = "a key that is there was not found")]
+#[should_panic(expected = "an existing key was not found")]
 fn words_of_a_move_without_an_order_are_caught() {
     unordered(moved());
 }

@@ -1,15 +1,15 @@
-//! What a crash or a killed process left, and what becomes of it when the power fails once more.
+//! The state that a crash or a killed process left, and a second power loss during the work on it.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pmem_sim::{Model, Sim};
 
-use super::crash::{Wrong, as_another, crashed, crowded, look, named_record, some, store, use_again, with};
+use super::crash::{Wrong, as_another, crashed, crowded, examine, named_record, some, store, use_again, with};
 use super::rig::{Name, Rig, bytes_of, mixed};
 use crate::block_hash::Content;
 
-/// How often a key lies in the table.
+/// Returns the number of slots that hold a key.
 fn count_of(rig: &Rig, name: Name) -> usize {
     let _pin = epoch::pin();
     let (images, wanted) = (rig.table.segment(name.0).images(&rig.medium), bytes_of(name));
@@ -17,7 +17,7 @@ fn count_of(rig: &Rig, name: Name) -> usize {
     slots.filter(|(_, slot)| matches!(slot.content(), Content::Whole { key, .. } if key == wanted)).count()
 }
 
-/// What crashes in a move leave of which a key is there twice, and that key.
+/// Returns the stores that crashes in a move leave with a key in two slots, and that key.
 fn twins() -> Vec<(Arc<Rig>, Name)> {
     let (rig, contents, next) = crowded(Model::Line);
     let images = Arc::new(Mutex::new(Vec::new()));
@@ -31,11 +31,11 @@ fn twins() -> Vec<(Arc<Rig>, Name)> {
     opened.filter_map(|rig| twin(&rig).map(|twin| (rig, twin))).collect()
 }
 
-/// A key that is there twice is there once, durably, before it is written; else what was written over would be back.
+/// A key with twins has only one slot, durably, before it is written; otherwise the old value could return.
 #[test]
 fn of_twins_one_is_gone_before_their_key_is_written() {
     let twins = twins();
-    assert!(!twins.is_empty(), "no crash leaves any");
+    assert!(!twins.is_empty(), "no crash leaves twins");
     for (rig, twin) in twins.into_iter().take(4) {
         let replaced = with(&rig.contents(), &[(twin, Some(9))]);
         assert_eq!(crashed(&rig, &replaced, |rig| rig.put(twin, 9)), [""; 0]);
@@ -44,9 +44,9 @@ fn of_twins_one_is_gone_before_their_key_is_written() {
     }
 }
 
-/// One thread finds a key twice, drops one, and writes nothing; the next one writes the other.
+/// One thread finds twins, drops one, and writes nothing; the next thread writes the other.
 #[test]
-fn of_twins_one_is_gone_before_another_thread_writes_their_key() {
+fn duplicate_is_removed_before_other_writes() {
     for (rig, twin) in twins().into_iter().take(4) {
         let replaced = with(&rig.contents(), &[(twin, Some(9))]);
         let pin = epoch::pin();
@@ -54,27 +54,27 @@ fn of_twins_one_is_gone_before_another_thread_writes_their_key() {
         drop(pin);
         as_another(&rig, move |rig| rig.put(twin, 9));
         let wrong = Wrong::default();
-        look(&rig.medium, &[replaced], &wrong);
+        examine(&rig.medium, &[replaced], &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
     }
 }
 
 #[test]
-fn a_sweep_leaves_one_of_twins_whenever_it_is_cut_off() {
+fn interrupted_sweep_leaves_one_duplicate() {
     for (rig, twin) in twins().into_iter().take(4) {
         let contents = rig.contents();
         assert_eq!(crashed(&rig, &contents, Rig::sweep), [""; 0]);
         assert_eq!(count_of(&rig, twin), 1);
         rig.remove(twin);
         let wrong = Wrong::default();
-        look(&rig.medium, &[with(&contents, &[(twin, None)])], &wrong);
+        examine(&rig.medium, &[with(&contents, &[(twin, None)])], &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
     }
 }
 
-/// What has no lock bit is taken for durable by readers: so it is once a sweep has come by.
+/// Readers take a slot without a lock bit for durable. After a sweep it must be so.
 #[test]
-fn what_a_killed_process_left_is_durable_when_it_was_swept() {
+fn killed_process_data_is_durable_after_sweep() {
     let (rig, killed) = (store(Model::Line, &some()), Arc::new(Mutex::new(Vec::new())));
     let noted = Arc::clone(&killed);
     rig.medium.observe(Box::new(move |medium, _| noted.lock().extend(medium.killed())));
@@ -87,15 +87,15 @@ fn what_a_killed_process_left_is_durable_when_it_was_swept() {
         let rig = Rig::opened(Sim::from_image(&image, Model::Line));
         rig.sweep();
         let (contents, wrong) = (rig.contents(), Wrong::default());
-        look(&rig.medium, &[contents], &wrong);
+        examine(&rig.medium, &[contents], &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
     }
 }
 
-/// An opening carries a batch out that counts, and forgets the batch when that is durable; nothing names the record any more when its room
-/// may be another's.
+/// Opening carries out a committed batch, and clears its word when the result is durable; nothing names the record
+/// any more when its space may be reused.
 #[test]
-fn a_batch_is_carried_out_however_often_its_opening_is_cut_off() {
+fn batch_survives_repeated_interrupted_openings() {
     let changes = [(mixed(0), Some(9)), (mixed(1000), Some(1000))];
     let (rig, after) = (store(Model::Line, &some()), with(&some(), &changes));
     let counting = Arc::new(Mutex::new(Vec::new()));
@@ -113,13 +113,13 @@ fn a_batch_is_carried_out_however_often_its_opening_is_cut_off() {
         let (noted, allowed, record) = (Arc::clone(&wrong), [after.clone()], named_record(&medium).expect("it was"));
         medium.observe(Box::new(move |medium, _| {
             if named_record(medium).is_none() {
-                look(medium, &allowed, &noted);
+                examine(medium, &allowed, &noted);
             }
         }));
         let rig = Arc::new(Rig::opened(medium.clone()));
         medium.unobserve();
         use_again(&rig, record);
-        look(&medium, std::slice::from_ref(&after), &wrong);
+        examine(&medium, std::slice::from_ref(&after), &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
     }
 }

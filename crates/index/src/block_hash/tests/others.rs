@@ -1,4 +1,5 @@
-//! What the table owes to the sweep, to readers who may still look at what was unlinked, and to the process after a killed one.
+//! The guarantees of the table to the sweep, to readers that may still read unlinked objects, and to the process
+//! after a killed one.
 
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,16 +16,16 @@ use crate::Position;
 use crate::block_hash::{Full, Slot};
 use crate::segmented::Segmented;
 
-/// Segments that two splits need.
+/// The segments that two splits need.
 const ROOM_LEFT: usize = 4;
 const NAME: Name = (0x1234_5678_9ABC_DEF0, 1);
 
-/// A store whose sweep has not come by, with a key whose item lies beside the table; the item's place.
+/// Returns a store that was not swept yet, with a key whose item is outside the table, and the item's place.
 fn unswept() -> (Rig, Place) {
     unswept_of(200)
 }
 
-/// With so many others.
+/// The same, with `key_count` other keys.
 fn unswept_of(key_count: u32) -> (Rig, Place) {
     let rig = Rig::new(Model::Line);
     (0..key_count).for_each(|number| rig.put(mixed(number), 1));
@@ -32,15 +33,16 @@ fn unswept_of(key_count: u32) -> (Rig, Place) {
     let pin = epoch::pin();
     let (buckets, _) = rig.locked(NAME);
     let slot = Slot::of_item(NAME.0, Position::of(place));
-    buckets.insert(&slot).expect("there is room").settle(&rig.medium).unwrap();
+    buckets.insert(&slot).expect("there is space").settle(&rig.medium).unwrap();
     drop(pin);
     (Rig::opened(rig.medium.clone()), place)
 }
 
-/// Does something to a store.
+/// An action on a store.
 type Act = fn(&Rig);
 
-/// The sweep frees what it does not meet, unless it was told; readers may still look at what was taken out.
+/// The sweep frees everything that it does not reach, unless the item was marked; readers may still read an
+/// unlinked item.
 #[test]
 fn the_sweep_is_told_of_what_it_will_not_meet() {
     let ways: [(&str, Act); 4] = [
@@ -63,7 +65,7 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }
 
-/// At each step of `act`: whether the partition is locked, and all buckets of the segment.
+/// Returns, for each step of `act`, whether the partition is locked, and whether all buckets of the segment are.
 fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
     let (locks, theirs) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(rig));
     let noted = Arc::clone(&locks);
@@ -77,9 +79,9 @@ fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
     std::mem::take(&mut *locks.lock())
 }
 
-/// A thread that splits a segment, chains another or sweeps has the segment alone, and the directory, too.
+/// A thread that splits a segment, chains one or sweeps has exclusive use of the segment and of the directory.
 #[test]
-fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
+fn segment_is_frozen_by_split_chain_and_sweep() {
     let ways: [(&str, u32, Act); 3] = [
         ("split", 200, |rig| rig.split(mixed(0).0)),
         ("chained", 0, |rig| rig.split(NAME.0)),
@@ -87,14 +89,15 @@ fn a_segment_is_frozen_while_it_is_split_chained_or_swept() {
     ];
     for (what, key_count, act) in ways {
         let (rig, _) = unswept_of(key_count);
-        // Room is reserved before the locks are taken, from a chunk that is there now.
+        // Space is reserved before the locks are taken, from a chunk that exists now.
         drop(rig.heap.reserve_segment(&rig.medium).unwrap());
         let locks = locks_during(&Arc::new(rig), act);
         assert!(!locks.is_empty() && locks.iter().all(|&locks| locks == (true, true)), "{what}: {locks:?}");
     }
 }
 
-/// What a writer of the segment waits for is bounded, whatever the file has to do: lines of two segments, and some words beside them.
+/// The wait of a writer for the segment is bounded, whatever the file has to do: the lines of two segments, and
+/// some words in addition.
 #[test]
 fn nothing_is_allocated_while_a_segment_is_frozen() {
     const STEPS_MAX: usize = 24;
@@ -119,10 +122,10 @@ fn nothing_is_allocated_while_a_segment_is_frozen() {
     assert!((4..STEPS_MAX).contains(&frozen.len()), "{}", frozen.len());
 }
 
-/// A split that another thread overtakes holds no room meanwhile: of what the region has left, that would be another segment's, whose writer
-/// would be told that the region is full.
+/// A split that another thread overtakes holds no space. If it did, the region would seem full to the writer of
+/// another segment that needs the last space.
 #[test]
-fn a_split_that_is_overtaken_keeps_no_room_from_others() {
+fn overtaken_split_frees_its_reservation() {
     const LOOK_COUNT: usize = 100;
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), 1));
@@ -159,9 +162,9 @@ fn a_split_that_is_overtaken_keeps_no_room_from_others() {
     assert_eq!((rig.table.split_counts().0, refused_count), (1, 0));
 }
 
-/// A thread that waits for its lock meanwhile looks it up again.
+/// A thread that waits for the segment's lock finds it dead, and looks the segment up again.
 #[test]
-fn a_segment_that_was_split_is_dead() {
+fn segment_that_was_split_is_dead() {
     let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
     (0..200).for_each(|number| rig.put(mixed(number), 1));
     let old = rig.table.segment(mixed(0).0);
@@ -169,7 +172,7 @@ fn a_segment_that_was_split_is_dead() {
     assert!(rig.table.split_counts().0 == 1 && old.is_dead());
 }
 
-/// How many things `act` leaves to be freed when this thread is not pinned any more.
+/// Returns the number of objects that `act` leaves to be freed when this thread is not pinned any more.
 fn left_by(rig: &Rig, act: impl FnOnce()) -> u64 {
     rig.free_garbage();
     let _reader = epoch::pin();
@@ -178,7 +181,7 @@ fn left_by(rig: &Rig, act: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn what_was_unlinked_is_left_to_be_freed() {
+fn unlinked_item_is_left_to_free() {
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), number));
     let (one, other) = (mixed(0).0, mixed(0).0 ^ 1 << 63);
@@ -186,13 +189,13 @@ fn what_was_unlinked_is_left_to_be_freed() {
     assert_eq!(left_by(&rig, || rig.split(one)), 3, "again");
     assert_eq!(left_by(&rig, || rig.split(other)), 2, "of a segment of less depth");
     assert_eq!(rig.table.split_counts(), (3, 0));
-    assert_eq!(left_by(&rig, || rig.batch(&[(mixed(0), Some(7))])), 1, "what readers ask while a batch is carried out");
+    assert_eq!(left_by(&rig, || rig.batch(&[(mixed(0), Some(7))])), 1, "the overlay");
     assert_eq!(left_by(&rig, || rig.clear()), 1, "the tables");
     rig.free_garbage();
 }
 
-/// What may be left of a store with as many keys of one signature as it has room for, when its process is killed while a segment is
-/// chained; the next key.
+/// Returns the possible states of a store with as many keys of one signature as it can hold, when its process is
+/// killed while a segment is chained; and the next key.
 fn killed() -> (Vec<Image>, Name) {
     let (rig, killed) = (Rig::new(Model::Line), Arc::new(Mutex::new(Vec::new())));
     let next = (0..).map(|number| (NAME.0, number)).find(|&name| rig.try_put(name, 1).is_err());
@@ -203,7 +206,8 @@ fn killed() -> (Vec<Image>, Name) {
     (std::mem::take(&mut *killed.lock()), next)
 }
 
-/// Another process writes the next key in each of these ways, and the power fails: those that lose it.
+/// Another process writes the next key in each of these ways, and the power fails. Returns the ways that lose the
+/// key.
 fn losing_ways() -> Vec<&'static str> {
     let alone: fn(&Rig, Name) = |rig, name| rig.put(name, 2);
     let batch: fn(&Rig, Name) = |rig, name| rig.batch(&[(name, Some(2))]);
@@ -211,7 +215,7 @@ fn losing_ways() -> Vec<&'static str> {
         let pin = epoch::pin();
         drop(rig.table.lock(rig.cx(), name.0));
         drop(pin);
-        // Its fences complete nothing of this one.
+        // The fences of that thread complete nothing of this one.
         thread::scope(|scope| _ = scope.spawn(|| rig.put(name, 2)));
     };
     let (images, next) = killed();
@@ -229,6 +233,6 @@ fn losing_ways() -> Vec<&'static str> {
 }
 
 #[test]
-fn a_chain_that_a_killed_process_left_is_durable_before_it_is_written_to() {
+fn killed_process_chain_is_durable_before_writes() {
     assert_eq!(losing_ways(), [""; 0]);
 }

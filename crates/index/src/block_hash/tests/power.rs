@@ -1,12 +1,13 @@
-//! The power fails after every step of a write, or of what makes room for one; what is left is opened, and shows all that was there
-//! before or all that was there after; what a reader has found meanwhile is there.
+//! Cuts the power after every step of a write, or of an operation that makes space for one. The result is opened,
+//! and must show the complete old or the complete new contents, including everything that a reader has found
+//! before.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pmem_sim::Model;
 
-use super::crash::{Wrong, as_another, crashed, crowded, look, named_record, settled, some, store, use_again, with};
+use super::crash::{Wrong, as_another, crashed, crowded, examine, named_record, settled, some, store, use_again, with};
 use super::rig::{Change, Contents, Name, Rig, mixed};
 
 /// A signature that no mixed key has.
@@ -15,7 +16,7 @@ const ALIKE: u64 = 0x1234_5678_9ABC_DEF0;
 const MODELS: [Model; 2] = [Model::Line, Model::Span];
 
 #[test]
-fn a_put_a_replacement_and_a_removal_are_there_or_not() {
+fn put_replace_remove_are_atomic() {
     for model in MODELS {
         let (rig, new, old) = (store(model, &some()), mixed(1000), mixed(0));
         let inserted = with(&some(), &[(new, Some(1))]);
@@ -34,14 +35,14 @@ fn batch() -> Vec<Change> {
 }
 
 #[test]
-fn a_batch_is_there_whole_or_not_at_all() {
+fn batch_is_atomic() {
     for model in MODELS {
         let rig = store(model, &some());
         assert_eq!(crashed(&rig, &with(&some(), &batch()), |rig| rig.batch(&batch())), [""; 0], "{model:?}");
     }
 }
 
-/// The record's room is free when the batch is over: nothing that is found after a crash names it.
+/// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
 fn no_word_names_the_record_of_a_batch_that_is_over() {
     let (rig, record) = (store(Model::Line, &some()), Arc::new(Mutex::new(None)));
@@ -54,12 +55,12 @@ fn no_word_names_the_record_of_a_batch_that_is_over() {
     let record = record.lock().expect("there was one");
     use_again(&rig, record);
     let wrong = Wrong::default();
-    look(&rig.medium, &[with(&some(), &batch())], &wrong);
+    examine(&rig.medium, &[with(&some(), &batch())], &wrong);
     assert_eq!(*wrong.lock(), [""; 0]);
 }
 
 #[test]
-fn a_split_loses_nothing() {
+fn split_loses_nothing() {
     for model in MODELS {
         let contents: Contents = (0..150).map(|number| (mixed(number), number)).collect();
         let rig = store(model, &contents);
@@ -69,14 +70,14 @@ fn a_split_loses_nothing() {
 }
 
 #[test]
-fn a_clear_removes_everything_or_nothing() {
+fn clear_removes_everything_or_nothing() {
     for model in MODELS {
         let rig = store(model, &some());
         assert_eq!(crashed(&rig, &Contents::new(), Rig::clear), [""; 0], "{model:?}");
     }
 }
 
-/// A store with as many keys of one signature as its segment has room for; the next of them.
+/// Returns a store with as many keys of one signature as its segment can hold, and the next key.
 fn alike(model: Model) -> (Arc<Rig>, Contents, Name) {
     let (rig, mut contents) = (store(model, &some()), some());
     let mut names = (0..).map(|number| (ALIKE, number));
@@ -91,7 +92,7 @@ fn alike(model: Model) -> (Arc<Rig>, Contents, Name) {
 }
 
 #[test]
-fn a_chained_segment_is_whole_before_it_is_linked_and_linked_before_it_is_used() {
+fn chained_segment_is_complete_before_linked() {
     for model in MODELS {
         let (rig, mut contents, next) = alike(model);
         assert_eq!(crashed(&rig, &contents, |rig| rig.split(next.0)), [""; 0], "{model:?}");
@@ -99,14 +100,14 @@ fn a_chained_segment_is_whole_before_it_is_linked_and_linked_before_it_is_used()
         as_another(&rig, move |rig| rig.put(next, 5));
         contents.insert(next, 5);
         let wrong = Wrong::default();
-        look(&rig.medium, &[contents], &wrong);
+        examine(&rig.medium, &[contents], &wrong);
         assert_eq!(*wrong.lock(), [""; 0], "{model:?}");
     }
 }
 
-/// A half of a split gets more keys of one signature than its buckets hold.
+/// One half of a split gets more keys of one signature than its buckets hold.
 #[test]
-fn a_split_of_a_chain_keeps_what_it_has_to_chain() {
+fn split_of_chain_keeps_its_parts() {
     let (rig, mut contents, next) = alike(Model::Line);
     (0..20).for_each(|number| rig.put((ALIKE, next.1 + number), 6));
     contents.extend((0..20).map(|number| ((ALIKE, next.1 + number), 6)));

@@ -1,23 +1,23 @@
-//! A table over a simulated region, of small items: a key is its signature and a number, a value another number.
+//! A table of small items over a simulated region: a key is its signature and a number, a value another number.
 
 use std::collections::BTreeMap;
 
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use pmem::{MediumError, Persist};
-use pmem_sim::{Lent, Model, Sim};
+use pmem_sim::{Model, Sim, SimDram};
 
 use crate::block_hash::{At, BlockHash, Buckets, Content, Full, Key, Slot};
 use crate::segmented::layout::Geometry;
 use crate::segmented::{Context, Cursor, Garbage, Segmented};
 
-/// A key: its signature, and what tells it from others of that signature.
+/// A key: its signature, and a number that distinguishes it from others of that signature.
 pub(super) type Name = (u64, u32);
 pub(super) type Contents = BTreeMap<Name, u32>;
-/// A key, and its new value, or none.
+/// A key, and its new value, or `None` for its removal.
 pub(super) type Change = (Name, Option<u32>);
 
-/// A well-mixed key for each number.
+/// Returns a well-mixed key for each number.
 pub(super) fn mixed(number: u32) -> Name {
     let mixed = u64::from(number + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     ((mixed ^ mixed >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) ^ mixed >> 32, number)
@@ -42,7 +42,7 @@ fn slot(name: Name, value: u32) -> Slot {
     Slot::whole(&bytes_of(name), &value.to_le_bytes()).expect("it is small")
 }
 
-/// What a slot says; of what no test has put something that is nowhere else.
+/// Returns the key and value in a slot. The tests put only items that fit into slots.
 fn said(slot: &Slot) -> (Name, u32) {
     let Content::Whole { key, value } = slot.content() else { return ((0, u32::MAX), 0) };
     let (number, value) = (key.last_chunk(), value.first_chunk());
@@ -52,10 +52,10 @@ fn said(slot: &Slot) -> (Name, u32) {
     )
 }
 
-/// A table and all it works on.
+/// A table and everything on which it works.
 pub(super) struct Rig {
     pub(super) medium: Sim,
-    pub(super) heap: Heap<Lent>,
+    pub(super) heap: Heap<SimDram>,
     pub(super) table: BlockHash,
     pub(super) limbo: Limbo<Garbage>,
 }
@@ -64,32 +64,32 @@ impl Rig {
     pub(super) fn new(model: Model) -> Rig {
         let medium = Sim::new(0, model);
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
-        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, Lent).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
         heap.finish_format(&medium).unwrap();
         Rig { medium, heap, table, limbo: Limbo::default() }
     }
 
-    /// None if it is damaged.
+    /// Returns `None` if the region is damaged.
     pub(super) fn try_opened(medium: Sim) -> Option<Rig> {
-        let (heap, limbo) = (Heap::open(&medium, EngineNumber::REWO_HASH, Lent).ok()?, Limbo::default());
+        let (heap, limbo) = (Heap::open(&medium, EngineNumber::REWO_HASH, SimDram).ok()?, Limbo::default());
         let cx = Context { medium: &medium, heap: &heap, limbo: &limbo };
         let table = BlockHash::open(cx, Geometry::new(1).unwrap(), Box::new(sign)).ok()?;
         Some(Rig { medium, heap, table, limbo })
     }
 
     pub(super) fn opened(medium: Sim) -> Rig {
-        Rig::try_opened(medium).expect("it is whole")
+        Rig::try_opened(medium).expect("it is intact")
     }
 
-    pub(super) fn cx(&self) -> Context<'_, Sim, Lent> {
+    pub(super) fn cx(&self) -> Context<'_, Sim, SimDram> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
-    /// A key's buckets, locked, and where it lies in them. The caller is pinned.
-    pub(super) fn locked(&self, name: Name) -> (Buckets<'_, Sim, Lent>, Option<At>) {
+    /// Returns a key's locked buckets, and its place in them. The caller is pinned.
+    pub(super) fn locked(&self, name: Name) -> (Buckets<'_, Sim, SimDram>, Option<At>) {
         let buckets = self.table.lock(self.cx(), name.0);
-        // Of a signature whose item does not lie in its slot there is one key.
+        // In these tests, only one key has this signature if the item is not in its slot.
         let found = buckets.find(key(&bytes_of(name)), |_| Ok::<_, HeapError>(true)).unwrap();
         (buckets, found)
     }
@@ -117,7 +117,7 @@ impl Rig {
         buckets.remove(&found.expect("it is there")).settle(&self.medium).unwrap();
     }
 
-    /// Changes several as one step.
+    /// Changes several keys as one step.
     pub(super) fn batch(&self, changes: &[Change]) {
         let _pin = epoch::pin();
         let turn = self.table.batch_turn();
@@ -133,7 +133,7 @@ impl Rig {
                     (None, None) => {}
                 }
             }
-            let Err(full) = batch.has_room() else {
+            let Err(full) = batch.has_space() else {
                 let record = batch.reserve_record().unwrap();
                 return self.medium.wait(batch.commit(record).unwrap()).unwrap();
             };
@@ -149,7 +149,7 @@ impl Rig {
         self.table.split(self.cx(), signature, Full { segment }).unwrap();
     }
 
-    /// Makes room in full buckets of the first segment ahead of inserts; how many items have moved.
+    /// Makes space in full buckets of the first segment ahead of inserts, and returns the number of moved items.
     pub(super) fn relieve(&self) -> u64 {
         let _pin = epoch::pin();
         self.table.pre_evict(self.cx(), Cursor::default()).0
@@ -160,7 +160,7 @@ impl Rig {
         self.table.clear(self.cx()).unwrap().free(self.cx());
     }
 
-    /// Frees what was retired, once the other tests' threads have moved on.
+    /// Frees retired objects, after the other tests' threads have moved on.
     pub(super) fn free_garbage(&self) {
         while !self.limbo.is_empty() {
             self.cx().collect();
@@ -173,7 +173,7 @@ impl Rig {
         found.unwrap().map(|slot| said(&slot).1)
     }
 
-    /// What a walk shows.
+    /// Returns the contents that a walk shows.
     pub(super) fn contents(&self) -> Contents {
         let (_pin, mut cursor, mut contents) = (epoch::pin(), Cursor::default(), Contents::new());
         while !cursor.is_done() {
@@ -198,7 +198,7 @@ impl Rig {
         self.table.sweep(self.cx(), Cursor::default(), &mut |wrong| panic!("{wrong:?}")).unwrap();
     }
 
-    /// What the table's own check says.
+    /// Returns the damage that the table's own check reports.
     pub(super) fn damage(&self) -> Vec<&'static str> {
         let (_pin, mut cursor, mut damage) = (epoch::pin(), Cursor::default(), Vec::new());
         while !cursor.is_done() {

@@ -3,14 +3,14 @@
 use super::keys::{FAMILY_COUNT, FAMILY_KEY_COUNT, key};
 use super::rig::Rig;
 
-/// Sixteen hex digits, so many keys that the tree has several levels.
+/// Returns keys of sixteen hex digits, enough for a tree of several levels.
 fn many(count: usize) -> Vec<&'static [u8]> {
     let key = |number: usize| format!("{:016x}", (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     (0..count).map(|number| &*key(number).into_bytes().leak()).collect()
 }
 
 #[test]
-fn a_tree_of_several_levels_grows_and_goes_away() {
+fn deep_tree_grows_and_shrinks() {
     let (mut rig, keys) = (Rig::new(40), many(40_000));
     for keys in keys.chunks(1000) {
         rig.put(keys);
@@ -24,7 +24,8 @@ fn a_tree_of_several_levels_grows_and_goes_away() {
     assert_eq!(rig.tree.root().height(), 0, "an empty tree is one leaf");
 }
 
-/// Laps of `keys`, after each of which nothing is there; they take no more than twice what the first takes.
+/// Runs laps over `keys`, each of which leaves an empty tree; all together need at most twice the memory of the
+/// first.
 fn laps(count: usize, keys: &[&'static [u8]]) {
     laps_with(count, keys, |rig, keys| rig.remove(keys));
 }
@@ -34,18 +35,18 @@ fn laps_with(count: usize, keys: &[&'static [u8]], empty: fn(&mut Rig, &[&'stati
     for lap in 0..count {
         rig.put(keys);
         empty(&mut rig, keys);
-        // Other tests' threads may be pinned.
+        // Threads of other tests may be pinned.
         while rig.tree.memory.waiting_count() > 0 {
             rig.tree.collect();
         }
         let first_bytes = *first_bytes.get_or_insert(rig.tree.dram_bytes());
-        assert!(rig.tree.dram_bytes() <= 2 * first_bytes, "lap {lap} took as much again");
+        assert!(rig.tree.dram_bytes() <= 2 * first_bytes, "lap {lap} needed twice the memory");
     }
     rig.check();
 }
 
 #[test]
-fn what_is_freed_is_used_again() {
+fn freed_nodes_are_reused() {
     laps(5, &many(20_000));
 }
 
@@ -61,19 +62,19 @@ fn roots_that_are_freed_are_used_again() {
 }
 
 #[test]
-fn what_is_cleared_is_used_again() {
+fn cleared_nodes_are_reused() {
     let clear = |rig: &mut Rig, _: &[&'static [u8]]| {
         rig.tree.clear().unwrap();
         rig.map.clear();
     };
-    // Of few keys the root is a third of all nodes; of long ones the separators take the most.
+    // With few keys, the root is a third of all nodes; with long keys, the separators use most memory.
     let long = |key: &&[u8]| &*[&[b'k'; 3000][..], key].concat().leak();
     laps_with(300, &many(80), clear);
     laps_with(6, &many(4000).iter().map(long).collect::<Vec<_>>(), clear);
 }
 
 #[test]
-fn what_a_pinned_reader_may_look_at_is_not_used_again() {
+fn pinned_readers_nodes_are_not_reused() {
     let (mut rig, keys) = (Rig::new(40), many(20_000));
     let _pin = epoch::pin();
     rig.put(&keys);
@@ -82,8 +83,8 @@ fn what_a_pinned_reader_may_look_at_is_not_used_again() {
         rig.remove(&keys);
         assert!(!rig.tree.collect());
         rig.put(&keys);
-        // Half, since leaves that were not merged away are filled again.
-        assert!(rig.tree.dram_bytes() > lap * first_bytes / 2, "memory was used again under a pin");
+        // Half, because leaves that were not merged are filled again.
+        assert!(rig.tree.dram_bytes() > lap * first_bytes / 2, "memory was reused under a pin");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the tree refuses, and what its check notices.
+//! The changes that the tree rejects, and the damage that its check reports.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,7 +25,7 @@ fn changes_that_contradict_the_tree_change_nothing() {
 }
 
 #[test]
-fn an_item_that_cannot_be_read_is_an_error_only_where_it_decides() {
+fn unreadable_item_is_an_error_only_if_needed() {
     let mut rig = Rig::new(usize::MAX);
     let [first, twin, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
     rig.put(&[first]);
@@ -49,7 +49,7 @@ fn leaves_are_read_without_their_items() {
     assert_eq!(rig.leaves(), expected);
 }
 
-/// Wherever memory runs out, the tree stays sound, and goes on where it can.
+/// The tree stays sound wherever memory runs out, and continues where it can.
 #[test]
 fn no_more_memory_is_an_error() {
     assert!(matches!(BPlusTree::new(Host::with_bytes(1000)), Err(NoDram { .. })));
@@ -98,11 +98,11 @@ fn parts_that_leave_a_gap_are_refused() {
 
 #[test]
 #[should_panic(expected = "longer than the key")]
-fn a_start_longer_than_its_key_is_refused() {
+fn start_longer_than_its_key_is_refused() {
     let _ = KeyStart::new(b"abc", 2);
 }
 
-/// Each damage is noticed.
+/// The check reports each kind of damage.
 #[test]
 fn the_check_notices() {
     let noticed = |what: &str, harm: &dyn Fn(&Rig)| {
@@ -119,7 +119,7 @@ fn the_check_notices() {
         }
         node
     };
-    noticed("a head is not", &|rig| rig.tree.leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
+    noticed("a head does not", &|rig| rig.tree.leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
     noticed("keys do not ascend", &|rig| {
         let leaf = rig.tree.leaf(first_leaf(rig));
         leaf.set_position(1, leaf.position(0));
@@ -148,7 +148,7 @@ fn the_check_notices() {
     noticed("cannot be read", &|rig| rig.bury(*rig.map.values().next().unwrap()));
 }
 
-/// A key of nothing but its head's bytes needs no item, whole or not.
+/// If the first bytes decide a key's place, its item is not read, whether or not they are the whole key.
 #[test]
 fn inline_bytes_that_suffice_spare_the_item() {
     let rig = Rig::new(40);

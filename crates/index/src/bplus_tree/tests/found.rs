@@ -1,19 +1,19 @@
-//! Changes to keys that were searched for before, while leaves change, split and merge in between.
+//! Changes of keys that were searched for before, while leaves change, split and merge in between.
 
 use super::super::{ChangeError, Edit};
 use super::keys::key;
 use super::rig::Rig;
 
-/// Families of keys that are all different.
+/// Families whose keys are all different.
 const FAMILIES: std::ops::Range<usize> = 2..7;
 
-/// What happens between the searches and the changes.
+/// An event between the searches and the changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Meanwhile {
     Nothing,
-    /// So many keys come that leaves split.
+    /// Enough keys are inserted to split leaves.
     Come,
-    /// And go again, so that leaves merge.
+    /// And removed again, so that leaves merge.
     ComeAndGo,
 }
 
@@ -33,7 +33,8 @@ fn changes_find_their_leaves(family: usize, meanwhile: Meanwhile) {
         })
         .collect();
     let pin = epoch::pin();
-    let found: Vec<_> = targets.iter().map(|target| rig.tree.look(pin.pinned(), &rig.items, target).unwrap()).collect();
+    let found: Vec<_> =
+        targets.iter().map(|target| rig.tree.find_to_change(pin.pinned(), &rig.items, target).unwrap()).collect();
     assert!(found.iter().zip(&targets).all(|(found, target)| found.item() == rig.map.get(target).copied()));
     let pass = |edit: fn(crate::Position) -> Edit| {
         passing.iter().for_each(|&(key, item)| assert_eq!(rig.apply_one(key, edit(item)), Ok(())));
@@ -46,7 +47,7 @@ fn changes_find_their_leaves(family: usize, meanwhile: Meanwhile) {
     for (found, &edit) in found.iter().zip(&edits) {
         assert_eq!(rig.tree.apply_to(&rig.items, found, edit), Ok(()), "{edit:?}");
     }
-    // What was found is no more what it was.
+    // The result of the search is out of date.
     let Edit::Insert(first) = edits[1] else { panic!("the second is not there") };
     assert_eq!(rig.tree.apply_to(&rig.items, &found[1], edits[1]), Err(ChangeError::Exists(first)));
     drop(found);
@@ -64,7 +65,7 @@ fn changes_find_their_leaves(family: usize, meanwhile: Meanwhile) {
 }
 
 #[test]
-fn a_change_finds_its_leaf_whatever_came_between() {
+fn change_finds_its_leaf_whatever_came_between() {
     for family in FAMILIES {
         for meanwhile in [Meanwhile::Nothing, Meanwhile::Come, Meanwhile::ComeAndGo] {
             changes_find_their_leaves(family, meanwhile);
@@ -72,9 +73,9 @@ fn a_change_finds_its_leaf_whatever_came_between() {
     }
 }
 
-/// A writer that waits for a lock has found the key's leaf before all keys are forgotten, and changes the key after that.
+/// A writer has found the key's leaf before all keys are removed, waits for a lock, and changes the key after that.
 #[test]
-fn what_was_found_before_a_clear_is_not_there_any_more() {
+fn items_found_before_clear_are_gone() {
     for family in FAMILIES {
         let mut rig = Rig::new(usize::MAX);
         let targets: Vec<_> = (0..300).map(|number| key(family, number)).collect();
@@ -83,12 +84,14 @@ fn what_was_found_before_a_clear_is_not_there_any_more() {
         let olds: Vec<_> = there.iter().map(|key| rig.map[key]).collect();
         let news: Vec<_> = targets.iter().map(|key| rig.item(key)).collect();
         let pin = epoch::pin();
-        let aims: Vec<_> = targets.iter().map(|key| rig.tree.aim(pin.pinned(), &rig.items, key)).collect();
-        let found = targets.iter().map(|key| rig.tree.look(pin.pinned(), &rig.items, key).unwrap());
+        let leaves: Vec<_> = targets.iter().map(|key| rig.tree.prefetch(pin.pinned(), &rig.items, key)).collect();
+        let found = targets.iter().map(|key| rig.tree.find_to_change(pin.pinned(), &rig.items, key).unwrap());
         let found: Vec<_> = found.collect();
         rig.tree.clear().unwrap();
-        assert!(aims.iter().all(|aim| rig.tree.find_aimed(&rig.items, aim).flatten().is_none()));
-        assert!(aims.iter().all(|aim| rig.tree.look_at(pin.pinned(), &rig.items, aim).unwrap().item().is_none()));
+        assert!(leaves.iter().all(|prefetched| rig.tree.lookup_prefetched(&rig.items, prefetched).flatten().is_none()));
+        assert!(leaves.iter().all(|prefetched| {
+            rig.tree.find_prefetched_to_change(pin.pinned(), &rig.items, prefetched).unwrap().item().is_none()
+        }));
         for ((found, &old), &new) in found.iter().zip(&olds).zip(&news) {
             let replaced = rig.tree.apply_to(&rig.items, found, Edit::Replace { old, new });
             assert_eq!(replaced, Err(ChangeError::Missing(old)));
@@ -96,7 +99,7 @@ fn what_was_found_before_a_clear_is_not_there_any_more() {
         for (found, &new) in found[there.len()..].iter().zip(&news[there.len()..]) {
             assert_eq!(rig.tree.apply_to(&rig.items, found, Edit::Insert(new)), Ok(()));
         }
-        drop((aims, found));
+        drop((leaves, found));
         drop(pin);
         rig.map = absent.iter().copied().zip(news[there.len()..].iter().copied()).collect();
         rig.check();

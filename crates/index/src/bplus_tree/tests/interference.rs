@@ -1,15 +1,15 @@
-//! What changes under a scan while it reads a key.
+//! Changes of the tree while a scan reads a key.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
 use super::super::inner::Seek;
-use super::super::search::Target;
+use super::super::target::Target;
 use super::super::{Direction, Edit, Keys};
 use super::rig::{Items, Rig, Unreadable, scan};
 use crate::Position;
 
-/// Items; before a read returns, after so many others, something else happens.
+/// Items. Before a given read returns, after a number of others, an action runs.
 struct Interrupted<'a> {
     items: &'a Items,
     reads_before: Cell<usize>,
@@ -36,7 +36,8 @@ fn twins() -> Vec<&'static [u8]> {
     (b'a'..=b'y').map(|last| &*[&b"12345678"[..], &[last]].concat().leak()).collect()
 }
 
-/// Scans from a twin on; while an item is read, after so many others, `others` are put. False if fewer items are read.
+/// Scans from a key with a tie. While an item is read, after `reads_before` others, `others` are put. Returns false
+/// if fewer items are read.
 fn scan_while_putting(others: &[&'static [u8]], direction: Direction, reads_before: usize) -> bool {
     let (mut rig, twins) = (Rig::new(40), twins());
     rig.put(&twins);
@@ -52,7 +53,7 @@ fn scan_while_putting(others: &[&'static [u8]], direction: Direction, reads_befo
     happened
 }
 
-/// Either way, whichever of the reads it is. Among 25 twins it takes some.
+/// Scans in both directions, and interferes at each of the reads. Among 25 keys that tie, there are several reads.
 fn scans_while_putting(others: &[&'static [u8]]) {
     for direction in [Direction::Forward, Direction::Backward] {
         let read_count = (0..).find(|&reads_before| !scan_while_putting(others, direction, reads_before));
@@ -61,7 +62,7 @@ fn scans_while_putting(others: &[&'static [u8]]) {
 }
 
 #[test]
-fn a_key_that_moves_the_others_in_their_leaf() {
+fn key_that_moves_others_in_its_leaf() {
     scans_while_putting(&[b"0"]);
 }
 
@@ -71,9 +72,10 @@ fn keys_that_split_the_leaf() {
     scans_while_putting(&twins.chain([&b"9"[..]]).collect::<Vec<_>>());
 }
 
-/// A thread that has come to a leaf by a parent that others change then looks at no neighbour that it finds there.
+/// A thread that reached a leaf by a parent that other threads change afterwards must not follow the parent's
+/// pointers to neighbours.
 #[test]
-fn a_parent_that_has_changed_shows_no_neighbours() {
+fn parent_that_has_changed_shows_no_neighbours() {
     let mut rig = Rig::new(40);
     let keys: Vec<&'static [u8]> = (0..2000u32).map(|number| &*number.to_be_bytes().to_vec().leak()).collect();
     let (first, later) = keys.split_at(1000);
@@ -81,7 +83,7 @@ fn a_parent_that_has_changed_shows_no_neighbours() {
     let new: Vec<_> = later.iter().map(|&key| (key, rig.item(key))).collect();
     let (tree, _pin) = (&rig.tree, epoch::pin());
     let mut seek = Seek::At(Target::whole(&rig.items, first[999]));
-    let Ok((leaf, path)) = tree.descend(&mut seek, |_, _, _| Ok(())) else { panic!("nobody changes it") };
+    let Ok((leaf, path)) = tree.descend(&mut seek, |_, _, _| Ok(())) else { panic!("no thread changes it") };
     assert!(tree.pair(leaf.node, &path, |node| tree.leaf(node)).is_some());
     new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
     let looked = Cell::new(false);

@@ -1,4 +1,4 @@
-//! Random changes leave the tree like a map, whatever the keys.
+//! After random changes, the tree equals a map, whatever the keys.
 
 use std::ops::Bound;
 
@@ -8,7 +8,7 @@ use super::super::Direction;
 use super::keys::{FAMILY_COUNT, FAMILY_KEY_COUNT, key};
 use super::rig::Rig;
 
-/// Keys of a family: every so many from one on.
+/// Keys of a family, at regular intervals from one on.
 #[derive(Clone, Debug)]
 struct Run {
     family: usize,

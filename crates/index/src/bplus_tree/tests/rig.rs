@@ -1,4 +1,4 @@
-//! A tree, the items that it refers to, and a map that says what the tree should hold.
+//! A tree, the items to which it refers, and a map with the contents that the tree should have.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use pmem::Dram;
 use super::super::{BPlusTree, Change, ChangeError, Direction, Edit, KeyStart, Keys, Loader, Page};
 use crate::Position;
 
-/// Lends the process' heap, so many bytes of it.
+/// Allocates from the process' heap, up to a number of bytes.
 #[derive(Debug)]
 pub(super) struct Host {
     left_bytes: AtomicUsize,
@@ -32,25 +32,25 @@ impl Host {
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let take = |left: usize| left.checked_sub(layout.size());
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // SAFETY: nobody asks for a layout of size 0.
+        // SAFETY: no caller requests a layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }
 }
 
-/// The position of item `number`.
+/// Returns the position of item `number`.
 pub(super) fn position(number: usize) -> Position {
     Position::from_48_bits(number as u64 + 1)
 }
 
-/// The number of the item at a position.
+/// Returns the number of the item at a position.
 pub(super) fn number(position: Position) -> usize {
     position.to_48_bits() as usize - 1
 }
@@ -61,7 +61,7 @@ pub(super) struct Items {
     keys: RefCell<HashMap<Position, &'static [u8]>>,
 }
 
-/// An item that nobody may read.
+/// An item that must not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unreadable(pub(super) Position);
 
@@ -72,7 +72,7 @@ impl Keys for Items {
         self.keys.borrow().get(&position).copied().ok_or(Unreadable(position))
     }
 
-    /// Of every other item, so that both ways are gone.
+    /// For every other item only, so that both paths run.
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
         number(position) % 2 == 1 && self.key(position) == Ok(key)
     }
@@ -82,14 +82,14 @@ impl Keys for Items {
     }
 }
 
-/// A tree that must be like the map.
+/// A tree that must equal the map.
 #[derive(Debug)]
 pub(super) struct Rig {
     pub(super) tree: BPlusTree<Host>,
     pub(super) items: Items,
     pub(super) map: BTreeMap<&'static [u8], Position>,
     next_number: usize,
-    /// Bytes of a key that changes carry.
+    /// The number of bytes of a key that changes carry.
     pub(super) inline_bytes: usize,
 }
 
@@ -99,7 +99,7 @@ impl Rig {
         Rig { tree, items: Items::default(), map: BTreeMap::new(), next_number: 0, inline_bytes }
     }
 
-    /// A new item of this key, readable.
+    /// Creates a new, readable item of this key.
     pub(super) fn item(&mut self, key: &'static [u8]) -> Position {
         self.next_number += 1;
         let item = position(self.next_number);
@@ -107,7 +107,7 @@ impl Rig {
         item
     }
 
-    /// Nobody may read the item any more.
+    /// Makes the item unreadable.
     pub(super) fn bury(&self, item: Position) {
         self.items.keys.borrow_mut().remove(&item);
     }
@@ -123,7 +123,7 @@ impl Rig {
         self.apply(&edits);
     }
 
-    /// Removes those of the keys that are there, all at once.
+    /// Removes the keys that exist, all at once.
     pub(super) fn remove(&mut self, keys: &[&'static [u8]]) {
         let edits = keys.iter().filter_map(|&key| Some((key, Edit::Remove(self.map.remove(key)?))));
         let edits = edits.collect::<Vec<_>>();
@@ -136,7 +136,7 @@ impl Rig {
         self.tree.apply(&self.items, &changes, |number, result| {
             assert_eq!((number, result), (expected, Ok(())), "{:?}", changes[number]);
             expected += 1;
-            // The item that a change takes away is not read after that.
+            // The item that a change removes is not read after that.
             if let Edit::Replace { old, .. } | Edit::Remove(old) = changes[number].edit {
                 self.bury(old);
             }
@@ -155,7 +155,7 @@ impl Rig {
         Change { key: KeyStart::new(start, key.len()), edit }
     }
 
-    /// Another tree of the same items, loaded in parts that begin at `splitters`.
+    /// Returns another tree of the same items, loaded in parts that begin at `splitters`.
     pub(super) fn reload(&mut self, splitters: &[&[u8]]) {
         let loader = Loader::new(Host::default());
         let mut lows = splitters.to_vec();
@@ -173,12 +173,12 @@ impl Rig {
         self.tree = loader.finish(parts).unwrap();
     }
 
-    /// All items from `from` on, page by page.
+    /// Returns all items from `from` on, page by page.
     pub(super) fn scan(&self, from: Bound<&[u8]>, direction: Direction) -> Vec<Position> {
         scan(&self.tree, &self.items, from, direction)
     }
 
-    /// All items, leaf by leaf.
+    /// Returns all items, leaf by leaf.
     pub(super) fn leaves(&self) -> Vec<Position> {
         let (mut page, mut found, mut from) = (Page::default(), Vec::new(), Vec::new());
         loop {
@@ -189,7 +189,7 @@ impl Rig {
         }
     }
 
-    /// What the map says a scan shows.
+    /// Returns the items that a scan should return, according to the map.
     pub(super) fn expected_scan(&self, from: Bound<&[u8]>, direction: Direction) -> Vec<Position> {
         match direction {
             Direction::Forward => self.map.range::<[u8], _>((from, Bound::Unbounded)).map(|(_, &it)| it).collect(),
@@ -199,7 +199,7 @@ impl Rig {
         }
     }
 
-    /// The tree is sound, and holds what the map holds.
+    /// Checks that the tree is sound, and equals the map.
     pub(super) fn check(&self) {
         assert_eq!(damage(&self.tree, &self.items), Vec::<String>::new());
         assert_eq!(self.tree.len(), self.map.len() as u64);
@@ -213,11 +213,11 @@ impl Rig {
     }
 }
 
-/// Keys that are found one by one and together in a check, at most.
+/// The maximum number of keys that a check finds, one by one and together.
 const FOUND_COUNT_MAX: usize = 100;
 
 impl Rig {
-    /// Keys that are there, and some that are not, are found as the map has them, by themselves and together.
+    /// Checks that existing keys, and some that do not exist, are found as in the map, one by one and together.
     fn check_finding(&self) {
         let every = self.map.len().div_ceil(FOUND_COUNT_MAX).max(1);
         let there = self.map.keys().step_by(every).map(|key| key.to_vec());
@@ -252,7 +252,7 @@ pub(super) fn scan<K: Keys<Error: std::fmt::Debug>>(
     }
 }
 
-/// What the tree's own check says.
+/// Returns the damage that the tree's own check reports.
 pub(super) fn damage<K: Keys>(tree: &BPlusTree<Host>, keys: &K) -> Vec<String> {
     let mut found = Vec::new();
     tree.check(keys, &mut |damage| found.push(format!("{damage:?}")));

@@ -1,4 +1,4 @@
-//! Writers of disjoint keys beside scans.
+//! Writers of disjoint keys during scans.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -13,8 +13,8 @@ use crate::Position;
 
 const WRITER_COUNT: usize = 3;
 
-/// A set of keys, of which those whose number ends in 9 stay throughout. Items of any generation: item `n` has key
-/// `n % key_count`.
+/// A set of keys, of which those with a number that ends in 9 stay throughout. Items have any number of
+/// generations: item `n` has key `n % key_count`.
 #[derive(Clone, Copy)]
 struct Generations {
     key_count: usize,
@@ -31,7 +31,7 @@ impl Keys for Generations {
 }
 
 impl Generations {
-    /// Four families, none of which holds a key twice.
+    /// Four families, in which no key occurs twice.
     fn key_of(self, number: usize) -> &'static [u8] {
         let number = number % self.key_count;
         key([2, 3, 4, 6][number % 4], number / 4)
@@ -53,7 +53,7 @@ impl Generations {
         tree.apply(self, &edits.iter().map(change).collect::<Vec<_>>(), |_, result| assert_eq!(result, Ok(())));
     }
 
-    /// Inserts, replaces and removes this writer's keys, so many at a time; they are gone in the end.
+    /// Inserts, replaces and removes this writer's keys, in groups; in the end they are all removed.
     fn write(&self, tree: &BPlusTree<Host>, writer: usize, lap_count: usize) {
         let mut random = fastrand::Rng::with_seed(writer as u64);
         let is_mine = |&it: &usize| it % WRITER_COUNT == writer && !self.is_stable(it);
@@ -74,7 +74,7 @@ impl Generations {
         }
     }
 
-    /// Keys are found together with their own items, and all of those that stay.
+    /// Checks that keys are found together with their own items, including all keys that stay.
     fn find_and_check(&self, tree: &BPlusTree<Host>) {
         let wanted: Vec<&[u8]> = (0..self.key_count).map(|it| self.key_of(it)).collect();
         tree.find_many(
@@ -90,7 +90,7 @@ impl Generations {
         );
     }
 
-    /// A scan shows keys in order, none twice, and all of those that stay.
+    /// Checks that a scan returns keys in order, none twice, and all keys that stay.
     fn scan_and_check(&self, tree: &BPlusTree<Host>, direction: Direction) {
         let found = scan(tree, self, Bound::Unbounded, direction);
         let mut keys: Vec<&[u8]> = found.iter().map(|&position| self.key_of(number(position))).collect();
@@ -140,7 +140,7 @@ fn scans_keep_their_contract_while_leaves_come_and_go() {
     scans_beside_writers(4 * FAMILY_KEY_COUNT, 60);
 }
 
-/// Few leaves, so that scans often meet one while it is changed.
+/// Few leaves, so that scans often read one while it is changed.
 #[test]
 fn scans_keep_their_contract_in_a_crowd() {
     scans_beside_writers(120, 10_000);

@@ -1,5 +1,5 @@
-//! Every interleaving of readers and writers of a version, with the reorderings that the memory model allows; and the
-//! twins that lack a fence, or check in the wrong order, which must be caught.
+//! Explores every interleaving of readers and writers of a version, with the reorderings that the memory model
+//! allows. Broken variants that lack a fence, or check in the wrong order, must be caught.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use word_model::{Weakened, Weakening};
 
 use super::super::version::Version;
 
-/// It has all fences.
+/// Has all fences.
 struct All;
 struct NoReader;
 struct NoWriter;
@@ -34,7 +34,7 @@ fn version<F: Weakening>() -> Version<Weakened<F>> {
     Version::new(Weakened::new(0))
 }
 
-/// Two words that are always the same when nobody holds the lock.
+/// Two words that are always equal when no thread holds the lock.
 struct Node<F> {
     version: Version<Weakened<F>>,
     words: [AtomicU64; 2],
@@ -53,7 +53,7 @@ impl<F: Weakening> Node<F> {
         }
     }
 
-    /// Adds one, from what was read before the lock; true if nobody was in the way.
+    /// Adds one to the value that was read before the lock; returns true if no other thread interfered.
     fn write(&self) -> bool {
         let Some(seen) = self.version.try_read() else { return false };
         let before = self.words[0].load(Ordering::Relaxed);
@@ -74,24 +74,24 @@ fn reader_beside_writer<F: Weakening>() {
 }
 
 #[test]
-fn what_passes_its_check_belongs_together() {
+fn validated_reads_are_consistent() {
     reader_beside_writer::<All>();
 }
 
 #[test]
 #[should_panic(expected = "a torn read passed its check")]
-fn a_check_without_a_fence_is_caught() {
+fn check_without_fence_is_caught() {
     reader_beside_writer::<NoReader>();
 }
 
 #[test]
 #[should_panic(expected = "a torn read passed its check")]
-fn a_lock_without_a_fence_is_caught() {
+fn lock_without_fence_is_caught() {
     reader_beside_writer::<NoWriter>();
 }
 
 #[test]
-fn a_lock_from_a_version_proves_that_nothing_changed() {
+fn lock_from_version_proves_no_change() {
     loom::model(|| {
         let node = Node::<All>::new();
         let others = [Arc::clone(&node), Arc::clone(&node)].map(|node| thread::spawn(move || node.write()));
@@ -100,8 +100,8 @@ fn a_lock_from_a_version_proves_that_nothing_changed() {
     });
 }
 
-/// A parent that says from which key on its right child is to be searched, and two children. A split moves key 1 from
-/// the left child to the right one.
+/// A parent with the first key of its right child, and two children. A split moves key 1 from the left child to the
+/// right one.
 struct Family {
     parent: Version<Weakened<All>>,
     first_of_right: AtomicU64,
@@ -120,7 +120,7 @@ impl Family {
         drop((left, parent));
     }
 
-    /// Looks for key 1. The twin checks the parent before it notes the child's version.
+    /// Searches for key 1. The broken variant checks the parent before it notes the child's version.
     fn find(&self, checks_too_early: bool) -> Option<bool> {
         let seen = self.parent.try_read()?;
         if self.first_of_right.load(Ordering::Relaxed) <= 1 {
@@ -136,7 +136,7 @@ impl Family {
     }
 }
 
-fn search_beside_split(checks_too_early: bool) {
+fn find_during_split(checks_too_early: bool) {
     loom::model(move || {
         let word = AtomicU64::new;
         let family = Arc::new(Family {
@@ -154,12 +154,12 @@ fn search_beside_split(checks_too_early: bool) {
 }
 
 #[test]
-fn a_search_meets_a_key_that_moves() {
-    search_beside_split(false);
+fn search_meets_key_that_moves() {
+    find_during_split(false);
 }
 
 #[test]
 #[should_panic(expected = "a key got lost on its way")]
-fn a_parent_checked_too_early_is_caught() {
-    search_beside_split(true);
+fn parent_checked_too_early_is_caught() {
+    find_during_split(true);
 }

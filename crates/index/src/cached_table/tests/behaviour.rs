@@ -1,11 +1,12 @@
-//! The table beside a map, in one thread: what the table finds is what the map has, and the memory stays within its bound.
+//! Compares the table with a map, in one thread: the table finds the map's values, and the memory stays within its
+//! bound.
 
 use std::collections::BTreeMap;
 
 use heap::HeapError;
 
-use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Look, NewCopy, Sought};
-use pmem_sim::Lent;
+use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
+use pmem_sim::SimDram;
 
 const NEVER: u64 = u64::MAX;
 
@@ -15,8 +16,8 @@ fn signature(key: &[u8]) -> u64 {
     })
 }
 
-fn sought(key: &[u8]) -> Sought<'_> {
-    Sought { bytes: key, signature: signature(key) }
+fn lookup_key(key: &[u8]) -> LookupKey<'_> {
+    LookupKey { bytes: key, signature: signature(key) }
 }
 
 fn copy(value: &[u8]) -> NewCopy<'_> {
@@ -33,39 +34,39 @@ struct Store {
 
 impl Store {
     fn new(limit_bytes: u64) -> Store {
-        Store { cache: CachedTable::new(limit_bytes, Lent).unwrap(), map: Map::new() }
+        Store { cache: CachedTable::new(limit_bytes, SimDram).unwrap(), map: Map::new() }
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) {
-        let write = self.cache.begin(sought(key));
+        let write = self.cache.begin(lookup_key(key));
         self.map.insert(key.to_vec(), value.to_vec());
         write.put(&copy(value));
     }
 
     fn delete(&mut self, key: &[u8]) {
-        let write = self.cache.begin(sought(key));
+        let write = self.cache.begin(lookup_key(key));
         match self.map.remove(key) {
             Some(_) => write.removed(),
             None => write.unchanged(),
         }
     }
 
-    /// A read, which must tell what the map has; true if the map was not asked.
+    /// Reads a key, compares the result with the map, and returns true if the table answered without the map.
     fn is_cached(&self, key: &[u8]) -> bool {
         let held = self.map.get(key);
-        let look = self.cache.look(sought(key), || 0, |copied| (copied.value.to_vec(), copied.version));
-        match look {
-            Look::Hit((value, version)) => {
+        let lookup = self.cache.lookup(lookup_key(key), || 0, |copied| (copied.value.to_vec(), copied.version));
+        match lookup {
+            Lookup::Hit((value, version)) => {
                 assert_eq!((Some(&value), version), (held, [value.len() as u64, 7]), "{key:?}");
                 true
             }
-            Look::Absent => {
+            Lookup::Absent => {
                 assert_eq!(held, None, "{key:?}");
                 true
             }
-            Look::Miss(permit) => {
+            Lookup::Miss(permit) => {
                 if let (Some(permit), Some(value)) = (permit, held) {
-                    self.cache.bring_in(permit, sought(key), &copy(value));
+                    self.cache.admit(permit, lookup_key(key), &copy(value));
                 }
                 false
             }
@@ -104,9 +105,10 @@ fn it_finds_what_the_store_has_of_any_length() {
     }
 }
 
-/// With room for all, no search asks the store, whatever comes and goes: copies are moved together where others went.
+/// If the table has space for all copies, no search needs the store, whatever is inserted and removed: copies are
+/// moved together where others were removed.
 #[test]
-fn a_table_with_room_for_all_answers_all() {
+fn table_with_room_for_all_answers_all() {
     let mut store = Store::new(4 << 20);
     for i in 0..60_000 {
         store.put(&key(i), &[i as u8; 15]);
@@ -119,7 +121,7 @@ fn a_table_with_room_for_all_answers_all() {
 }
 
 #[test]
-fn what_is_read_stays_when_others_are_evicted() {
+fn read_copy_stays_during_eviction() {
     let mut store = Store::new(1 << 20);
     (0..100).for_each(|i| store.put(&key(i), &[1; 100]));
     for i in 100..50_000 {
@@ -131,16 +133,16 @@ fn what_is_read_stays_when_others_are_evicted() {
 }
 
 #[test]
-fn what_is_evicted_is_not_absent() {
+fn evicted_key_is_not_absent() {
     let mut store = Store::new(LIMIT_BYTES_MIN);
     (0..5000).for_each(|i| store.put(&key(i), &[3; 20]));
     assert!(store.stats().evicted_count > 0);
     (0..5000).for_each(|i| _ = store.is_cached(&key(i)));
 }
 
-/// Of a store that had items before, a miss is none of its absences.
+/// In the table of a store that had items before, a miss does not prove an absence.
 #[test]
-fn an_opened_stores_misses_are_no_absences_until_all_was_offered() {
+fn reopened_store_miss_is_no_absence_until_filled() {
     let mut store = Store::new(1 << 20);
     store.map.insert(key(1), vec![1]);
     store.cache.is_unfilled();
@@ -151,7 +153,7 @@ fn an_opened_stores_misses_are_no_absences_until_all_was_offered() {
 }
 
 #[test]
-fn what_was_not_taken_in_makes_its_bucket_incomplete() {
+fn refused_copy_makes_bucket_incomplete() {
     let mut store = Store::new(1 << 20);
     store.put(&key(1), &[1; 5000]);
     assert!(!store.is_cached(&key(1)));
@@ -159,50 +161,50 @@ fn what_was_not_taken_in_makes_its_bucket_incomplete() {
 }
 
 #[test]
-fn a_copy_that_expired_is_the_stores_to_tell_of() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-    cache.begin(sought(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
-    let at = |now_ms| cache.look(sought(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
-    assert!(matches!(at(49), Look::Hit((value, 50)) if value == b"v"));
-    assert!(matches!(at(50), Look::Miss(None)));
+fn expired_copy_is_left_to_store() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
+    cache.begin(lookup_key(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
+    let at = |now_ms| cache.lookup(lookup_key(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
+    assert!(matches!(at(49), Lookup::Hit((value, 50)) if value == b"v"));
+    assert!(matches!(at(50), Lookup::Miss(None)));
 }
 
-/// A permit is worth nothing once a write of the bucket began, nor while one is pending.
+/// A permit is void once a write of the bucket began, or while one is pending.
 #[test]
-fn a_ticket_ends_with_the_next_write() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
+fn ticket_ends_with_next_write() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
     cache.is_unfilled();
-    let look = || cache.look(sought(b"k"), || 0, |copied| copied.value.to_vec());
-    let Look::Miss(Some(early)) = look() else { panic!("there is no permit") };
-    let write = cache.begin(sought(b"k"));
-    cache.bring_in(early, sought(b"k"), &copy(b"old"));
-    assert!(matches!(look(), Look::Miss(None)));
+    let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
+    let Lookup::Miss(Some(early)) = lookup() else { panic!("there is no permit") };
+    let write = cache.begin(lookup_key(b"k"));
+    cache.admit(early, lookup_key(b"k"), &copy(b"old"));
+    assert!(matches!(lookup(), Lookup::Miss(None)));
     write.put(&copy(b"new"));
-    cache.bring_in(early, sought(b"k"), &copy(b"old"));
-    assert!(matches!(look(), Look::Hit(value) if value == b"new"));
-    drop(cache.begin(sought(b"k")));
-    assert!(matches!(look(), Look::Miss(Some(_))));
+    cache.admit(early, lookup_key(b"k"), &copy(b"old"));
+    assert!(matches!(lookup(), Lookup::Hit(value) if value == b"new"));
+    drop(cache.begin(lookup_key(b"k")));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
 }
 
-/// Of two writes at once neither says what the key holds: the store knows which was the last.
+/// After two overlapping writes, neither determines the key's copy: only the store knows which was the last.
 #[test]
 fn writes_that_overlap_leave_nothing() {
-    let cache = CachedTable::new(LIMIT_BYTES_MIN, Lent).unwrap();
-    let look = || cache.look(sought(b"k"), || 0, |copied| copied.value.to_vec());
-    let (first, second) = (cache.begin(sought(b"k")), cache.begin(sought(b"k")));
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
+    let lookup = || cache.lookup(lookup_key(b"k"), || 0, |copied| copied.value.to_vec());
+    let (first, second) = (cache.begin(lookup_key(b"k")), cache.begin(lookup_key(b"k")));
     second.put(&copy(b"2"));
-    assert!(matches!(look(), Look::Miss(None)));
+    assert!(matches!(lookup(), Lookup::Miss(None)));
     first.put(&copy(b"1"));
-    assert!(matches!(look(), Look::Miss(Some(_))));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
     let clear = cache.begin_clear();
-    let write = cache.begin(sought(b"k"));
+    let write = cache.begin(lookup_key(b"k"));
     clear.cleared();
     write.put(&copy(b"3"));
-    assert!(matches!(look(), Look::Miss(Some(_))));
+    assert!(matches!(lookup(), Lookup::Miss(Some(_))));
 }
 
 #[test]
-fn a_clear_leaves_complete_buckets() {
+fn clear_leaves_complete_buckets() {
     let mut store = Store::new(1 << 20);
     (0..1000).for_each(|i| store.put(&key(i), &[1; 9]));
     let clear = store.cache.begin_clear();
@@ -214,5 +216,5 @@ fn a_clear_leaves_complete_buckets() {
 
 #[test]
 fn memory_that_there_is_not_is_an_error() {
-    assert!(matches!(CachedTable::new(1 << 60, Lent), Err(HeapError::NoDram { .. })));
+    assert!(matches!(CachedTable::new(1 << 60, SimDram), Err(HeapError::NoDram { .. })));
 }

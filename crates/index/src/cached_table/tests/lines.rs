@@ -1,4 +1,5 @@
-//! The paper's bound (section IV.B): a search reads two lines of volatile memory at the most. Every load of the table's words is noted.
+//! The paper's bound (section IV.B): a search reads at most two lines of DRAM. Every load of the table's words is
+//! recorded.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,14 +9,14 @@ use pmem::Backoff;
 use word::Word;
 
 use super::super::lines::{Line, Lines, Wide};
-use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 thread_local! {
-    /// Where this thread's loads and updates were.
+    /// The places of this thread's loads and updates.
     static TOUCHED: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// A word that notes who looks at it.
+/// A word that records every access.
 #[repr(transparent)]
 struct Noted(AtomicU64);
 
@@ -72,38 +73,38 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-fn sought(key: &[u8; 16]) -> Sought<'_> {
+fn lookup_key(key: &[u8; 16]) -> LookupKey<'_> {
     let [_, number] = [0, 8].map(|at: usize| u64::from_le_bytes(*key[at..].first_chunk().unwrap()));
-    Sought { bytes: key, signature: (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) }
+    LookupKey { bytes: key, signature: (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) }
 }
 
-/// Which lines of the table a search reads.
-fn lines_of_a_search(table: &CachedTable<Noted>, number: u64) -> (Look<()>, usize) {
+/// Returns the result of a search, and the number of the table's lines that it read.
+fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usize) {
     TOUCHED.take();
-    let look = table.look(sought(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
-    // Of each part, whose lines begin where its first does.
+    let lookup = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
+    // Lines are counted within each part, from the part's first one on.
     let line = |at: &usize| {
         let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
         let start = starts.into_iter().filter(|start| start <= at).max().expect("it is a word of the table");
         (start, (at - start) / size_of::<Line<Noted>>())
     };
-    (look, TOUCHED.take().iter().map(line).collect::<BTreeSet<_>>().len())
+    (lookup, TOUCHED.take().iter().map(line).collect::<BTreeSet<_>>().len())
 }
 
 #[test]
-fn a_search_reads_two_lines_at_the_most() {
+fn search_reads_two_lines_at_most() {
     let table = CachedTable::of(Lines::<Noted>::own(2048), Lines::own(4096), 1, Backoff::relax);
     for number in 0..KEY_COUNT {
-        table.begin(sought(&key(number))).put(&NewCopy {
+        table.begin(lookup_key(&key(number))).put(&NewCopy {
             value: &[number as u8; 15],
             version: [1, 2],
             expiry_ms: u64::MAX,
         });
     }
     for number in 0..KEY_COUNT {
-        let (look, lines) = lines_of_a_search(&table, number);
-        assert!(matches!(look, Look::Hit(())) && lines == 2, "{lines} of a key that is there");
-        let (look, lines) = lines_of_a_search(&table, KEY_COUNT + number);
-        assert!(matches!(look, Look::Absent) && lines <= 2, "{lines} of a key that is not");
+        let (lookup, lines) = lines_of_lookup(&table, number);
+        assert!(matches!(lookup, Lookup::Hit(())) && lines == 2, "{lines} of a key that is there");
+        let (lookup, lines) = lines_of_lookup(&table, KEY_COUNT + number);
+        assert!(matches!(lookup, Lookup::Absent) && lines <= 2, "{lines} of a key that is not");
     }
 }

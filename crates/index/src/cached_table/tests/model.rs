@@ -1,6 +1,7 @@
-//! Every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a number of preemptions; and
-//! twins that must be caught: one without a fence, one that hides the copy after publishing, one that brings in whatever began
-//! meanwhile, one that shows its item though another write was pending, one that shows an item before that is durable.
+//! Explores every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a
+//! number of preemptions. These broken variants must be caught: one without a fence, one that hides the copy after
+//! publishing, one that brings an item in although a write began, one that shows an item although another write was
+//! pending, and one that shows an item before that is durable.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -10,19 +11,19 @@ use loom::thread;
 use word_model::{Weakened, Weakening, explore};
 
 use super::super::lines::{Lines, Wide};
-use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
+use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 
 mod served;
 
-/// What a model leaves out.
+/// The omission of a model.
 trait Twin: Weakening {
-    /// Preemptions of a run.
+    /// The preemptions of a run.
     const PREEMPTION_COUNT: usize = 2;
     const HIDES_LATE: bool = false;
     const BRINGS_IN_LATE: bool = false;
     const SHOWS_BESIDE_OTHERS: bool = false;
     const SHOWS_EARLY: bool = false;
-    /// Of threads that serve the table: `served`.
+    /// Variants of threads that serve the table: `served`.
     const SERVES_SHOWN: bool = false;
     const COMPLETES_UNWRITTEN: bool = false;
     const SHOWS_UNSIGNALLED: bool = false;
@@ -78,15 +79,16 @@ impl Twin for ShowsEarly {
     const SHOWS_EARLY: bool = true;
 }
 
-const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
 
-/// A store of one key: what it holds counts its writes; 0 for none. What is durable, and what writers have told.
+/// A store of one key. Its value is the number of its writes, 0 for none. It also has the durable value, and the
+/// one that writers have acknowledged.
 struct Store<T: Twin> {
     cache: CachedTable<Weakened<T>>,
     lock: Mutex<()>,
     held: AtomicU64,
     durable: AtomicU64,
-    told: AtomicU64,
+    acknowledged: AtomicU64,
 }
 
 fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
@@ -98,16 +100,16 @@ impl<T: Twin> Store<T> {
         let cache = CachedTable::of(Lines::own(1), Lines::own(4), 1, |_| thread::yield_now());
         cache.notes_reads.store(true, SeqCst);
         let zero = || AtomicU64::new(0);
-        Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), told: zero() })
+        Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), acknowledged: zero() })
     }
 
-    /// Puts one more than there is. `is_long`: more than is copied.
+    /// Puts the next number. With `is_long`, the value is longer than the longest copy.
     fn put(&self, is_long: bool) {
         let lock = self.lock.lock().unwrap();
         let early = (!T::HIDES_LATE).then(|| self.cache.begin(KEY));
         let number = self.held.load(SeqCst) + 1;
         let early = early.map(|mut write| {
-            copy(number, |copy| write.hand_over(copy));
+            copy(number, |copy| write.hand_off(copy));
             write
         });
         self.held.store(number, SeqCst);
@@ -129,10 +131,10 @@ impl<T: Twin> Store<T> {
                 copy(number, |copy| write.put(copy));
             }
         }
-        self.told.fetch_max(number, SeqCst);
+        self.acknowledged.fetch_max(number, SeqCst);
     }
 
-    /// Everything goes. What the key holds next is another number.
+    /// Removes everything. The key's next value is another number.
     fn clear(&self) {
         let clear = self.cache.begin_clear();
         let lock = self.lock.lock().unwrap();
@@ -140,52 +142,53 @@ impl<T: Twin> Store<T> {
         drop(lock);
         self.durable.fetch_max(GONE, SeqCst);
         clear.cleared();
-        self.told.fetch_max(GONE, SeqCst);
+        self.acknowledged.fetch_max(GONE, SeqCst);
     }
 
-    /// As `get`, past the table.
+    /// Like `get`, without the table.
     fn get_stored(&self) -> u64 {
         let number = self.held.load(SeqCst);
         self.durable.fetch_max(number, SeqCst);
         number
     }
 
-    /// What a read tells: what the key held at some moment of it, and what no crash takes away.
+    /// Reads the key. The result must be a value that the key held at some moment of the read, and that no crash
+    /// removes.
     fn get(&self) -> u64 {
-        let told = self.told.load(SeqCst);
-        let look = self.cache.look(
+        let acknowledged = self.acknowledged.load(SeqCst);
+        let lookup = self.cache.lookup(
             KEY,
             || 0,
             |copied| {
                 let number = u64::from_le_bytes(copied.value.try_into().expect("it has eight bytes"));
-                assert_eq!(copied.version, [number; 2], "a torn copy was believed");
+                assert_eq!(copied.version, [number; 2], "a torn copy was returned");
                 number
             },
         );
-        let number = match look {
-            Look::Hit(number) => number,
-            Look::Absent => {
-                assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");
-                return told;
+        let number = match lookup {
+            Lookup::Hit(number) => number,
+            Lookup::Absent => {
+                assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "a present key was reported absent");
+                return acknowledged;
             }
-            Look::Miss(permit) => {
+            Lookup::Miss(permit) => {
                 let number = self.get_stored();
                 let permit = if T::BRINGS_IN_LATE { self.cache.permit(KEY) } else { permit };
                 if let Some(permit) = permit.filter(|_| number != 0 && number != GONE) {
-                    copy(number, |copy| self.cache.bring_in(permit, KEY, copy));
+                    copy(number, |copy| self.cache.admit(permit, KEY, copy));
                 }
                 number
             }
         };
-        assert!(number >= told, "a read tells {number}, and {told} was told before");
-        assert!(number <= self.durable.load(SeqCst), "a read tells what may be lost");
+        assert!(number >= acknowledged, "a read returned {number}, but {acknowledged} was acknowledged before");
+        assert!(number <= self.durable.load(SeqCst), "a read returned a value that may be lost");
         number
     }
 }
 
 const GONE: u64 = 100;
 
-/// Two writes, and reads of another thread, the first of which goes past the table or not: a later one tells no older item.
+/// Two writes, and reads of another thread. The first read may bypass the table; a later one returns no older item.
 fn reader_beside_writer<T: Twin>(is_first_past: bool) {
     explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
@@ -193,7 +196,7 @@ fn reader_beside_writer<T: Twin>(is_first_past: bool) {
         let reader = Arc::clone(&store);
         let reader = thread::spawn(move || {
             let first = if is_first_past { reader.get_stored() } else { reader.get() };
-            assert!(reader.get() >= first, "a later read tells an older item");
+            assert!(reader.get() >= first, "a later read returned an older item");
         });
         store.put(false);
         reader.join().unwrap();
@@ -201,7 +204,7 @@ fn reader_beside_writer<T: Twin>(is_first_past: bool) {
     });
 }
 
-/// As `reader_beside_writer`, of a store whose item is not in the table.
+/// Like `reader_beside_writer`, with a store whose item is not in the table.
 fn reader_brings_in<T: Twin>(is_long: bool) {
     explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
@@ -211,13 +214,13 @@ fn reader_brings_in<T: Twin>(is_long: bool) {
         let writer = Arc::clone(&store);
         let writer = thread::spawn(move || writer.put(is_long));
         let first = store.get();
-        assert!(store.get() >= first, "a later read tells an older item");
+        assert!(store.get() >= first, "a later read returned an older item");
         writer.join().unwrap();
         assert_eq!(store.get(), 2);
     });
 }
 
-/// Two writers of the key; what is there in the end is what was published last.
+/// Two writers of the key; in the end the table has the value that was published last.
 fn writers_beside_each_other<T: Twin>() {
     explore(T::PREEMPTION_COUNT, || {
         let store = Store::<T>::new();
@@ -237,16 +240,16 @@ fn clear_beside_writer<T: Twin>() {
         store.clear();
         writer.join().unwrap();
         let held = store.held.load(SeqCst);
-        match store.cache.look(KEY, || 0, |copied| copied.version[0]) {
-            Look::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
-            Look::Absent => assert_eq!(held, GONE, "an absence is none"),
-            Look::Miss(_) => {}
+        match store.cache.lookup(KEY, || 0, |copied| copied.version[0]) {
+            Lookup::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
+            Lookup::Absent => assert_eq!(held, GONE, "a present key was reported absent"),
+            Lookup::Miss(_) => {}
         }
     });
 }
 
 #[test]
-fn a_read_tells_what_the_key_holds() {
+fn read_tells_what_key_holds() {
     reader_beside_writer::<Sound>(true);
 }
 
@@ -257,7 +260,7 @@ fn each_of_two_reads_tells_what_the_key_holds() {
 }
 
 #[test]
-fn what_is_brought_in_is_what_the_key_holds() {
+fn filled_copy_is_current_value() {
     reader_brings_in::<Sound>(false);
     reader_brings_in::<Sound>(true);
 }
@@ -268,48 +271,48 @@ fn of_two_writes_the_last_one_stays() {
 }
 
 #[test]
-fn what_was_cleared_is_found_no_more() {
+fn cleared_copies_are_gone() {
     clear_beside_writer::<Sound>();
 }
 
 #[test]
-#[should_panic(expected = "an absence is none")]
-fn a_look_without_its_fence_is_caught() {
+#[should_panic(expected = "a present key was reported absent")]
+fn look_without_its_fence_is_caught() {
     reader_beside_writer::<NoReaderFence>(false);
 }
 
 #[test]
-#[should_panic(expected = "an absence is none")]
-fn a_lock_without_its_fence_is_caught() {
+#[should_panic(expected = "a present key was reported absent")]
+fn lock_without_its_fence_is_caught() {
     reader_beside_writer::<NoWriterFence>(false);
 }
 
 #[test]
-#[should_panic(expected = "a later read tells an older item")]
-fn a_copy_that_is_hidden_late_is_caught() {
+#[should_panic(expected = "a later read returned an older item")]
+fn copy_that_is_hidden_late_is_caught() {
     reader_beside_writer::<HidesLate>(true);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn what_is_brought_in_late_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn late_fill_is_caught() {
     reader_brings_in::<BringsInLate>(true);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_write_that_does_not_see_another_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn write_missing_another_is_caught() {
     writers_beside_each_other::<ShowsBesideOthers>();
 }
 
 #[test]
 #[should_panic(expected = "a copy is not the store's item")]
-fn a_write_that_does_not_see_a_clear_is_caught() {
+fn write_missing_clear_is_caught() {
     clear_beside_writer::<ShowsBesideOthers>();
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
+#[should_panic(expected = "a read returned a value that may be lost")]
 fn an_item_that_is_shown_early_is_caught() {
     reader_beside_writer::<ShowsEarly>(false);
 }

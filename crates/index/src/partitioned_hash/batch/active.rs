@@ -1,4 +1,4 @@
-//! The batches under way, as readers ask them: in volatile memory, so that no reader searches a record.
+//! The batches in progress, in DRAM, so that readers need not search a record.
 
 use std::ptr;
 use std::sync::OnceLock;
@@ -16,20 +16,21 @@ use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::settle::settle;
 use crate::segmented::directory::Retired;
 
-/// One batch that may have marked entries.
+/// A batch that may have marked entries.
 #[derive(Debug)]
 pub(in crate::partitioned_hash) struct Active {
     number: usize,
     record: Offset,
-    /// When the word is durable as COMMITTED, as far as is known: a ticket, or [`UNKNOWN`].
+    /// The time at which the word is durable as COMMITTED, if known: a ticket, or [`UNKNOWN`].
     committed: AtomicU64,
-    /// In the batch's order: those of a segment mostly side by side.
+    /// The changes in the batch's order, in which those of a segment are mostly adjacent.
     changes: Box<[Change]>,
-    /// Segments, and where changes begin that lie in them side by side; sorted. The first reader that looks makes them: hardly any batch meets one.
+    /// Segments, and the index at which a run of adjacent changes in the segment begins; sorted. The first reader
+    /// that needs the runs computes them, because readers find very few batches.
     runs: OnceLock<Box<[(u64, usize)]>>,
 }
 
-/// Which segment has the entry with this position word, by number.
+/// Returns the number of the segment that has the entry with this position word.
 fn segment_of(at: Offset) -> u64 {
     at.0 / SEGMENT_BYTES
 }
@@ -37,11 +38,11 @@ fn segment_of(at: Offset) -> u64 {
 /// No ticket.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The batches under way, one for each batch word.
+/// The batches in progress, one per batch word.
 #[derive(Debug, Default)]
 pub struct Batches {
     active: [AtomicPtr<Active>; BATCH_WORD_COUNT],
-    /// Bit i for word i: a batch has the turn.
+    /// Bit i is set while a batch uses word i.
     pub(super) taken: Mutex<u16>,
     pub(super) returned: Condvar,
 }
@@ -70,13 +71,13 @@ impl Active {
         runs.into()
     }
 
-    /// The word COMMITTED is there, and durable when `ticket` is.
+    /// Records that the word is COMMITTED, and durable when `ticket` is.
     pub(super) fn note_committed(&self, ticket: Ticket) {
         self.committed.store(ticket.0, Ordering::Release);
     }
 
-    /// When the word COMMITTED, which the caller has seen, is durable. Of two readers that find out each may be the last to note
-    /// it: either is right.
+    /// Returns the time at which the word COMMITTED, which the caller has seen, is durable. If two readers
+    /// determine it at the same time, either may record its ticket last: both are correct.
     fn committed<M: Medium>(&self, medium: &M) -> Ticket {
         match self.committed.load(Ordering::Acquire) {
             UNKNOWN => {
@@ -97,7 +98,7 @@ impl Active {
         runs.flat_map(|(_, first)| side_by_side(*first)).find(|one| one.at == slot.position)
     }
 
-    /// The entry's word as the batch decides, `None` if the batch is over.
+    /// Returns the entry's word as the batch decides, or `None` if the batch is over.
     fn decided<M: Medium>(&self, medium: &M, change: &Change) -> Result<Option<Position>, MediumError> {
         let word = medium.load(batch_word(self.number), Ordering::Acquire);
         let is = |state| word == BatchWord { record: self.record, state }.word();
@@ -115,7 +116,8 @@ impl Active {
 }
 
 impl Batches {
-    /// The word of the entry at `slot`, seen with a mark, without one: durable, and as its batch decides.
+    /// Returns the word of the entry at `slot`, which was seen with a mark, without the mark: durable, and as its
+    /// batch decides.
     #[cold]
     #[inline(never)]
     pub(in crate::partitioned_hash) fn decided<M: Medium>(
@@ -130,7 +132,7 @@ impl Batches {
                 return Ok(decided);
             }
             let now = now(medium, slot.position);
-            // A FRESH mark stays where nothing is stored, or where the caller waits itself.
+            // FRESH stays set if the medium is read-only, or if the caller waits itself.
             if now.settled() == seen {
                 return Ok(seen.out_of_batch());
             }
@@ -145,30 +147,30 @@ impl Batches {
             .map_or(Ok(None), |(active, change)| active.decided(medium, change))
     }
 
-    /// True if a batch under way has the entry.
+    /// Returns true if a batch in progress has the entry.
     pub(in crate::partitioned_hash) fn has(&self, slot: Slot) -> bool {
         self.all().any(|active| active.change(slot).is_some())
     }
 
-    /// The caller is pinned.
+    /// Returns all batches in progress. The caller is pinned.
     fn all(&self) -> impl Iterator<Item = &Active> {
-        // SAFETY: what was unlinked is retired, and the caller is pinned since before this load.
+        // SAFETY: an unlinked batch is retired, and the caller has been pinned since before this load.
         self.active.iter().filter_map(|active| unsafe { active.load(Ordering::Acquire).as_ref() })
     }
 
-    /// Readers may meet the batch's marks from now on.
+    /// Links the batch. From now on readers may find its marks.
     pub(super) fn link(&self, active: Box<Active>) -> &Active {
         let slot = &self.active[active.number];
         let active = Box::into_raw(active);
         slot.store(active, Ordering::Release);
-        // SAFETY: it stays until it is unlinked, which its only writer does, and retired.
+        // SAFETY: it stays until it is unlinked, which only its writer does, and retired.
         unsafe { &*active }
     }
 
-    /// No reader meets its marks any more.
+    /// Unlinks the batch. Readers find its marks no more.
     pub(super) fn unlink(&self, number: usize) -> Retired<Active> {
         let active = self.active[number].swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: `link` made it of a box, and the turn's holder alone takes it away.
+        // SAFETY: `link` created it from a box, and only the turn's holder removes it.
         unsafe { Retired::new(active) }
     }
 }
@@ -178,7 +180,7 @@ impl Drop for Batches {
         for active in &mut self.active {
             let active = *active.get_mut();
             if !active.is_null() {
-                // SAFETY: it came from a box, and nobody reads any more.
+                // SAFETY: it came from a box, and no thread reads it any more.
                 drop(unsafe { Box::from_raw(active) });
             }
         }
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
     use crate::partitioned_hash::layout::{LINE_ENTRY_COUNT, entry_lines, slot};
 
-    /// A chained segment's entries lie between those of others, and a segment is come back to.
+    /// The entries of a chained segment can be between those of other segments, and a segment can occur again.
     #[test]
     fn each_change_is_found_wherever_its_segment_lies() {
         let segments = [5, 2, 9, 2, 7, 5].map(|number| Offset(number * SEGMENT_BYTES));

@@ -1,4 +1,4 @@
-//! Free entries that a batch has chosen and not filled yet.
+//! Free entries that a batch has chosen but not filled yet.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,18 @@ use crate::partitioned_hash::layout::{LINE_ENTRY_COUNT, SEGMENT_LINE_COUNT};
 
 const WORD_COUNT: usize = (SEGMENT_LINE_COUNT * LINE_ENTRY_COUNT) as usize / u64::BITS as usize;
 
-/// A bit for each entry of the segment that the batch works in. It works in one after the other, and comes back to none.
+/// One bit per entry of the segment in which the batch works. A batch works in one segment after another, and never
+/// returns to an earlier one.
 #[derive(Default)]
 pub(super) struct Chosen {
     segment: Offset,
     bits: [u64; WORD_COUNT],
-    /// Entries of chained segments, which have few.
+    /// Entries of chained segments, which are few.
     chained: HashSet<Offset>,
 }
 
 impl Chosen {
-    /// Whether `slot`, of `segment` or its chain, was chosen.
+    /// Returns whether `slot`, of `segment` or its chain, was chosen.
     pub(super) fn has(&self, segment: Offset, slot: Slot) -> bool {
         match place(segment, slot) {
             Some((word, bit)) => segment == self.segment && self.bits[word] & bit != 0,
@@ -41,7 +42,7 @@ impl Chosen {
     }
 }
 
-/// The word and the bit of a segment's own entry; `None` for one of its chain.
+/// Returns the word and the bit of a segment's own entry, or `None` for an entry of its chain.
 fn place(segment: Offset, slot: Slot) -> Option<(usize, u64)> {
     let bytes = slot.position.0.wrapping_sub(segment.0);
     let entry = bytes / LINE_BYTES * LINE_ENTRY_COUNT + bytes / 8 % LINE_ENTRY_COUNT;
@@ -54,7 +55,7 @@ mod tests {
     use crate::partitioned_hash::layout::{entry_lines, slot};
 
     #[test]
-    fn each_entry_is_chosen_by_itself_and_segments_by_themselves() {
+    fn entries_and_segments_are_chosen_independently() {
         let [one, two, chained] = [1, 2, 9].map(|number| Offset(number * SEGMENT_BYTES));
         let slots = |segment| entry_lines(segment).flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)));
         let mut chosen = Chosen::default();

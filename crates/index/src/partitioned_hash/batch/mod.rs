@@ -1,52 +1,63 @@
-//! Batches: several entries changed as one step, for a crash and for readers alike (`docs/decisions/0014-batches.md`).
+//! Batches change several entries as one step, for a crash and for readers
+//! (`docs/decisions/0014-decide-a-batch-with-one-word.md`).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 0 before a store's first batch: its feature flag (`heap`: region) | the flag or not, and nothing else |
-//! | 1 the items, written and flushed by the caller | free space |
-//! | 2 the pairs of all keys locked; each looked for; free entries chosen | free space |
-//! | 3a overflow bits, flushed; the record, flushed; ordered, with items and bits | the same, and perhaps the bits: searches look further, find nothing |
-//! | 3b a batch word names it: PREPARED; ordered | a batch that opening takes back: nothing |
-//! | 4 every entry published with the mark BATCH; ordered | some entries marked: opening puts what the record says was there in their place |
-//! | 5 the word says COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
-//! | 6 the marks taken away, deleted entries emptied; ordered | a batch that opening completes |
-//! | 7 the word is 0, ordered; the locks are released | the batch |
-//! | 8 a log's batch is waited for | one of both words, or what followed |
+//! | 1 the caller writes and flushes the items | free space |
+//! | 2 the pairs of all keys locked; each key looked up; free entries chosen | free space |
+//! | 3a overflow bits, record flushed; ordered, with the items | free space; overflow bits may lead to free entries |
+//! | 3b a batch word names the record: PREPARED; ordered | a batch that opening undoes: nothing |
+//! | 4 all entries published with the mark BATCH; ordered | marked entries, which opening restores from the record |
+//! | 5 the word becomes COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
+//! | 6 the marks cleared, deleted entries emptied; ordered | a batch that opening completes |
+//! | 7 the word becomes 0; ordered; the locks are released | the batch |
+//! | 8 a log's batch is waited for | one of both words, or the later state |
 //!
-//! On a log 8 stands for the wait of 5: no lock is held while a disk syncs. Step 6 then puts FRESH in the mark's place, which
-//! keeps readers from acting on what is not durable as it does after any write (`ops`).
+//! On a log, step 8 replaces the wait of step 5, so that no lock is held while a disk syncs. Step 6 then replaces
+//! the mark BATCH by FRESH. As after any write, FRESH keeps readers from acting on a value that is not durable
+//! (`ops`).
 //!
-//! Where a log fails between 3b and 7, all of the batch stays: marks, word and the entry of the table. If the word says PREPARED,
-//! readers find the old items. If the word says COMMITTED, readers get the medium's error, unless the word is durable. No later batch is begun.
+//! If a log fails between steps 3b and 7, all parts of the batch stay: marks, word, and the entry of the table of
+//! batches. If the word is PREPARED, readers find the old items. If it is COMMITTED, readers get the medium's
+//! error, unless the word is durable. No later batch can begin.
 //!
 //! # Readers
-//! A reader that meets the mark asks the batch ([`Batches`]): PREPARED means the old item, COMMITTED the new one, once that word is
-//! durable. All marks are there before COMMITTED is, so a reader that has seen one key new finds every other new: by the mark, or
-//! without it.
+//! A reader that finds the mark asks the batch ([`Batches`]). PREPARED means the old item. COMMITTED means the new
+//! item, as soon as that word is durable. All marks are set before COMMITTED is, so a reader that has seen one
+//! key's new value finds the new value of every other key also, with the mark or without it.
 //!
-//! A reader that sees a mark sees the table's entry, since it was linked before. The entry stays, and so do the old items and the
-//! record, until no reader is pinned that can have seen it: all are retired after the entry was unlinked. So the word that a
-//! reader compares with cannot be that of a later batch whose record lies at the same place. Where the word is neither, or the
-//! table has no such entry, the marks were taken away before: the reader loads the entry again. An entry that is the same then is
-//! marked without a batch, which is damage: the entry is read as it stands, and `check` tells.
+//! A reader that sees a mark also sees the entry in the table of batches, because the entry was linked first. The
+//! table entry, the old items and the record remain until no reader is pinned that can have seen the mark: all are
+//! retired after the table entry was unlinked. So the word that a reader compares with cannot be that of a later
+//! batch whose record is at the same place.
+//!
+//! If the word is neither PREPARED nor COMMITTED for this record, or the table has no such entry, the marks were
+//! already cleared, and the reader loads the index entry again. An unchanged entry has a mark without a batch,
+//! which is damage: readers use the entry as stored, and `check` reports the damage.
 //!
 //! # Other threads
-//! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or copy, and
-//! so meet no mark. What opening finds is finished before any of them runs (`recover.rs`), and before the sweep: the
-//! record is then reached by nothing, and free. In this process it is an allocation as any other.
+//! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or
+//! copy, and so find no mark. Opening finishes interrupted batches before any of these threads run (`recover.rs`),
+//! and before the sweep. Nothing reaches the record then, so its space is free. During the batch's own process the
+//! record is an allocation like any other.
 //!
-//! A writer that finds an overflow bit set under the pair's lock relies on the bit without a flush of its own. So a writer that
-//! sets a bit orders it before letting that lock go: a batch that is given up has set none.
+//! A writer that finds an overflow bit set, under the pair's lock, relies on the bit without a flush of its own. So
+//! a writer that sets a bit orders the bit before releasing that lock. A batch that is abandoned has set no bit.
 //!
 //! # Lock order
-//! A turn (one of sixteen); then all pairs, by partition, prefix and number: the order in which `clear` takes them. Then
-//! stashes, by partition and prefix. A batch that waits for a turn, a split or a queue holds none of the locks.
+//! 1. A turn (one of sixteen).
+//! 2. All pairs, by partition, prefix and number. `clear` locks them in the same order.
+//! 3. Stashes, by partition and prefix.
 //!
-//! A segment may be split or cleared while a batch waits for its pairs. The batch then finds the segment dead, lets that one's
-//! pairs go, and locks those of the segments that took its place: in the order of locks these come where the dead one's did, after
-//! all that is held. So a batch keeps what it has locked, whatever is split meanwhile, and is not driven back to the beginning. A
-//! split takes the locks of one segment alone, and so hinders no batch that holds some of them and waits for a later segment's; no
-//! other thread can lock the halves until the split is over.
+//! A batch that waits for a turn, a split or a queue holds none of the locks.
+//!
+//! A segment may be split or cleared while a batch waits for its pairs. The batch then finds the segment dead,
+//! releases that segment's pairs, and locks those of the segments that replaced it. In the lock order, these come
+//! where the dead segment's pairs came, after all that are held. So a batch keeps its locks whatever is split at
+//! the same time, and does not start over. A split holds the locks of one segment only, so it does not block a
+//! batch that holds some of these locks and waits for a later segment's. No other thread can lock the halves until
+//! the split is finished.
 
 mod active;
 mod chosen;
@@ -71,14 +82,14 @@ use super::layout::slot_at;
 use crate::Position;
 use crate::partitioned_hash::Slot;
 
-/// What a batch does to one entry.
+/// The change that a batch makes to one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The entry's position word.
+    /// The place of the entry's position word.
     pub(super) at: Offset,
-    /// The number of its signature among the batch's.
+    /// The number of its signature among the batch's signatures.
     number: u32,
-    /// What the caller knows it by.
+    /// The caller's identifier for the change.
     pub by: u32,
     /// The item before, empty if the entry was free.
     pub old: Position,
@@ -87,18 +98,18 @@ pub struct Change {
 }
 
 impl Change {
-    /// The entry.
+    /// Returns the entry.
     #[inline(always)]
     pub(super) fn slot(&self) -> Slot {
         slot_at(self.at)
     }
 
-    /// The word while the batch decides.
+    /// Returns the word while the batch is undecided.
     fn marked(&self) -> Position {
         if self.new.is_empty() { self.old.deleted().in_batch() } else { self.new.in_batch() }
     }
 
-    /// The word in the end.
+    /// Returns the final word.
     pub(super) fn outcome(&self, state: BatchState) -> Position {
         match state {
             BatchState::Prepared => self.old,
@@ -111,8 +122,8 @@ fn now<M: Medium>(medium: &M, at: Offset) -> Position {
     Position::from_word(medium.load(at, Ordering::Acquire))
 }
 
-/// Steps 6 and 7, for batch word `number`, but for the locks. Only what still has the mark is stored to; all is flushed,
-/// since an earlier process may have died between a store and its flush.
+/// Carries out steps 6 and 7 for batch word `number`, except for the locks. It stores only to entries that still
+/// have the mark, but flushes all, because an earlier process may have died between a store and its flush.
 fn finish<M: Medium>(medium: &M, number: usize, changes: &[Change], state: BatchState, early: Canary) {
     for change in changes {
         let seen = now(medium, change.at);

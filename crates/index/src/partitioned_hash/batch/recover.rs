@@ -1,8 +1,8 @@
-//! Finishing the batches that a crash interrupted.
+//! Finishes the batches that a crash interrupted.
 //!
-//! PREPARED is taken back, COMMITTED carried out. Only entries that still have the mark are stored to, and they are
-//! durable before the word is cleared: a crash in the midst of that leaves the same to the next opening. The word
-//! is durable as it was read, since the region's head was flushed when the region was opened.
+//! PREPARED batches are undone, COMMITTED batches are carried out. Only entries that still have the mark are stored
+//! to, and they are durable before the word is cleared. So a crash during recovery leaves the same work to the next
+//! open. The word that was read is durable, because opening flushes the region's head first.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,8 @@ use super::{Active, Batches, Change, finish, now, record};
 use crate::canary;
 use crate::partitioned_hash::Context;
 
-/// Finishes every batch; where the medium is not writable, readers are shown what it comes to. The index is not in use.
+/// Finishes every batch. If the medium is not writable, links the batches instead, so that readers get their
+/// outcome. The index is not in use yet.
 ///
 /// # Errors
 /// [`HeapError::Damaged`] if a batch's word or its record is damaged.
@@ -40,7 +41,7 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
     Ok(())
 }
 
-/// The broken twin that carries a change out whatever has become of the entry.
+/// The broken variant: carries a change out whatever the entry holds by now.
 fn replay<M: Medium>(medium: &M, change: &Change) {
     let word = change.new.in_place_of(now(medium, change.at));
     medium.store(change.at, word.word(), Ordering::Release);

@@ -1,8 +1,8 @@
-//! Turns: a batch uses one of the batch words alone.
+//! Turns: the exclusive use of one of the batch words.
 
 use super::Batches;
 
-/// The use of a batch word, given back when it is dropped.
+/// The use of a batch word, which is released on drop.
 #[derive(Debug)]
 #[must_use]
 pub struct Turn<'a> {

@@ -1,4 +1,4 @@
-//! Carrying out a batch: steps 2 to 7.
+//! Carries out a batch: steps 2 to 7.
 
 use std::collections::HashSet;
 use std::iter;
@@ -11,72 +11,72 @@ use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
-use crate::partitioned_hash::layout::{Home, PAIR_COUNT, SEGMENT_ENTRY_COUNT, Way};
+use crate::partitioned_hash::find::Found;
+use crate::partitioned_hash::layout::{Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
-use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Seen, Table};
+use crate::partitioned_hash::{BatchLookup, Context, Garbage, PartitionedHash, Table};
 use crate::shared::Locked;
 
-/// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
+/// The locked pairs of a batch's keys, and the changes to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
     index: &'a PartitionedHash,
     cx: Context<'a, M, D>,
-    /// What it was locked for.
+    /// The signatures for which it was locked.
     signatures: &'a [u64],
     /// The segment of each signature.
     segments: Vec<&'a Segment>,
-    /// What a look tells of each signature.
-    seen: Vec<Seen>,
+    /// The result of the lookup of each signature.
+    lookups: Vec<BatchLookup>,
     changes: Vec<Change>,
-    /// Whether there will be more or fewer entries.
+    /// True if the number of entries changes.
     counts: bool,
     chosen: Chosen,
-    /// The numbers of signatures whose entries lie outside their home lines, and the ways that lead there.
-    ways: Vec<(usize, Way)>,
+    /// The numbers of signatures whose entries are outside their home lines, and the overflow paths to them.
+    ways: Vec<(usize, OverflowPath)>,
     full: HashSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
     pairs: Vec<Locked<'a>>,
 }
 
-/// So many keys ahead lines are asked for: as many as a core has misses in flight.
+/// The number of keys by which prefetches run ahead: as many as a core can have cache misses in flight.
 const AHEAD_COUNT: usize = 12;
-/// So many of a batch's keys in one segment are counted one by one.
+/// Up to this number, the keys of a batch in one segment are counted one by one.
 const FEW_IN_SEGMENT: usize = 8;
-/// So many of a batch's keys in one segment are worth a look whether they have room there.
+/// From this number of keys in one segment, a batch checks whether the segment has space for them.
 const MANY_IN_SEGMENT: usize = SEGMENT_ENTRY_COUNT as usize / 16;
-/// A segment that would hold more is split ahead: splits come at three quarters, as for single keys.
+/// A segment that would hold more entries is split ahead: at three quarters, as for single keys.
 const SPLIT_AHEAD_ENTRY_COUNT: u64 = SEGMENT_ENTRY_COUNT * 3 / 4;
 
-/// All segments without room for their part of a batch, which is not carried out.
+/// All segments that lack space for their part of a batch. The batch was not carried out.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Full(HashSet<Offset>);
 
-/// A batch that took place.
+/// A batch that was carried out.
 #[must_use]
 pub struct Finished {
     /// The point from which on the batch is durable. No thread has waited for a disk.
     pub durable: Ticket,
-    /// Signatures, and segments of theirs that should be split: their stashes fill up.
+    /// Signatures, with their segments that should be split because their stashes fill up.
     pub crowded: Vec<(u64, Offset)>,
-    /// What it did, in the order in which it was noted.
+    /// The changes, in the order in which they were noted.
     pub changes: Vec<Change>,
 }
 
 impl PartitionedHash {
-    /// Waits until fewer than sixteen batches are under way. The caller holds no lock.
+    /// Waits until fewer than sixteen batches are in progress. The caller holds no lock.
     pub fn batch_turn(&self) -> Turn<'_> {
         self.batches.turn()
     }
 
-    /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the batch is
-    /// finished or dropped, and holds no bucket.
+    /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the
+    /// batch is finished or dropped, and holds no bucket.
     ///
     /// # Panics
-    /// If there are 2^32 of them.
+    /// Panics if there are 2^32 signatures or more.
     pub fn lock_batch<'a, M: Medium, D: Dram>(
         &'a self,
         cx: Context<'a, M, D>,
@@ -87,13 +87,13 @@ impl PartitionedHash {
         let mut batch = Batch::of(self, cx, signatures);
         while let Some(&first) = rest.first() {
             if let Some(&ahead) = rest.get(AHEAD_COUNT) {
-                self.aim(cx.medium, ahead);
+                self.prefetch(cx.medium, ahead);
             }
             let segment = self.root().segment(self.geometry, first);
             let (held, count) = (batch.pairs.len(), self.count_in(segment, rest));
             lock_pairs(segment, &rest[..count], &mut batch.pairs);
             if segment.is_dead() {
-                // Split or cleared meanwhile: what took its place comes at the same place in the order.
+                // The segment was split or cleared. Its replacement has the same place in the lock order.
                 batch.pairs.truncate(held);
                 continue;
             }
@@ -102,20 +102,20 @@ impl PartitionedHash {
                 cx.medium.prefetch_line(Home::of(signature).offset(segment.offset()));
             }
             batch.segments.extend(iter::repeat_n(segment, count));
-            // Their lines were asked for so many keys ago.
-            batch.look_at(batch.segments.len().saturating_sub(AHEAD_COUNT));
+            // The lines of these keys were prefetched `AHEAD_COUNT` keys ago.
+            batch.lookup_first(batch.segments.len().saturating_sub(AHEAD_COUNT));
             rest = &rest[count..];
         }
-        batch.look_at(signatures.len());
+        batch.lookup_first(signatures.len());
         batch
     }
 
-    /// Makes room for a batch of these signatures, which are sorted; it is carried out anew then. Where many of them go to one
-    /// segment that segment is split ahead, as if their keys were new: else a large batch would start over for each. The
-    /// caller is pinned and holds no bucket.
+    /// Makes space for a batch of these signatures, which are sorted. The caller then starts the batch again. If
+    /// many of the signatures belong to one segment, that segment is split ahead as if all keys were new. Otherwise
+    /// a large batch would start over for each full segment. The caller is pinned and holds no bucket.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed but that.
+    /// Returns the allocator's error; then only splits have taken place.
     pub fn split_for_batch<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
@@ -138,17 +138,17 @@ impl PartitionedHash {
         Ok(())
     }
 
-    /// How many of these signatures, the first of which is the segment's, belong to it; they are sorted.
+    /// Returns how many of these sorted signatures belong to `segment`. The first one does.
     fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
         let last = self.geometry.last_alike(signatures[0], segment.depth());
         let is_in_it = |&signature: &u64| signature <= last;
-        // Most batches have few keys of a segment.
+        // Most batches have few keys in a segment.
         let few = signatures.iter().take(FEW_IN_SEGMENT).take_while(|signature| is_in_it(signature)).count();
         if few == FEW_IN_SEGMENT { few + signatures[few..].partition_point(is_in_it) } else { few }
     }
 }
 
-/// Locks the pairs of these signatures, which are all the segment's, in ascending order.
+/// Locks the pairs of these signatures, which all belong to the segment, in ascending order.
 fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Locked<'a>>) {
     let mut pairs = signatures.iter().fold(0u64, |pairs, &signature| pairs | 1 << Home::of(signature).pair);
     while pairs != 0 {
@@ -160,14 +160,14 @@ fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Loc
 const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
-    /// Of these signatures, none of which is locked yet.
+    /// Creates a batch of these signatures, none of which is locked yet.
     fn of(index: &'a PartitionedHash, cx: Context<'a, M, D>, signatures: &'a [u64]) -> Batch<'a, M, D> {
         Batch {
             index,
             cx,
             signatures,
             segments: Vec::with_capacity(signatures.len()),
-            seen: Vec::with_capacity(signatures.len()),
+            lookups: Vec::with_capacity(signatures.len()),
             changes: Vec::with_capacity(signatures.len()),
             counts: false,
             chosen: Chosen::default(),
@@ -179,26 +179,27 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
     }
 
-    /// Looks at the home lines of the first so many signatures, which are locked, where it has not yet. What it sees stays while they are, but
-    /// for marks that readers take away.
+    /// Looks up the first `count` signatures, which are locked, in their home lines, unless that was done already.
+    /// The results remain valid while the locks are held, except for marks that readers clear.
     #[inline(always)]
-    fn look_at(&mut self, count: usize) {
-        let numbers = self.seen.len()..count;
-        self.seen.extend(numbers.map(|number| {
+    fn lookup_first(&mut self, count: usize) {
+        let numbers = self.lookups.len()..count;
+        self.lookups.extend(numbers.map(|number| {
             let (segment, signature) = (self.segments[number], self.signatures[number]);
-            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).seen()
+            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).lookup_for_batch()
         }));
     }
 
-    /// The number of a signature that it was locked for; methods go by numbers.
+    /// Returns the number of a signature for which the batch was locked. Other methods identify signatures by this
+    /// number.
     pub fn number_of(&self, signature: u64) -> usize {
         self.signatures.partition_point(|other| *other < signature)
     }
 
-    /// As [`PartitionedHash::find`], under the lock.
+    /// Like [`PartitionedHash::find`], under the lock.
     ///
     /// # Errors
-    /// The visitor's.
+    /// Returns the visitor's error.
     pub fn find<R, E: From<MediumError>>(
         &self,
         number: usize,
@@ -207,22 +208,22 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.home(number).find(visit)
     }
 
-    /// What a look tells of each signature, by number.
+    /// Returns the result of the lookup of each signature, by number.
     #[inline(always)]
-    pub fn seen(&self) -> &[Seen] {
-        &self.seen
+    pub fn lookups(&self) -> &[BatchLookup] {
+        &self.lookups
     }
 
-    /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
-    /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
+    /// Notes that `position`, whose item was flushed, gets an entry. If there is no space for one, records this for
+    /// [`Batch::has_space`]. The key must have no entry yet. Keys come in the order of their signatures.
     #[inline(never)]
     pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
         let segment = home.segment();
-        let mut room = home.room(|slot| self.is_free(&home, slot));
+        let mut room = home.free_entry(|slot| self.is_free(&home, slot));
         if room.is_none() {
             self.lock_stash(segment);
-            let Some((further, is_crowded)) = home.room_further(|slot| self.is_free(&home, slot)) else {
+            let Some((further, is_crowded)) = home.free_entry_in_stash(|slot| self.is_free(&home, slot)) else {
                 _ = self.full.insert(segment.offset());
                 return;
             };
@@ -240,41 +241,41 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.changes.push(Change { at, number, by, old: Position::EMPTY, new: position.item() });
     }
 
-    /// Whether there was room for all that was noted.
+    /// Returns `Ok` if there was space for all noted entries.
     ///
     /// # Errors
-    /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
-    pub fn has_room(&mut self) -> Result<(), Full> {
+    /// [`Full`]: drop the batch, make space ([`PartitionedHash::split_for_batch`]) and start over.
+    pub fn has_space(&mut self) -> Result<(), Full> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 
-    /// Notes that `position`, whose item was flushed, takes the place of what was found, the entry whose position word lies at `at` and is
-    /// `old`; that this is deleted, if `position` is empty.
+    /// Notes that `position`, whose item was flushed, replaces the found item `old`, whose position word is at
+    /// `at`. An empty `position` deletes the entry.
     #[inline(always)]
     pub fn replace(&mut self, number: usize, by: u32, (at, old): (Offset, Position), position: Position) {
         self.counts |= position.is_empty();
         self.changes.push(Change { at, number: number as u32, by, old: old.item(), new: position.item() });
     }
 
-    /// What was noted so far.
+    /// Returns the changes noted so far.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Steps 3 to 7: the changes happen, all at once. The record, for which room of
-    /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
+    /// Carries out steps 3 to 7: all changes become visible as one step. `record` is reserved space for
+    /// [`record_bytes`](super::record::record_bytes) bytes; it is retired afterwards.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] if the medium fails meanwhile: then nothing has happened, or readers of these keys get this error, until
-    /// the store is opened again.
+    /// [`MediumError::Poisoned`] if the medium fails. Then either nothing has happened, or readers of these keys
+    /// get this error until the store is opened again.
     pub fn commit(self, turn: &Turn<'_>, record: Place) -> Result<Finished, MediumError> {
         let medium = self.cx.medium;
         medium.health()?;
         for &(number, way) in &self.ways {
             self.home(number).mark_way(Some(way));
         }
-        // SAFETY: the room is the caller's alone.
+        // SAFETY: the caller alone uses this space.
         unsafe { record::write(medium, record.offset, &self.changes) };
         if !medium.breaks(canary::BATCH_BEFORE_RECORD) {
             medium.order();
@@ -305,7 +306,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Ok(Finished { durable: ticket, crowded, changes })
     }
 
-    /// Step 4.
+    /// Carries out step 4.
     fn publish(&self) -> Result<(), MediumError> {
         let medium = self.cx.medium;
         for change in &self.changes {
@@ -325,7 +326,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Ok(())
     }
 
-    /// Step 6 where the batch is not durable yet: FRESH takes the place of the mark, and stays.
+    /// Carries out step 6 for a batch that is not durable yet: FRESH replaces the mark BATCH, and stays.
     fn publish_outcomes(&self) -> Result<(), MediumError> {
         let medium = self.cx.medium;
         for change in &self.changes {
@@ -337,7 +338,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         Ok(())
     }
 
-    /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
+    /// Counts entries, and marks the items that the sweep will not reach any more. The caller holds the locks.
     fn count_and_unlink(&self) {
         let (mut more, is_swept) = (0, self.cx.heap.is_swept());
         if is_swept && !self.counts {
@@ -366,7 +367,8 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         home.is_free(slot) && !self.chosen.has(home.segment().offset(), slot)
     }
 
-    /// Once, and until the batch is over: entries that were chosen there stay free until they are published.
+    /// Locks the segment's stash, once, until the batch is over. Entries that were chosen in it stay free until
+    /// they are published.
     fn lock_stash(&mut self, segment: &'a Segment) {
         if self.stashes.last().is_none_or(|(locked, _)| *locked != segment.offset()) {
             self.stashes.push((segment.offset(), segment.lock_stash()));

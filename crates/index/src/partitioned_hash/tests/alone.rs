@@ -1,5 +1,5 @@
-//! An operation that changes which segments a partition has, or goes by that, is alone in the partition at each of
-//! its steps.
+//! An operation that changes the segments of a partition, or relies on these segments, holds the partition's lock
+//! at each step.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use pmem::MediumError;
 use super::super::{Cursor, NEVER};
 use super::rig::{Rig, key, mixed};
 
-/// Calls `act`, at every step of which the partition of all keys must be locked.
+/// Calls `act`, and checks at each of its steps that the partition of all keys is locked.
 fn alone(rig: &Arc<Rig<pmem_sim::Sim>>, act: impl FnOnce(&Rig<pmem_sim::Sim>)) {
     let (seen, steps) = (Arc::clone(rig), rig.medium.step_count());
     rig.medium.observe(Box::new(move |_, kind| {
-        assert!(seen.index.partitions[0].is_locked(), "after {kind:?} another may be in the partition");
+        assert!(seen.index.partitions[0].is_locked(), "after {kind:?} another thread may be in the partition");
     }));
     act(rig);
     rig.medium.unobserve();
-    assert!(rig.medium.step_count() > steps, "nothing was seen");
+    assert!(rig.medium.step_count() > steps, "no step was seen");
     assert!(!rig.index.partitions[0].is_locked());
 }
 
@@ -27,23 +27,23 @@ fn filled() -> Arc<Rig<pmem_sim::Sim>> {
 }
 
 #[test]
-fn a_split_is() {
+fn split_is() {
     alone(&filled(), |rig| rig.split(0));
 }
 
 #[test]
-fn a_step_of_a_sweep_is() {
+fn step_of_sweep_is() {
     alone(&filled(), |rig| _ = rig.sweep_step(Cursor::default()));
 }
 
 #[test]
-fn a_visit_of_what_is_due_is() {
+fn visit_of_what_is_due_is() {
     let (rig, mut visited_count) = (filled(), 0);
     let _pin = epoch::pin();
     rig.index.lower_due_of(rig.cx(), mixed(1), 5);
     let visited = rig.index.visit_due(rig.cx(), Cursor::default(), 5, 1, |_, _| {
         visited_count += 1;
-        assert!(rig.index.partitions[0].is_locked(), "another may split what is visited");
+        assert!(rig.index.partitions[0].is_locked(), "another thread may split the visited segment");
         Ok::<_, MediumError>(NEVER)
     });
     assert!(visited.is_ok() && visited_count == 40);

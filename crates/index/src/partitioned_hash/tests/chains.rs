@@ -1,4 +1,4 @@
-//! More entries of one signature than a segment holds: splitting makes no room, chains do.
+//! More entries of one signature than a segment holds: splitting frees no space, chaining does.
 
 use super::super::layout::SEGMENT_ENTRY_COUNT;
 use super::rig::{Contents, Rig, assert_same, key, mixed};
@@ -25,7 +25,7 @@ fn assert_holds(rig: &Rig<pmem_sim::Sim>, contents: &Contents) {
 }
 
 #[test]
-fn a_thousand_entries_of_one_signature_are_found_replaced_and_removed() {
+fn thousand_entries_of_one_signature_work() {
     let (rig, mut contents) = filled(1000, 0);
     assert!(rig.index.split_stats().chained_count > 0);
     assert_holds(&rig, &contents);
@@ -57,7 +57,7 @@ fn room_in_a_chain_is_used_again() {
 }
 
 #[test]
-fn one_crowded_signature_does_not_keep_others_from_being_split_away() {
+fn crowded_signature_does_not_block_split() {
     let (rig, contents) = filled(1000, 700);
     assert_holds(&rig, &contents);
     let rig = rig.reopened();
@@ -66,7 +66,7 @@ fn one_crowded_signature_does_not_keep_others_from_being_split_away() {
 }
 
 #[test]
-fn a_chain_outlives_the_split_of_its_segment() {
+fn chain_outlives_split_of_its_segment() {
     let (rig, mut contents) = filled(1000, 700);
     let split_count = rig.index.split_stats().split_count;
     for number in 700..700 + 4 * SEGMENT_ENTRY_COUNT {
@@ -77,9 +77,9 @@ fn a_chain_outlives_the_split_of_its_segment() {
     assert_holds(&rig, &contents);
 }
 
-/// Batches of so many entries that the free ones of the chain are too few, though there are some.
+/// Batches of a size that exceeds the free entries of the chain, although there are some.
 #[test]
-fn a_batch_of_one_signature_chains_as_many_segments_as_it_needs() {
+fn batch_of_one_signature_chains_segments() {
     let (rig, mut contents) = filled(900, 20);
     for round in 0..4 {
         let changes: Vec<_> =

@@ -1,6 +1,8 @@
-//! A store that is crashed after every step of one operation, while another reads; what is left is opened, and opened again.
+//! Crashes a store after every step of one operation, while another thread reads; opens the result, and opens it
+//! again.
 //!
-//! The explorer does the same for whole scripts on whole stores (testkit); here it is one operation, and seconds.
+//! The explorer does the same for whole scripts on whole stores (testkit). Here it is one operation, and takes
+//! seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,20 +14,20 @@ use pmem_sim::{Image, Model, Sim, StepKind};
 
 use super::rig::{Contents, Rig, key, mixed};
 
-/// Images of each step.
+/// The number of crash images per step.
 pub(super) const IMAGE_COUNT: usize = 8;
-/// Openings that are crashed in their turn, after each fence, and images of each of their steps.
+/// The number of openings that are crashed in turn, after each fence, and of images per step of each.
 const OPENING_COUNT: usize = 2;
-/// The partitions of every store here.
+/// The number of partitions in every store here.
 pub(super) const PARTITION_COUNT: u32 = 2;
 
-/// What is wrong with images, each with the step that it is of.
+/// The faults of images, each with its step.
 pub(super) type Wrong = Arc<Mutex<Vec<String>>>;
 
-/// What a store may show after a crash.
+/// The contents that a store may show after a crash.
 type Allowed = Vec<Contents>;
 
-/// What is wrong with an image, if anything.
+/// Returns the fault of an image, if there is one.
 fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
     let Some(rig) = Rig::try_opened(medium, PARTITION_COUNT) else { return Some("does not open".to_owned()) };
     let contents = rig.contents();
@@ -37,7 +39,7 @@ fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
     rig.damage().pop()
 }
 
-/// The same, of what a crash of its opening leaves.
+/// The same, for the images that a crash of its opening leaves.
 fn fault_of_opening(image: &Image, allowed: &[Contents]) -> Option<String> {
     let (medium, found, allowed) = (Sim::from_image(image, Model::Line), Wrong::default(), allowed.to_vec());
     let noted = Arc::clone(&found);
@@ -51,8 +53,8 @@ fn fault_of_opening(image: &Image, allowed: &[Contents]) -> Option<String> {
     found.lock().pop()
 }
 
-/// Looks at images of now. The first fault is enough.
-fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
+/// Checks crash images of the present state. The first fault suffices.
+fn examine(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
     let mut wrong = wrong.lock();
     for (number, image) in medium.images(IMAGE_COUNT, medium.step_count()).iter().enumerate() {
         let is_opening_crashed = what == StepKind::Order && number < OPENING_COUNT;
@@ -64,8 +66,8 @@ fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
     }
 }
 
-/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there. A reader that comes
-/// between two steps and finds a change relies on it: from then on it is there in every image.
+/// Runs `act` with a crash after each of its steps; it changes the contents to `after`. If a reader between two
+/// steps finds a change, it relies on it: from then on every image must contain the change.
 pub(super) fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&Rig<Sim>)) -> Vec<String> {
     let (wrong, reader) = (Wrong::default(), Arc::clone(rig));
     let (noted, mut allowed): (_, Allowed) = (Arc::clone(&wrong), vec![rig.contents(), after.clone()]);
@@ -73,7 +75,7 @@ pub(super) fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&R
         if allowed.len() > 1 && reads_any_new(&reader, &allowed) {
             allowed.remove(0);
         }
-        look(medium, &allowed, &noted, kind);
+        examine(medium, &allowed, &noted, kind);
     };
     rig.medium.observe(Box::new(watch));
     act(rig);
@@ -83,14 +85,15 @@ pub(super) fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&R
     wrong.lock().clone()
 }
 
-/// Whether a reader finds what is not of before.
+/// Returns true if a reader finds anything that is not in the old contents.
 fn reads_any_new(rig: &Rig<Sim>, allowed: &[Contents]) -> bool {
     let [before, after] = allowed else { return false };
     let mut keys = before.keys().chain(after.keys()).filter(|key| before.get(key) != after.get(key));
     keys.any(|&key| rig.get(key) != before.get(&key).copied())
 }
 
-/// Does `work` as another thread does whose fences complete nothing of this one, but with this one's lane of the allocator.
+/// Runs `work` on another thread, whose fences complete nothing of this thread, but with this thread's lane of the
+/// allocator.
 pub(super) fn as_another(rig: &Arc<Rig<Sim>>, work: impl FnOnce(&Rig<Sim>) + Send + 'static) {
     let (other, mut work) = (Arc::clone(rig), Some(work));
     rig.medium.observe(Box::new(move |_, _| {
@@ -103,14 +106,14 @@ pub(super) fn as_another(rig: &Arc<Rig<Sim>>, work: impl FnOnce(&Rig<Sim>) + Sen
     rig.medium.unobserve();
 }
 
-/// What is wrong with images of now, which show this and nothing else.
+/// Returns the faults of present crash images, which must show `contents` and nothing else.
 pub(super) fn wrong_now(rig: &Rig<Sim>, contents: Contents) -> Vec<String> {
     let wrong = Wrong::default();
-    look(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
+    examine(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
     wrong.lock().clone()
 }
 
-/// The same store, in which nothing is pending.
+/// Returns the same store without pending changes.
 pub(super) fn settled(rig: &Rig<Sim>, canary: Option<Canary>) -> Arc<Rig<Sim>> {
     let everything = rig.medium.images(2, 0).pop().unwrap();
     let sim = Sim::from_image(&everything, Model::Line);
@@ -120,7 +123,7 @@ pub(super) fn settled(rig: &Rig<Sim>, canary: Option<Canary>) -> Arc<Rig<Sim>> {
     Arc::new(rig)
 }
 
-/// A store of these. Its free space holds what segments and items left there.
+/// Returns a store with these contents. Its free space holds the bytes of earlier segments and items.
 pub(super) fn store(contents: &Contents, canary: Option<Canary>) -> Arc<Rig<Sim>> {
     let rig = Rig::new(PARTITION_COUNT);
     rig.heap.set_features(&rig.medium, FEATURE_BATCHES);

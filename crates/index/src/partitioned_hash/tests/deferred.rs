@@ -1,4 +1,5 @@
-//! A log whose writers do not wait: what is published keeps its mark, and a split, whose copy has no place for a mark, waits.
+//! A log whose writers do not wait: published entries keep their mark. A split waits for removals, because they
+//! leave no copy for a mark.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +16,7 @@ fn word(rig: &Rig<Plain>, key: Key) -> Position {
 }
 
 #[test]
-fn what_a_batch_wrote_is_marked_until_it_is_durable() {
+fn batch_entries_are_marked_until_durable() {
     let (rig, keys) = (Rig::format(Plain::log(), 1), [key(0x77, 1), key(mixed(9), 2)]);
     for value in 1..3 {
         rig.write_batch(&keys.map(|key| (key, Some(value))));
@@ -25,9 +26,9 @@ fn what_a_batch_wrote_is_marked_until_it_is_durable() {
     }
 }
 
-/// The removal leaves nothing in the copies that could say that it is not durable.
+/// The removal leaves nothing in the copies that could record that it is not durable.
 #[test]
-fn a_split_waits_for_removals() {
+fn split_waits_for_removals() {
     let rig = Rig::format(Plain::log(), 1);
     (0..40).for_each(|number| _ = rig.put(key(mixed(number), number), number));
     let waited_count = rig.medium.waited_count();
@@ -39,9 +40,9 @@ fn a_split_waits_for_removals() {
     assert_eq!((rig.get(key(mixed(3), 3)), rig.index.split_stats().split_count), (None, 2));
 }
 
-/// Others write while a store that was opened is swept: what they have published may not be durable yet.
+/// Other threads write while an opened store is swept: their entries may not be durable yet.
 #[test]
-fn a_sweep_waits_for_what_it_settles() {
+fn sweep_waits_for_what_it_settles() {
     let rig = Rig::format(Plain::log(), 1);
     let put = key(0x77, 1);
     rig.put(put, 1);

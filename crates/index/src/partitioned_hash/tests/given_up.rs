@@ -1,4 +1,5 @@
-//! A batch that was given up leaves nothing behind on which another writer's entry would rely, and which a crash would take.
+//! An abandoned batch leaves nothing behind on which another writer's entry would rely, and which a crash would
+//! remove.
 
 use std::thread;
 
@@ -14,7 +15,7 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..=LINE_ENTRY_COUNT + 1).map(|number| key(0x77 + (number << 60), number))
 }
 
-/// How many images of a crash now do not have this value under the key.
+/// Returns the number of present crash images that do not have this value under the key.
 pub(super) fn lost_in(sim: &Sim, key: Key, value: u64) -> usize {
     let images = sim.images(100, 7);
     assert!(!images.is_empty());
@@ -22,7 +23,8 @@ pub(super) fn lost_in(sim: &Sim, key: Key, value: u64) -> usize {
     images.iter().filter(|image| is_lost(image)).count()
 }
 
-/// How many images lack what was put, and overflowed as a batch did that was given up, by another thread.
+/// Returns the number of images that lack an entry which another thread put, and which overflowed like the
+/// abandoned batch.
 fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
     let sim = Sim::new(0, Model::Line);
     let rig = Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1);
@@ -42,7 +44,7 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
     let _pin = epoch::pin();
     let position = rig.write_item(put, 2);
     let bucket = rig.index.lock(rig.cx(), put.signature);
-    let bucket = if as_one_of_many { bucket.as_one_of_many() } else { bucket };
+    let bucket = if as_one_of_many { bucket.in_group() } else { bucket };
     let published = bucket.insert(position).unwrap();
     rig.commit_all();
     published.settle(&rig.medium).unwrap();
@@ -50,9 +52,9 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
 }
 
 #[test]
-fn an_entry_that_overflows_after_a_batch_was_given_up_is_durable() {
+fn overflow_after_abandoned_batch_is_durable() {
     for as_one_of_many in [false, true] {
         assert_eq!(lost_count(None, as_one_of_many), 0);
-        assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the twin was not caught");
+        assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the broken variant was not caught");
     }
 }

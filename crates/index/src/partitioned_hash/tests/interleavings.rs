@@ -1,15 +1,16 @@
-//! Every interleaving of a few operations on one line, with the reorderings that the memory model allows: the life of a
-//! slot from FRESH through settled and DELETED to its next entry, or to another segment.
+//! Explores every interleaving of a few operations on one line, with the reorderings that the memory model allows:
+//! the life of a slot from FRESH through settled and DELETED to its next entry, or to another segment.
 //!
-//! The code that runs is the index's own, and so are its bucket locks and the directory's words, which loom has in hand
-//! (`shared`). Loom's threads share one real pin, which keeps everything; where a scene uses space again, a counter of its own
-//! stands for the pins, and the model of `epoch` shows that pins do what the counter does. Not covered: two lines at once, and
-//! reorderings within a segment that a split has made, but for its links.
+//! The code under test is the index's own. Loom controls its bucket locks and the words of the directory
+//! (`shared`). Loom's threads share one real pin, which keeps everything. Where a scene reuses space, a separate
+//! counter stands for the pins; the model of `epoch` shows that pins have the same effect. Not covered: two lines
+//! at once, and reorderings within a segment that a split has made, except for its links.
 //!
-//! A batch of two keys of that line is modelled with its word. Its table in volatile memory is not loom's: a counter stands
-//! for what its words order.
+//! A batch of two keys of that line is modelled with its word. Loom does not control its table in DRAM: a counter
+//! stands for the order that the table's words provide.
 //!
-//! A run is cut at two preemptions, one of three threads at one. A longer campaign allows more (two: two minutes; three: five and more):
+//! A run is limited to two preemptions, and with three threads to one. A longer campaign allows more (two threads:
+//! two minutes; three: five and more):
 //!
 //! ```text
 //! LOOM_MAX_PREEMPTIONS=3 cargo test -p hikv-index interleavings
@@ -37,37 +38,40 @@ mod modelled;
 mod scenes;
 mod twins;
 
-/// Two keys of one home line and different signatures, which a split parts, and one that shares the first one's signature.
+/// Two keys of one home line and different signatures, which a split separates, and one that shares the first one's
+/// signature.
 const ONE: Key = Key { signature: 0x77, number: 1 };
 const TWO: Key = Key { signature: 0x77 + (1 << 63), number: 2 };
 const ALIKE: Key = Key { signature: 0x77, number: 3 };
-/// One more key of that line.
+/// Another key of that line.
 const THREE: Key = Key { signature: 0x77 + (1 << 62), number: 5 };
-/// A key of the line beside it.
+/// A key of the adjacent line.
 const BESIDE: Key = Key { signature: 0x70, number: 4 };
 
-/// Preemptions in a run of two threads unless `LOOM_MAX_PREEMPTIONS` says otherwise: enough for every broken twin to be caught.
+/// The preemptions in a run of two threads, unless `LOOM_MAX_PREEMPTIONS` is set: enough to catch every broken
+/// variant.
 const PREEMPTION_COUNT_MAX: usize = 2;
-/// In a run of three. Where one of them ends the others take turns already; with two it is ten times as many runs.
+/// The preemptions in a run of three. When one thread ends, the other two take turns anyway. Two preemptions would
+/// need ten times as many runs.
 const PREEMPTION_COUNT_OF_THREE_MAX: usize = 1;
 
-/// What is left out of a broken twin.
+/// The omission of a broken variant.
 #[derive(Clone, Copy)]
 struct Broken {
     /// A step of the index.
     step: Option<Canary>,
-    /// Space is used again though a reader is pinned.
+    /// Space is reused although a reader is pinned.
     pins: bool,
 }
 
 const WHOLE: Broken = Broken { step: None, pins: false };
 
-/// What becomes of a commit.
+/// The behaviour of a commit.
 #[derive(Clone, Copy)]
 enum Commits {
-    /// A commit is done when it returns, as on memory: the publisher settles before the unlock.
+    /// A commit is complete when it returns, as on memory: the publisher settles before the unlock.
     AtOnce,
-    /// A commit is waited for, as on a log: the publisher settles after the unlock.
+    /// A commit must be waited for, as on a log: the publisher settles after the unlock.
     Later,
 }
 
@@ -88,23 +92,23 @@ impl Scene {
         self.put_at(key, self.rig.write_item(key, value));
     }
 
-    /// Puts an item that was written; the position that it replaced.
+    /// Puts an item that was written, and returns the position that it replaced.
     fn put_at(&self, key: Key, position: Position) -> Option<Position> {
-        let (published, found) = self.rig.publish(key, position).expect("there is room");
+        let (published, found) = self.rig.publish(key, position).expect("there is space");
         self.rig.finish(published, found);
         found.map(|found| found.position)
     }
 
-    /// Publishes an entry, which nobody settles, as a process does that is killed.
+    /// Publishes an entry that no thread settles, as a killed process does.
     fn put_half(&self, key: Key, value: u64) {
-        let _never_settled = self.rig.publish(key, self.rig.write_item(key, value)).expect("there is room");
+        let _never_settled = self.rig.publish(key, self.rig.write_item(key, value)).expect("there is space");
     }
 
     fn remove(&self, key: Key) -> Option<u64> {
         self.unlink(key).map(|found| found.value)
     }
 
-    /// Removes; what was found.
+    /// Removes an entry, and returns it.
     fn unlink(&self, key: Key) -> Option<Found<u64>> {
         let (published, found) = self.rig.publish_removal(key)?;
         self.rig.finish(published, Some(found));
@@ -115,7 +119,7 @@ impl Scene {
         self.rig.get(key)
     }
 
-    /// What a loss of power would leave of the key.
+    /// Returns the value of the key that a power loss would leave.
     fn durable(&self, key: Key) -> Option<u64> {
         let entries = self.rig.medium.durable_entries().filter(|(signature, _)| *signature == key.signature);
         let mut items = entries.map(|(_, position)| item(&self.rig.medium.sim, position));
@@ -128,7 +132,7 @@ impl Scene {
         assert_eq!(self.rig.index.split_stats().split_count, 1, "it was chained instead");
     }
 
-    /// Works on items that nobody may overwrite meanwhile.
+    /// Works on items that no thread may overwrite in the meantime.
     fn pinned<R>(&self, work: impl FnOnce() -> R) -> R {
         self.pinned.fetch_add(1, Ordering::AcqRel);
         let result = work();
@@ -136,7 +140,7 @@ impl Scene {
         result
     }
 
-    /// Puts `key` with an item in the space of one that was unlinked, unless a pin is in the way.
+    /// Puts `key` with an item in the space of one that was unlinked, unless a pin prevents it.
     fn put_in_space(&self, freed: Position, key: Key, value: u64) {
         if self.broken.pins || self.pinned.fetch_or(0, Ordering::AcqRel) == 0 {
             self.rig.fill_item(freed, key, value);
@@ -145,14 +149,14 @@ impl Scene {
     }
 }
 
-/// Where the keys' home line lies in a fresh store.
+/// Returns the place of the keys' home line in a fresh store.
 fn home_line() -> Offset {
     let rig = Rig::new(1);
     let _pin = epoch::pin();
     Home::of(ONE.signature).offset(rig.index.root().offset(rig.index.geometry, ONE.signature))
 }
 
-/// Runs `threads` on a store that `before` has prepared, in every way with few preemptions; then `after`.
+/// Runs `threads` on a store that `before` has prepared, in every way with few preemptions, and then runs `after`.
 fn model(broken: Broken, before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model_with(Commits::Later, broken, before, threads, after);
 }
@@ -177,7 +181,7 @@ fn model_with(commits: Commits, broken: Broken, before: fn(&Scene), threads: &[f
     });
 }
 
-/// Reads twice; what was seen once is not unseen, not by a loss of power either.
+/// Reads twice. A value that was seen once must not disappear, not even by a power loss.
 fn read_in_order(scene: &Scene, key: Key, order: &[Option<u64>]) {
     let place = |value| order.iter().position(|&known| known == value).unwrap_or_else(|| panic!("{value:?} was read"));
     let first = place(scene.get(key));

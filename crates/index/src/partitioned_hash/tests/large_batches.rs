@@ -1,4 +1,4 @@
-//! Batches that find many segments without room: they start over a few times, and not once for each.
+//! Batches that find many segments without space: they start over a few times, and not once per segment.
 
 use fastrand::Rng;
 
@@ -6,7 +6,7 @@ use super::super::layout::Home;
 use super::plain::Plain;
 use super::rig::{Key, Rig, key};
 
-/// Keys whose signatures begin with these bits.
+/// Returns keys whose signatures begin with these bits.
 fn keys(rng: &mut Rng, prefix: u64, prefix_bits: u32) -> impl Iterator<Item = Key> {
     let mut number = prefix << 32;
     std::iter::repeat_with(move || {
@@ -15,14 +15,15 @@ fn keys(rng: &mut Rng, prefix: u64, prefix_bits: u32) -> impl Iterator<Item = Ke
     })
 }
 
-/// Each key's value is its number; how often the batch was begun.
+/// Writes each key with its number as the value, and returns the number of attempts.
 fn write(rig: &Rig<Plain>, keys: &[Key]) -> usize {
     let attempt_count = rig.attempts_of_batch(&keys.iter().map(|&key| (key, Some(key.number))).collect::<Vec<_>>());
     assert!(keys.iter().all(|&key| rig.get(key) == Some(key.number)));
     attempt_count
 }
 
-/// A segment in which there is hardly anything yet is split for what is to come; it is no sign of equal signatures.
+/// A nearly empty segment is split for the entries that are about to come; it does not count as a segment of equal
+/// signatures.
 #[test]
 fn segments_that_are_nearly_empty_are_split_ahead() {
     const PARTITION_COUNT: u32 = 4;
@@ -31,13 +32,13 @@ fn segments_that_are_nearly_empty_are_split_ahead() {
     keys.by_ref().take(2).for_each(|key| _ = rig.put(key, key.number));
     let many: Vec<_> = keys.take(10_000).collect();
     let attempt_count = write(&rig, &many);
-    // Each attempt without it doubles the segments, of which there are to be sixteen.
+    // Without splitting ahead, each attempt would double the segments, of which there are to be sixteen.
     assert_eq!(attempt_count, 2, "once without room, and once with");
     let stats = rig.index.split_stats();
     assert!(stats.chained_count == 0 && stats.split_count > 10, "{} chained", stats.chained_count);
 }
 
-/// All segments that are full are split before the batch is begun again.
+/// All full segments are split before the batch starts again.
 #[test]
 fn full_segments_are_split_together() {
     const PARTITION_BITS: u32 = 5;

@@ -1,4 +1,4 @@
-//! Random operations answer like a map, whatever the signatures.
+//! Random operations give the same results as on a map, whatever the signatures.
 
 use proptest::prelude::*;
 

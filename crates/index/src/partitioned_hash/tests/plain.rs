@@ -1,4 +1,4 @@
-//! A medium that is memory and nothing else: no books are kept, so that threads and Miri are quick.
+//! A medium that is plain memory without bookkeeping, so that threads and Miri are fast.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -9,7 +9,8 @@ use pmem::{
     Waited, arch,
 };
 
-/// Many times what a rig formats: other tests of the process may be pinned for long, and then nothing is freed.
+/// Many times the size that a rig formats: other tests of the process may be pinned for long, and then nothing is
+/// freed.
 const LIMIT_BYTES: u64 = 64 << 20;
 const LAYOUT: Layout = match Layout::from_size_align(LIMIT_BYTES as usize, 4096) {
     Ok(layout) => layout,
@@ -20,7 +21,7 @@ const LAYOUT: Layout = match Layout::from_size_align(LIMIT_BYTES as usize, 4096)
 pub(super) struct Plain {
     base: NonNull<u8>,
     len_bytes: AtomicU64,
-    /// It stands for a log whose writers do not wait: nothing is durable before a thread waits for a disk.
+    /// True for a log whose writers do not wait: nothing is durable before a thread waits for a disk.
     is_log: bool,
     waited_count: AtomicU64,
 }
@@ -33,14 +34,14 @@ impl Plain {
         Plain { base, len_bytes: AtomicU64::new(0), is_log: false, waited_count: AtomicU64::new(0) }
     }
 
-    /// As a log whose disk never comes to its end by itself.
+    /// Creates a log whose disk never completes a write on its own.
     pub(super) fn log() -> Plain {
         let mut log = Plain::new();
         log.is_log = true;
         log
     }
 
-    /// How often a disk was waited for.
+    /// Returns the number of waits for a disk.
     pub(super) fn waited_count(&self) -> u64 {
         self.waited_count.load(Ordering::Relaxed)
     }
@@ -51,24 +52,25 @@ impl Plain {
 
     fn at(&self, offset: Offset, len_bytes: u64) -> *mut u8 {
         self.assert_within(offset, len_bytes);
-        // SAFETY: the bytes lie in the region (just checked).
+        // SAFETY: the bytes are in the region (just checked).
         unsafe { self.base.as_ptr().add(offset.0 as usize) }
     }
 }
 
 impl Drop for Plain {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new` with this layout; its owner goes now.
+        // SAFETY: allocated by `new` with this layout; its owner is being dropped.
         unsafe { dealloc(self.base.as_ptr(), LAYOUT) }
     }
 }
 
-// SAFETY: the memory belongs to this value alone and is reached as the medium's contract says.
+// SAFETY: the memory belongs to this value and is reached as the medium's contract requires.
 unsafe impl Send for Plain {}
 // SAFETY: as above.
 unsafe impl Sync for Plain {}
 
-// SAFETY: `base` stays put and is page-aligned, as long as the limit, and zero; the length only grows, up to the limit.
+// SAFETY: `base` stays at its place and is page-aligned, as long as the limit, and zero; the length only grows, up
+// to the limit.
 unsafe impl Bytes for Plain {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -88,7 +90,7 @@ unsafe impl Bytes for Plain {
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
         let target = self.at(at, bytes.len() as u64);
-        // SAFETY: the target lies in the region, and is the caller's alone.
+        // SAFETY: the target is in the region, and only the caller uses it.
         unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 

@@ -1,5 +1,5 @@
-//! The power fails after every step of a write, or of what a reader or another writer does upon it; what is left is opened, and shows
-//! all that was there before or all that was there after.
+//! Cuts the power after every step of a write, or of a later action of a reader or another writer that relies on
+//! it. The result is opened, and must show the complete old or the complete new contents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,19 +26,19 @@ fn neighbours() -> impl Iterator<Item = Key> {
     (0..).map(|number| key(0x77 + (number << 40), 1000 + number))
 }
 
-/// [`some`], and a full home line of [`neighbours`]; the next of them.
+/// Returns [`some`] with a full home line of [`neighbours`], and the next neighbour.
 fn crowded() -> (Contents, Key) {
     let (mut contents, mut keys) = (some(), neighbours());
     contents.extend(keys.by_ref().take(LINE_ENTRY_COUNT as usize).map(|key| (key, 1)));
     (contents, keys.next().unwrap())
 }
 
-/// Puts as the engine does: the item is flushed, and ordered by the publishing.
+/// Puts like the engine: the item is flushed, and the publication orders it.
 fn put_streamed(rig: &Rig<Sim>, key: Key, value: u64) {
     let _pin = epoch::pin();
     let position = Position::of(rig.heap.reserve(&rig.medium, 16, 0).unwrap().publish());
     let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
-    // SAFETY: the place was reserved just now.
+    // SAFETY: the place was just reserved.
     unsafe { rig.medium.stream(position.offset(), &[&bytes]) };
     let (published, found) = rig.publish(key, position).unwrap();
     rig.finish(published, found);
@@ -60,14 +60,14 @@ fn puts(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_put_a_replacement_and_a_removal_are_there_or_not() {
+fn put_replace_remove_are_atomic() {
     assert_eq!(puts(None), Vec::<String>::new());
     for canary in [canary::ITEM_NOT_ORDERED, canary::OVERFLOW_BIT_LATE, canary::UNSETTLED_READ] {
-        assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!puts(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// One of each kind, of several segments; the one that is new overflows its line.
+/// Returns a batch with one change of each kind, in several segments; the new key overflows its line.
 fn batch_of(contents: &Contents, new: Key) -> (Vec<(Key, Option<u64>)>, Contents) {
     let mut keys = contents.keys().copied();
     let mut changes = vec![(new, Some(7))];
@@ -89,24 +89,24 @@ fn batches(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_batch_is_there_whole_or_not_at_all() {
+fn batch_is_atomic() {
     assert_eq!(batches(None), Vec::<String>::new());
     for canary in [canary::BATCH_BEFORE_RECORD, canary::BATCH_BEFORE_ENTRIES, canary::BATCH_FORGOTTEN_EARLY] {
-        assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!batches(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// The next owner of a place that is free, on another thread: whatever was there is gone, durably.
+/// Acts as the next owner of a free place, on another thread: overwrites its bytes durably.
 fn use_again(rig: &Arc<Rig<Sim>>, place: Offset, bytes: [u8; 64]) {
     as_another(rig, move |rig| {
         rig.free_garbage();
-        // SAFETY: the place is free, and nobody else allocates.
+        // SAFETY: the place is free, and no other thread allocates.
         unsafe { rig.medium.stream(place, &[&bytes]) };
         rig.commit_all();
     });
 }
 
-/// The record's room is free when the batch is over: nothing that is found after a crash names it.
+/// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
 fn no_word_names_the_record_of_a_batch_that_is_over() {
     let (contents, new) = crowded();
@@ -131,14 +131,14 @@ fn splits(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_split_loses_nothing() {
+fn split_loses_nothing() {
     assert_eq!(splits(None), Vec::<String>::new());
     for canary in [canary::SPLIT_BEFORE_SEGMENTS, canary::RECORD_CLEARED_EARLY] {
-        assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+        assert!(!splits(Some(canary)).is_empty(), "broken variant {canary:?} was not caught");
     }
 }
 
-/// The old segment's space is free when the split is over: the partition's record does not name it any more.
+/// The old segment's space is free when the split is over: the partition's record no longer names it.
 #[test]
 fn no_record_names_the_segment_that_a_split_gave_up() {
     let (contents, rig) = (some(), store(&some(), None));
@@ -149,7 +149,7 @@ fn no_record_names_the_segment_that_a_split_gave_up() {
     assert_eq!(wrong_now(&rig, contents), Vec::<String>::new());
 }
 
-/// A store with as many keys of one signature as its segment has room for; the next of them.
+/// Returns a store with as many keys of one signature as its segment can hold, and the next key.
 fn alike() -> (Arc<Rig<Sim>>, Contents, Key) {
     let (rig, mut contents, mut keys) = (store(&some(), None), some(), (2000..).map(|number| key(mixed(1), number)));
     let next = loop {
@@ -162,7 +162,7 @@ fn alike() -> (Arc<Rig<Sim>>, Contents, Key) {
 }
 
 #[test]
-fn a_chained_segment_is_whole_before_it_is_linked_and_linked_before_it_is_used() {
+fn chained_segment_is_complete_before_linked() {
     let (rig, mut contents, next) = alike();
     let wrong = crashed(&rig, &contents, |rig| rig.split(next.signature));
     assert_eq!(wrong, Vec::<String>::new());
@@ -178,29 +178,29 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 }
 
 #[test]
-fn a_clear_removes_everything_or_nothing() {
+fn clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
-    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the twin was not caught");
+    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the broken variant was not caught");
 }
 
 /// A log has no fence that makes anything durable.
 #[test]
-fn a_clear_is_durable_when_it_returns_on_a_log_too() {
+fn clear_is_durable_on_log() {
     let rig = Arc::new(Rig::format(Sim::new(0, Model::Span), PARTITION_COUNT));
     some().iter().for_each(|(&key, &value)| _ = rig.put(key, value));
     rig.clear();
     assert_eq!(wrong_now(&rig, Contents::new()), Vec::<String>::new());
 }
 
-/// What a killed process stored and did not commit: a replacement, and an entry that overflowed. The next process; where the two
-/// are.
+/// Returns the next process, after one was killed that had stored but not committed a replacement and an
+/// overflowing entry; and the places of the two.
 fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     let (contents, new) = crowded();
     let (rig, _pin) = (store(&contents, None), epoch::pin());
     let written = [*contents.keys().next().unwrap(), new];
     for key in written {
         let position = rig.write_item(key, 9);
-        let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+        let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
         let found = bucket.find(|position| rig.matching(position, key)).unwrap();
         let _not_committed = match found {
             Some(found) => bucket.replace(&found, position),
@@ -217,9 +217,10 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     (Arc::new(rig), contents.into_iter().chain(written.map(|key| (key, 9))).collect(), slots)
 }
 
-/// What has no mark is taken for durable by readers: so it is, at every step of the sweep that takes the marks away.
+/// Readers take an entry without a mark for durable. It must be so at every step of the sweep that clears the
+/// marks.
 #[test]
-fn what_a_sweep_settles_is_durable() {
+fn swept_marks_are_durable() {
     let (rig, after, slots) = killed();
     let wrong = Wrong::default();
     let noted = Arc::clone(&wrong);

@@ -1,4 +1,5 @@
-//! Steps that only others notice: what a write owes to readers, to the sweep, and to the process after a killed one.
+//! Steps that matter only to other threads and processes: to readers, to the sweep, and to the process after a
+//! killed one.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
 use super::super::draft::overflow_word;
-use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
 use super::super::split::segment_place;
 use super::given_up::lost_in;
 use super::rig::{Contents, Key, Rig, key, mixed};
@@ -23,7 +24,7 @@ fn neighbours() -> impl Iterator<Item = Key> {
     (0..).map(|number| key(0x77 + (number << 59), number))
 }
 
-/// A store whose line of [`neighbours`] is full, and the next key of it.
+/// Returns a store whose line of [`neighbours`] is full, and the next key of the line.
 fn full_line() -> (Rig<Sim>, Key) {
     fill_line(Rig::new(1))
 }
@@ -34,14 +35,15 @@ fn fill_line(rig: Rig<Sim>) -> (Rig<Sim>, Key) {
     (rig, keys.next().unwrap())
 }
 
-/// One of many is not committed yet when a reader meets, makes durable and acts on it: the way to it is durable too.
+/// A reader finds an uncommitted entry of a group, makes the entry durable and acts on it: the overflow bit that
+/// leads to the entry must be durable also.
 #[test]
 fn the_way_to_one_of_many_is_ordered_before_it() {
     let (rig, key) = full_line();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let _pin = epoch::pin();
-            let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+            let bucket = rig.index.lock(rig.cx(), key.signature).in_group();
             let _not_committed = bucket.insert(rig.write_item(key, 2)).unwrap();
         });
         writer.join().unwrap();
@@ -50,19 +52,19 @@ fn the_way_to_one_of_many_is_ordered_before_it() {
     assert_eq!(lost_in(&rig.medium, key, 2), 0);
 }
 
-/// A process was killed between the store of an overflow bit and its flush. The next one sees the bit.
+/// A process was killed between the store of an overflow bit and its flush. The next process sees the bit.
 fn killed(canary: Option<Canary>) -> (Rig<Sim>, Key) {
     let sim = Sim::new(0, Model::Line);
     let (rig, key) = fill_line(Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1));
     let segment = rig.index.root().offset(rig.index.geometry, key.signature);
-    let word = overflow_word(Home::of(key.signature), Way::Bucket, segment);
+    let word = overflow_word(Home::of(key.signature), OverflowPath::Bucket, segment);
     let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
     rig.medium.store(word, seen.overflow().word(), Ordering::Release);
     (rig.reopened(), key)
 }
 
 #[test]
-fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+fn killed_process_data_is_durable_before_use() {
     let (rig, key) = killed(None);
     rig.put(key, 2);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put");
@@ -73,15 +75,15 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
     let pin = epoch::pin();
     drop(rig.index.lock(rig.cx(), key.signature));
     drop(pin);
-    // The fences of the one that relies on it complete nothing of the one that made it durable.
+    // The fences of the thread that relies on the bit complete nothing of the thread that made it durable.
     thread::scope(|scope| _ = scope.spawn(|| rig.put(key, 2)));
-    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put after another thread's look");
+    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put after another thread's lookup");
     let (rig, key) = killed(Some(canary::SEGMENT_LEFT_AS_FOUND));
     rig.put(key, 2);
-    assert!(lost_in(&rig.medium, key, 2) > 0, "the twin was not caught");
+    assert!(lost_in(&rig.medium, key, 2) > 0, "the broken variant was not caught");
 }
 
-/// A store whose sweep has not come by, with keys; the place of one of them.
+/// Returns a store that was not swept yet, with keys, and the place of one of them.
 fn unswept() -> (Rig<Sim>, Key, Place) {
     let rig = Rig::new(1);
     (0..100).for_each(|number| _ = rig.put(key(mixed(number), number), 1));
@@ -94,10 +96,11 @@ fn unswept() -> (Rig<Sim>, Key, Place) {
     (rig, one, place)
 }
 
-/// Takes a key's item out of the index.
+/// A way to remove a key's item from the index.
 type Unlink = fn(&Rig<Sim>, Key);
 
-/// The sweep frees what it does not meet, unless it was told; readers may still look at what was taken out.
+/// The sweep frees everything that it does not reach, unless the item was marked; readers may still read an
+/// unlinked item.
 #[test]
 fn the_sweep_is_told_of_what_it_will_not_meet() {
     let ways: [(&str, Unlink); 4] = [
@@ -119,9 +122,9 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }
 
-/// A reader that meets an entry's mark finds the batch, and what it finds is all of it or nothing.
+/// A reader that finds an entry's mark finds the batch, and sees all of it or nothing.
 #[test]
-fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
+fn batch_is_known_while_marks_exist() {
     let (rig, keys) = (Rc::new(stepped()), [key(0x77, 1), key(mixed(9), 2)]);
     keys.into_iter().for_each(|key| _ = rig.put(key, 0));
     for value in 1..4 {
@@ -145,8 +148,8 @@ fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
     }
 }
 
-/// A `clear` within a reader's pin leaves all of it to be freed later, however often. The number comes round meanwhile: what images
-/// of a crash then do not show what is there.
+/// A `clear` during a reader's pin leaves everything to be freed later, as often as it is repeated. Meanwhile the
+/// generation number wraps around. Returns the crash images that do not show the present contents.
 fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String> {
     let sim = Sim::new(0, Model::Line);
     let (rig, one) = (Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1), key(0x77, 1));
@@ -170,8 +173,8 @@ fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String>
 }
 
 #[test]
-fn generations_may_come_round_before_what_was_cleared_is_freed() {
+fn generations_may_wrap_before_cleared_is_freed() {
     assert_eq!(wrong_when_generations_have_come_round(None), Vec::<String>::new());
     let wrong = wrong_when_generations_have_come_round(Some(canary::CLEARED_UNBURIED));
-    assert!(!wrong.is_empty(), "the twin was not caught");
+    assert!(!wrong.is_empty(), "the broken variant was not caught");
 }

@@ -1,4 +1,4 @@
-//! An index over a simulated region, and items for it: a key's number and a value, a word each.
+//! An index over a simulated region, and items for it: a key's number and a value, one word each.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use pmem_sim::{Model, Sim};
 use super::super::batch::record::record_bytes;
 use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
-use super::super::{Context, Cursor, Found, Garbage, Glance, PartitionedHash, Published};
+use super::super::{Context, Cursor, Found, Garbage, Lookup, PartitionedHash, Published};
 use crate::Position;
 use crate::partitioned_hash::Slot;
 
-/// A key: its signature, and what tells it from others of that signature.
+/// A key: its signature, and a number that distinguishes it from others of that signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     pub(super) signature: u64,
@@ -27,7 +27,7 @@ pub(super) fn key(signature: u64, number: u64) -> Key {
     Key { signature, number }
 }
 
-/// A well-mixed signature for each number.
+/// Returns a well-mixed signature for each number.
 pub(super) fn mixed(number: u64) -> u64 {
     let mixed = (number ^ number >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) ^ mixed >> 32
@@ -35,24 +35,24 @@ pub(super) fn mixed(number: u64) -> u64 {
 
 pub(super) type Contents = BTreeMap<Key, u64>;
 
-/// Lends the process' heap.
+/// Allocates from the process' heap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host;
 
 // SAFETY: the global allocator's promises.
 unsafe impl Dram for Host {
-    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the heap asks for no layout of size 0.
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: the heap requests no layout of size 0.
         NonNull::new(unsafe { alloc_zeroed(layout) })
     }
 
-    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(memory.as_ptr(), layout) }
     }
 }
 
-/// An index and all it works on.
+/// An index and everything on which it works.
 pub(super) struct Rig<M: Medium> {
     pub(super) medium: M,
     pub(super) heap: Heap<Host>,
@@ -65,12 +65,12 @@ impl Rig<Sim> {
         Rig::format(Sim::new(0, Model::Line), partition_count)
     }
 
-    /// On a log: what is published keeps its mark until it is settled.
+    /// Creates a rig on a log: a published entry keeps its mark until it is settled.
     pub(super) fn on_log() -> Rig<Sim> {
         Rig::format(Sim::new(0, Model::Span), 1)
     }
 
-    /// The same region, opened by another process.
+    /// Returns the same region, opened by another process.
     pub(super) fn reopened(self) -> Rig<Sim> {
         let (medium, partition_count) = (self.medium.clone(), self.index.geometry.partition_count());
         drop(self);
@@ -78,10 +78,10 @@ impl Rig<Sim> {
     }
 
     pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
-        Rig::try_opened(medium, partition_count).expect("it is whole")
+        Rig::try_opened(medium, partition_count).expect("it is intact")
     }
 
-    /// None if it is damaged.
+    /// Returns `None` if the region is damaged.
     pub(super) fn try_opened(medium: Sim, partition_count: u32) -> Option<Rig<Sim>> {
         let geometry = Geometry::new(partition_count).unwrap();
         let heap = Heap::open(&medium, EngineNumber::HIKV, Host).ok()?;
@@ -104,7 +104,7 @@ impl<M: Medium> Rig<M> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
     }
 
-    /// Puts or replaces; the value before.
+    /// Puts or replaces, and returns the value before.
     pub(super) fn put(&self, key: Key, value: u64) -> Option<u64> {
         let _pin = epoch::pin();
         let position = self.write_item(key, value);
@@ -116,19 +116,19 @@ impl<M: Medium> Rig<M> {
         }
     }
 
-    /// Removes; the value before.
+    /// Removes, and returns the value before.
     pub(super) fn remove(&self, key: Key) -> Option<u64> {
         let _pin = epoch::pin();
         let (published, found) = self.publish_removal(key)?;
         self.finish(published, Some(found))
     }
 
-    /// Puts what has a value and removes what has none, as one step. No key comes twice.
+    /// Puts keys with a value and removes keys without one, as one step. No key occurs twice.
     pub(super) fn write_batch(&self, changes: &[(Key, Option<u64>)]) {
         _ = self.attempts_of_batch(changes);
     }
 
-    /// The same; how often it was begun.
+    /// The same; returns the number of attempts.
     pub(super) fn attempts_of_batch(&self, changes: &[(Key, Option<u64>)]) -> usize {
         let _pin = epoch::pin();
         let mut changes: Vec<_> =
@@ -159,14 +159,14 @@ impl<M: Medium> Rig<M> {
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));
         }
-        batch.has_room()?;
+        batch.has_space()?;
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
         let _ = batch.commit(turn, record).unwrap();
         replaced.into_iter().for_each(|place| self.cx().retire(Garbage::of(place)));
         Ok(())
     }
 
-    /// Puts or replaces up to the unlock; the offset of a segment that has no room.
+    /// Puts or replaces up to the unlock. The error is the offset of a segment without space.
     pub(super) fn publish(&self, key: Key, position: Position) -> Result<(Published, Option<Found<u64>>), Offset> {
         let bucket = self.index.lock(self.cx(), key.signature);
         let found = bucket.find(|position| self.matching(position, key)).unwrap();
@@ -184,7 +184,7 @@ impl<M: Medium> Rig<M> {
         Some((bucket.remove(&found), found))
     }
 
-    /// Settles what was published, and retires what it replaced.
+    /// Settles a published entry, and retires the item that it replaced.
     pub(super) fn finish(&self, published: Published, replaced: Option<Found<u64>>) -> Option<u64> {
         published.settle(&self.medium).unwrap();
         let replaced = replaced?;
@@ -194,15 +194,15 @@ impl<M: Medium> Rig<M> {
 
     pub(super) fn get(&self, key: Key) -> Option<u64> {
         let _pin = epoch::pin();
-        let seen = match self.index.glance(&self.medium, key.signature) {
-            Glance::Nothing => return None,
-            Glance::Entry(position) => self.matching(position, key).unwrap_or_default(),
-            Glance::Unsure => None,
+        let seen = match self.index.lookup(&self.medium, key.signature) {
+            Lookup::Nothing => return None,
+            Lookup::Entry(position) => self.matching(position, key).unwrap_or_default(),
+            Lookup::Unsure => None,
         };
         seen.or_else(|| self.index.find(&self.medium, key.signature, |position| self.matching(position, key)).unwrap())
     }
 
-    /// Where the key's entry lies.
+    /// Returns the place of the key's entry.
     pub(super) fn slot(&self, key: Key) -> Option<Slot> {
         let _pin = epoch::pin();
         let bucket = self.index.lock(self.cx(), key.signature);
@@ -222,14 +222,14 @@ impl<M: Medium> Rig<M> {
         cleared.free(self.cx());
     }
 
-    /// Frees what was retired, once the other tests' threads have moved on.
+    /// Frees retired objects, after the other tests' threads have moved on.
     pub(super) fn free_garbage(&self) {
         while !self.limbo.is_empty() {
             self.cx().collect();
         }
     }
 
-    /// How much was retired and is not free yet.
+    /// Returns the number of retired objects that are not free yet.
     pub(super) fn waiting_count(&self) -> u64 {
         self.limbo.len()
     }
@@ -248,7 +248,7 @@ impl<M: Medium> Rig<M> {
         self.index.sweep(self.cx(), cursor, &mut |misplaced| panic!("{misplaced:?}")).unwrap()
     }
 
-    /// One step of a walk: the items of one segment go to `into`, each for the first time.
+    /// Makes one step of a walk: inserts the items of one segment into `into`, each for the first time.
     pub(super) fn visit_step(&self, cursor: Cursor, into: &mut Contents) -> Cursor {
         let _pin = epoch::pin();
         let next = self.index.visit(&self.medium, cursor, |signature, position| {
@@ -267,7 +267,7 @@ impl<M: Medium> Rig<M> {
         contents
     }
 
-    /// What the index's own check says.
+    /// Returns the damage that the index's own check reports.
     pub(super) fn damage(&self) -> Vec<String> {
         let _pin = epoch::pin();
         let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
@@ -278,14 +278,14 @@ impl<M: Medium> Rig<M> {
         damage
     }
 
-    /// An item that is durable before what is flushed from now on.
+    /// Writes an item that is durable before anything flushed from now on.
     pub(super) fn write_item(&self, key: Key, value: u64) -> Position {
         let position = Position::of(self.heap.reserve(&self.medium, 16, 0).unwrap().publish());
         self.fill_item(position, key, value);
         position
     }
 
-    /// As [`Rig::write_item`], in space that the caller knows to be free.
+    /// Like [`Rig::write_item`], in space that the caller knows to be free.
     pub(super) fn fill_item(&self, position: Position, key: Key, value: u64) {
         let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
         // SAFETY: the place is free.
@@ -293,7 +293,7 @@ impl<M: Medium> Rig<M> {
         self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
     }
 
-    /// Makes all that this thread flushed durable.
+    /// Makes everything that this thread flushed durable.
     pub(super) fn commit_all(&self) {
         self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
     }
@@ -304,7 +304,7 @@ impl<M: Medium> Rig<M> {
     }
 }
 
-/// The number of an item's key, and its value.
+/// Returns the number of an item's key, and its value.
 pub(super) fn item<M: Medium>(medium: &M, position: Position) -> (u64, u64) {
     // SAFETY: items do not change, and the tests free none that they read.
     let bytes = unsafe { medium.bytes(position.offset().span(16)) }.unwrap();
@@ -312,7 +312,7 @@ pub(super) fn item<M: Medium>(medium: &M, position: Position) -> (u64, u64) {
     (word(0), word(8))
 }
 
-/// Two contents, compared so that a failure is readable.
+/// Compares two contents, with a readable failure.
 pub(super) fn assert_same(found: &Contents, wanted: &Contents) {
     let lost: Vec<_> = wanted.iter().filter(|(key, value)| found.get(key) != Some(value)).take(5).collect();
     let foreign: Vec<_> = found.iter().filter(|(key, _)| !wanted.contains_key(key)).take(5).collect();

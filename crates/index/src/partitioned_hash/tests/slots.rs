@@ -1,4 +1,4 @@
-//! One slot's life: what a deletion leaves, who may use it again, and the bits that outlive the entries.
+//! The life of one slot: the state after a removal, the reuse, and the bits that outlive the entries.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use pmem::Bytes;
 use pmem_sim::Sim;
 
 use super::super::draft::overflow_word;
-use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
 use super::rig::{Key, Rig, key};
 use crate::Position;
 use crate::partitioned_hash::Slot;
@@ -20,14 +20,14 @@ fn word(rig: &Rig<Sim>, slot: Slot) -> Position {
     Position::from_word(rig.medium.load(slot.position, Ordering::Acquire))
 }
 
-fn has_way(rig: &Rig<Sim>, way: Way) -> bool {
+fn has_way(rig: &Rig<Sim>, way: OverflowPath) -> bool {
     let home = Home::of(neighbour(0).signature);
     let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
     Position::from_word(rig.medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
 }
 
 #[test]
-fn a_removed_entry_leaves_an_empty_slot_that_the_next_one_fills() {
+fn removed_entrys_slot_is_reused() {
     let rig = Rig::new(1);
     rig.put(neighbour(0), 1);
     let slot = rig.slot(neighbour(0)).unwrap();
@@ -38,7 +38,7 @@ fn a_removed_entry_leaves_an_empty_slot_that_the_next_one_fills() {
     assert_eq!(rig.get(neighbour(0)), None);
 }
 
-/// A deletion that was published, and whose process then died.
+/// Returns a store whose last process died after it published a removal.
 fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
     let rig = Rig::on_log();
     rig.put(neighbour(0), 1);
@@ -51,7 +51,7 @@ fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
 }
 
 #[test]
-fn a_deleted_mark_left_by_a_crash_reads_as_absent_and_is_swept_away() {
+fn deleted_mark_after_crash_is_swept() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!((rig.get(neighbour(0)), rig.contents().len()), (None, 0));
     rig.sweep();
@@ -59,10 +59,10 @@ fn a_deleted_mark_left_by_a_crash_reads_as_absent_and_is_swept_away() {
 }
 
 #[test]
-fn a_deleted_mark_left_by_a_crash_is_not_in_the_way_before_the_sweep() {
+fn deleted_mark_after_crash_does_not_block() {
     let (rig, slot) = with_deleted_leftover();
     assert_eq!(rig.put(neighbour(0), 5), None);
-    assert_eq!(rig.slot(neighbour(0)), Some(slot), "whoever looked for the key has settled the mark");
+    assert_eq!(rig.slot(neighbour(0)), Some(slot), "the search for the key settled the mark");
     rig.sweep();
     assert_eq!((rig.get(neighbour(0)), rig.index.len()), (Some(5), 1));
 }
@@ -81,9 +81,9 @@ fn the_slot_of_a_removal_in_flight_is_not_given_away() {
     assert_eq!(rig.slot(neighbour(2)), Some(slot));
 }
 
-/// A reader settles the mark, a writer takes the slot, and only then the remover comes back to empty it.
+/// A reader settles the mark, a writer reuses the slot, and only then the remover returns to empty it.
 #[test]
-fn a_late_remover_does_not_empty_the_slot_of_another_key() {
+fn late_remover_spares_other_key() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     rig.put(neighbour(0), 1);
@@ -103,7 +103,7 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
     let rig = Rig::new(1);
     let count = LINE_ENTRY_COUNT * 8 + 3;
     (0..count).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
-    let ways = [Way::Bucket, Way::Partner, Way::Further];
+    let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further];
     assert!(ways.iter().all(|&way| has_way(&rig, way)));
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.remove(neighbour(number)), Some(number)));
     assert!(ways.iter().all(|&way| has_way(&rig, way)));
@@ -113,29 +113,30 @@ fn overflow_bits_outlive_the_entries_of_their_line() {
     assert_eq!(rig.damage(), Vec::<String>::new());
 }
 
-/// The bit comes into a word that is published and not yet settled: the settling must neither lose it nor be lost.
+/// The bit is set in a word that is published and not settled yet: the settling must neither lose it nor be lost.
 #[test]
-fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
+fn overflow_bit_does_not_block_settling() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     let (first, _) = rig.publish(neighbour(0), rig.write_item(neighbour(0), 0)).unwrap();
     (1..=LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
-    assert!(has_way(&rig, Way::Bucket));
+    assert!(has_way(&rig, OverflowPath::Bucket));
     first.settle(&rig.medium).unwrap();
     let home = Home::of(neighbour(0).signature);
     let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
-    let settled = Position::from_word(rig.medium.load(overflow_word(home, Way::Bucket, segment), Ordering::Acquire));
+    let settled =
+        Position::from_word(rig.medium.load(overflow_word(home, OverflowPath::Bucket, segment), Ordering::Acquire));
     assert!(settled.has_overflow() && !settled.is_fresh() && settled.is_live(), "{settled:?}");
 }
 
 #[test]
-fn an_overflow_bit_set_meanwhile_does_not_keep_a_removed_slot_from_being_emptied() {
+fn overflow_bit_does_not_block_emptying() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
     let (removal, found) = rig.publish_removal(neighbour(0)).unwrap();
     rig.put(neighbour(LINE_ENTRY_COUNT), 9);
-    assert!(has_way(&rig, Way::Bucket));
+    assert!(has_way(&rig, OverflowPath::Bucket));
     removal.settle(&rig.medium).unwrap();
     assert_eq!(word(&rig, found.slot), Position::EMPTY.overflow());
 }

@@ -1,4 +1,4 @@
-//! Splits keep what they move, and come late enough.
+//! Splits keep the entries that they move, and occur late enough.
 
 use super::super::layout::SEGMENT_ENTRY_COUNT;
 use super::rig::{Contents, Rig, assert_same, key, mixed};
@@ -52,9 +52,9 @@ fn reopening_finds_the_same_entries_and_directories() {
     }
 }
 
-/// Signatures that agree in their upper bits: the directory doubles far beyond the segments' number.
+/// Signatures with equal upper bits: the directory doubles far beyond the number of segments.
 #[test]
-fn a_common_prefix_makes_the_directory_deep() {
+fn common_prefix_makes_directory_deep() {
     const PREFIX_BITS: u32 = 12;
     let (rig, mut contents) = (Rig::new(1), Contents::new());
     for number in 0..4000 {

@@ -1,4 +1,4 @@
-//! Splits that stop after every store, of a word in the region and of one in volatile memory, while others read and write.
+//! Splits that stop after every store to a word, in the region or in DRAM, while other threads read and write.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use super::rig::{Key, Rig, key, mixed};
 use crate::partitioned_hash::layout::Home;
 use word_model::chosen::{step, stepping};
 
-/// Tells the thread's test of the medium's steps too.
+/// Reports the medium's steps to the thread's test also.
 pub(super) struct Steps;
 
 impl Probe for Steps {
@@ -35,18 +35,18 @@ pub(super) fn stepped() -> Stepped {
     Rig::format(Probed::with_probe(Plain::new(), Steps), 1)
 }
 
-/// A key of each half, and what was put there last.
+/// A key of each half, and its last value.
 const KEYS: [Key; 2] = [Key { signature: 0x77, number: 1 }, Key { signature: 0x77 + (1 << 63), number: 2 }];
 
 impl Stepped {
-    /// Whether a writer of the key would wait.
+    /// Returns true if a writer of the key would wait.
     fn is_locked(&self, key: Key) -> bool {
         let segment = self.index.root().segment(self.index.geometry, key.signature);
         segment.is_locked(Home::of(key.signature).pair)
     }
 }
 
-/// Another thread, as it were, puts what it can and reads both keys: after each step, and in two orders.
+/// Acts as another thread: puts whatever it can, and reads both keys, after each step and in two orders.
 fn visit(rig: &Stepped, newest: &[AtomicU64; 2], is_forward: bool) -> u64 {
     let mut order = [0, 1];
     if !is_forward {
@@ -66,7 +66,7 @@ fn visit(rig: &Stepped, newest: &[AtomicU64; 2], is_forward: bool) -> u64 {
 }
 
 #[test]
-fn between_any_two_stores_of_a_split_what_was_written_is_read() {
+fn writes_are_readable_during_split() {
     for is_forward in [false, true] {
         let (rig, newest) = (Rc::new(stepped()), Rc::new([const { AtomicU64::new(0) }; 2]));
         for depth in 0..4 {
@@ -117,9 +117,9 @@ fn work<'a>(rig: &Stepped, clock: &'a Clock, worker: u64) -> Recorder<'a> {
 }
 
 #[test]
-fn what_is_read_while_splits_stall_is_linearizable() {
+fn reads_during_stalled_splits_are_linearizable() {
     let (rig, clock) = (stepped(), Clock::default());
-    // So that no split is a chain instead.
+    // This prevents that a split chains instead.
     (KEY_COUNT..600).for_each(|number| _ = rig.put(key(mixed(number), number), number));
     let mut recorders = Vec::new();
     for round in 0..ROUND_COUNT {

@@ -1,7 +1,7 @@
-//! Threads at once, for Miri and the processor alike: no key is lost, and no pointer leads where it may not.
+//! Threads at once, for Miri and for the processor: no key is lost, and no pointer is invalid.
 //!
-//! Miri finds few races here: it has no barrier that reaches other threads, so every pin is a fence, and Miri orders more
-//! by a fence than processors do. Orders are what loom looks at.
+//! Miri finds few races here. It has no barrier that reaches other threads, so every pin is a fence, and Miri
+//! orders more by a fence than processors do. Loom checks the orders.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,7 +9,7 @@ use std::thread;
 use super::plain::Plain;
 use super::rig::{Key, Rig, key, mixed};
 
-/// Keys of each writer. The rounds use the space of their items several times over.
+/// The number of keys per writer. The rounds reuse the space of their items several times.
 const KEY_COUNT: u64 = if cfg!(miri) { 8 } else { 200 };
 const ROUND_COUNT: u64 = if cfg!(miri) { 6 } else { 500 };
 const SPLIT_COUNT: u64 = if cfg!(miri) { 2 } else { 5 };
@@ -19,7 +19,8 @@ fn keys(writer: u64) -> impl Iterator<Item = Key> {
     (0..KEY_COUNT).map(move |i| i * WRITER_COUNT + writer).map(|number| key(mixed(number), number))
 }
 
-/// Puts, replaces and removes; a removed item's space is soon another's. In the end every key holds the last round.
+/// Puts, replaces and removes; the space of a removed item is soon reused. In the end every key holds the last
+/// round.
 fn write(rig: &Rig<Plain>, writer: u64) {
     for round in 0..=ROUND_COUNT {
         for (key, removes) in keys(writer).zip([false, true].into_iter().cycle()) {
@@ -33,7 +34,7 @@ fn write(rig: &Rig<Plain>, writer: u64) {
     }
 }
 
-/// What a reader sees of a key never gets older.
+/// The value that a reader sees under a key never gets older.
 fn read(rig: &Rig<Plain>, stop: &AtomicBool) {
     let mut newest = vec![0; (KEY_COUNT * WRITER_COUNT) as usize];
     while !stop.load(Ordering::Relaxed) {

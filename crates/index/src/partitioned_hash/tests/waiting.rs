@@ -1,10 +1,10 @@
-//! What was unlinked waits for readers that may still look at it, and is freed then: all of it, counted.
+//! Unlinked objects wait for readers that may still read them, and are freed then: all of them, counted.
 
 use pmem_sim::Sim;
 
 use super::rig::{Rig, key, mixed};
 
-/// How many things `act` leaves to be freed when this thread is not pinned any more.
+/// Returns the number of objects that `act` leaves to be freed when this thread is not pinned any more.
 fn left_by(rig: &Rig<Sim>, act: impl FnOnce()) -> u64 {
     rig.free_garbage();
     let _reader = epoch::pin();
@@ -13,7 +13,7 @@ fn left_by(rig: &Rig<Sim>, act: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn a_split_leaves_the_segment_its_table_and_a_directory_that_was_doubled() {
+fn split_keeps_segment_table_and_directory() {
     let rig = Rig::new(1);
     (0..40).for_each(|number| _ = rig.put(key(mixed(number), number), number));
     assert_eq!(left_by(&rig, || rig.split(0)), 3, "a segment of the directory's depth");
@@ -23,7 +23,7 @@ fn a_split_leaves_the_segment_its_table_and_a_directory_that_was_doubled() {
 }
 
 #[test]
-fn a_batch_leaves_its_record_and_what_readers_ask() {
+fn batch_keeps_record_and_overlay() {
     let rig = Rig::new(1);
     rig.put(key(1, 1), 1);
     let changes = [(key(1, 1), Some(2)), (key(2, 2), Some(2))];
@@ -31,7 +31,7 @@ fn a_batch_leaves_its_record_and_what_readers_ask() {
 }
 
 #[test]
-fn a_clear_leaves_the_tables() {
+fn clear_leaves_tables() {
     let rig = Rig::new(1);
     assert_eq!(left_by(&rig, || rig.clear()), 1);
 }

@@ -35,21 +35,21 @@ fn walk(mut step: impl FnMut(Cursor) -> Cursor, mut between: impl FnMut(u64)) ->
 }
 
 #[test]
-fn a_walk_shows_every_entry_once_while_segments_split() {
+fn walk_during_splits_shows_entries_once() {
     for seed in 0..6 {
         let (rig, contents) = filled();
         let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(seed));
         let before = rig.index.split_stats().split_count;
-        // `visit_step` objects to what is shown twice.
+        // `visit_step` rejects an entry that is shown twice.
         let step_count = walk(|cursor| rig.visit_step(cursor, &mut shown), |_| rig.split(rng.u64(..)));
         assert!(step_count > 8 && rig.index.split_stats().split_count > before);
         assert_same(&shown, &contents);
     }
 }
 
-/// Its number is all that is kept of a cursor, as by a client far away.
+/// Only the number of the cursor is kept, as by a remote client.
 #[test]
-fn a_walk_goes_on_from_numbers_while_segments_split_and_the_store_is_opened_again() {
+fn numbered_walk_survives_splits_and_reopening() {
     let (mut rig, contents) = filled();
     let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(7));
     let (mut number, mut step_count) = (0, 0);
@@ -85,7 +85,7 @@ fn any_number_is_a_cursor() {
 }
 
 #[test]
-fn a_walk_shows_what_is_there_throughout_while_others_come_and_go() {
+fn walk_shows_all_stable_entries() {
     let (rig, contents) = filled();
     let mut shown = Contents::new();
     let others = |step: u64| (0..300).map(move |number| key(mixed(COUNT + step * 300 + number), COUNT + number));
@@ -115,9 +115,10 @@ fn the_sweep_counts_every_entry_once_while_segments_split() {
     }
 }
 
-/// A reader keeps what is removed during the sweep from being freed before its end: those slots have no second owner.
+/// A reader prevents that items removed during the sweep are freed before its end: those slots have no second
+/// owner.
 #[test]
-fn what_is_removed_before_the_sweep_comes_by_is_freed_once() {
+fn removal_before_sweep_is_freed_once() {
     let (rig, mut contents) = filled();
     let rig = rig.reopened();
     let reader = epoch::pin();
@@ -131,7 +132,7 @@ fn what_is_removed_before_the_sweep_comes_by_is_freed_once() {
         rig.put(key(mixed(number), number), number);
         contents.insert(key(mixed(number), number), number);
     };
-    // More than one chunk holds, so that slots of the old one are used again.
+    // More than one chunk holds, so that slots of the old one are reused.
     (COUNT..4 * COUNT).for_each(&mut put);
     drop(reader);
     rig.free_garbage();
@@ -161,7 +162,7 @@ fn clear_leaves_nothing_and_frees_everything() {
     assert_same(&rig.contents(), &contents);
 }
 
-/// How many segments say that they are live, of whatever generation.
+/// Returns the number of segments that are marked live, of any generation.
 fn live_count(rig: &Rig<Sim>) -> u64 {
     live_count_in(rig, |offset| rig.medium.load(offset, Ordering::Acquire))
 }
@@ -175,7 +176,7 @@ fn live_count_in(rig: &Rig<Sim>, word: impl Fn(Offset) -> u64) -> u64 {
     count
 }
 
-/// None but those of the store's generation, and if the power fails now, none but those.
+/// Checks that all live segments are of the store's generation, now and after a power loss.
 fn assert_buried(rig: &Rig<Sim>) {
     assert_eq!(live_count(rig), rig.index.segment_count());
     for image in rig.medium.images(50, 7) {
@@ -184,10 +185,10 @@ fn assert_buried(rig: &Rig<Sim>) {
     }
 }
 
-/// The next `clear` takes the generation of one that a crash kept from its end, and there are but 65,536 of them: what
-/// such a one left behind must not be live again.
+/// The next `clear` uses the generation of one that a crash interrupted, and there are only 65,536 of them:
+/// segments left by the interrupted one must not be live again.
 #[test]
-fn a_crash_in_clear_leaves_nothing_for_a_later_generation() {
+fn crashed_clear_leaves_nothing_for_later_generations() {
     let (rig, _) = filled();
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);

@@ -1,5 +1,6 @@
-//! Publishing as the medium does it: under the buffer's lock the entry is appended, its place set, the word stored; then what
-//! was appended counts. A reader that loads the word is told of it when the log is synced up to the word's place.
+//! Publishes like the medium: under the buffer's lock the entry is appended, its place set and the word stored;
+//! then the entry counts as appended. A reader that loads the word may report it when the log is synced up to the
+//! word's place.
 
 use std::sync::atomic::Ordering;
 
@@ -10,10 +11,10 @@ use word_model::Modelled;
 
 use super::super::Published;
 
-/// What an entry has in the log.
+/// Length of an entry in the log.
 const ENTRY_BYTES: u64 = 24;
 
-/// A step that a broken twin gets wrong.
+/// A step that a broken variant gets wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
     Nothing,
@@ -21,13 +22,13 @@ enum Broken {
     NotedLate,
     /// The word is stored without an order.
     StoredRelaxed,
-    /// The place says where the entry begins.
+    /// The place has the position at which the entry begins.
     NotedShort,
-    /// The thread that syncs for askers looks at what counts, and not behind the lock.
+    /// The thread that syncs for askers reads the end of the log without the lock.
     SyncedBesideLock,
 }
 
-/// Two items that share a place: each may find what was noted of the other.
+/// Two items that share a place: each may find the other's position.
 struct Log {
     buffer: Mutex<()>,
     appended: AtomicU64,
@@ -62,7 +63,7 @@ impl Log {
             note();
         }
         let order = if self.broken == Broken::StoredRelaxed { Ordering::Relaxed } else { Ordering::Release };
-        // A word says where the log is behind it.
+        // The word's value is the log's position behind its entry.
         self.words[item].store(end, order);
         if self.broken == Broken::NotedLate {
             note();
@@ -79,8 +80,8 @@ impl Log {
         self.synced.fetch_max(end, Ordering::Release);
     }
 
-    /// A reader that meets a word is told of it no earlier than it is durable, and once the syncing thread that was asked has
-    /// synced.
+    /// Asserts that a reader that finds a word reports the word only once it is durable, and always after the
+    /// requested sync.
     fn read(&self, item: usize) {
         let seen = self.words[item].load(Ordering::Acquire);
         if seen != 0 {
@@ -116,30 +117,30 @@ fn the_items_share_a_place() {
 }
 
 #[test]
-fn who_meets_a_word_is_told_of_it_when_it_is_durable() {
+fn waiter_is_notified_when_word_is_durable() {
     model(Broken::Nothing);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_place_set_after_the_word_is_caught() {
+fn place_set_after_word_is_caught() {
     model(Broken::NotedLate);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_word_without_an_order_is_caught() {
+fn word_without_order_is_caught() {
     model(Broken::StoredRelaxed);
 }
 
 #[test]
 #[should_panic(expected = "told too early")]
-fn a_place_before_the_entrys_end_is_caught() {
+fn place_before_entrys_end_is_caught() {
     model(Broken::NotedShort);
 }
 
 #[test]
 #[should_panic(expected = "never told")]
-fn a_sync_beside_the_lock_is_caught() {
+fn sync_beside_lock_is_caught() {
     model(Broken::SyncedBesideLock);
 }

@@ -89,7 +89,7 @@ impl QueuedJob {
             // The client's loop lets the request wait for the end of the pause.
             client_state.pipeline.return_to(number);
         }
-        let ticket = ticket.and(std::mem::take(&mut client_state.session.observed));
+        let ticket = ticket.merge(std::mem::take(&mut client_state.session.observed));
         client_state.drop_finished();
         let place: Place = client_state.session.record.place;
         shared.telemetry.loops[place.loop_index].add(event_counts);

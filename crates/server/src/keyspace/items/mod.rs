@@ -9,7 +9,7 @@ mod watched_keys;
 
 use std::borrow::Cow;
 
-use hikv::{Decision, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, Store, WriteBatch};
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
@@ -154,13 +154,13 @@ impl<'a> Items<'a> {
         Ok(self.store.write(&batch)?)
     }
 
-    /// Like [`Store::at`]. A transaction is written at the highest level that any of its commands requests, if that
+    /// Like [`Store::with_durability`]. A transaction is written at the highest level that any of its commands requests, if that
     /// exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
-            None => self.store.at(level, |_| operate()),
+            None => self.store.with_durability(level, |_| operate()),
             Some(pending) => {
-                self.store.at(level, |_| Ok::<_, Refusal>(()))?;
+                self.store.with_durability(level, |_| Ok::<_, Refusal>(()))?;
                 pending.ask_for(level);
                 operate()
             }
@@ -180,7 +180,7 @@ impl<'a> Items<'a> {
     pub(crate) fn update_item<'v>(
         self,
         key: impl AsRef<[u8]>,
-        mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
+        mut decide: impl FnMut(Option<CurrentItem<'_>>) -> Decision<'v>,
     ) -> Result<bool, Refusal> {
         let key = key.as_ref();
         if let Some(namespace) = Namespace::beyond_first(key)
@@ -196,7 +196,7 @@ impl<'a> Items<'a> {
             return Ok(self.store.update_item(key, decide)?);
         }
         let old = self.held(key)?;
-        let held = old.as_ref().map(|(value, expiry)| Held { value, expiry: *expiry });
+        let held = old.as_ref().map(|(value, expiry)| CurrentItem { value, expiry: *expiry });
         let old_expiry = held.map_or(Expiry::NEVER, |held| held.expiry);
         match decide(held) {
             Decision::Keep => return Ok(false),

@@ -18,7 +18,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, Store, WriteBatch};
 
 use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
@@ -90,10 +90,10 @@ impl Pending {
     }
 
     /// Calls `show` with the key's state in the transaction's changes.
-    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<Held<'_>>) -> R) -> R {
+    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<CurrentItem<'_>>) -> R) -> R {
         let changes = self.changes.borrow();
         let found = changes.by_key.get(key).and_then(Option::as_ref);
-        let held = found.map(|(value, expiry)| Held { value, expiry: *expiry });
+        let held = found.map(|(value, expiry)| CurrentItem { value, expiry: *expiry });
         show(held.filter(|held| !Clock::default().is_past(held.expiry)))
     }
 
@@ -170,7 +170,7 @@ impl Pending {
                 changes.write(store, &[], &mut watched_keys)
             }
         };
-        store.at(level, write).map_err(refused)
+        store.with_durability(level, write).map_err(refused)
     }
 }
 
@@ -238,8 +238,8 @@ impl Changes {
         }
         loop {
             match store.write(&self.batch(deleted, watched_keys)) {
-                Err(Error::Unmet { .. }) if watched_keys.hold(store)? => {}
-                Err(Error::Unmet { .. }) => return Ok(false),
+                Err(Error::ConditionFailed { .. }) if watched_keys.hold(store)? => {}
+                Err(Error::ConditionFailed { .. }) => return Ok(false),
                 written => return written.map(|()| true),
             }
         }

@@ -17,9 +17,9 @@ pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
-    /// Like [`hikv::Store::walk_somewhere`].
+    /// Like [`hikv::Store::random_cursor`].
     pub(crate) fn random_cursor(self, seed: u64) -> Result<u64, Refusal> {
-        Ok(self.store.walk_somewhere(seed)?)
+        Ok(self.store.random_cursor(seed)?)
     }
 
     /// Like [`hikv::Store::walk`]. Keys that the transaction has added come at the end.

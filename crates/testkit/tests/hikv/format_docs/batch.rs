@@ -1,4 +1,4 @@
-//! `docs/format/batch.md` against a store in the midst of a batch.
+//! Compares `docs/format/batch.md` with a store in the middle of a batch.
 
 use std::sync::Arc;
 
@@ -49,9 +49,9 @@ fn batch_words() {
     );
 }
 
-/// What a region says of a batch at one moment, read by the documented offsets alone.
+/// The batch in a region at one moment, read only by the documented offsets.
 #[derive(Clone, PartialEq, Debug)]
-struct Seen {
+struct BatchWords {
     state: String,
     operations: Vec<Operation>,
 }
@@ -74,7 +74,7 @@ impl Operation {
         position().of_word(self.now, "batch") == 1
     }
 
-    /// A marked entry says what the page says that it does.
+    /// Checks that a marked entry has the documented form.
     fn assert_marked_as_documented(&self) {
         let fields = position();
         let named = ["batch", "overflow", "deleted"].into_iter().fold(self.now, |word, name| word & !fields.mask(name));
@@ -84,16 +84,16 @@ impl Operation {
 }
 
 fn bytes(sim: &Sim, at: u64, len_bytes: u64) -> &[u8] {
-    // SAFETY: the observed step is over, and nobody stores while it is looked at.
-    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+    // SAFETY: the observed step is over, and no thread stores while the bytes are read.
+    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
 }
 
 fn number(sim: &Sim, at: u64) -> u64 {
     u64::from_le_bytes(bytes(sim, at, 8).try_into().expect("eight bytes"))
 }
 
-/// The batch of the first word, if there is one.
-fn look(sim: &Sim) -> Option<Seen> {
+/// Returns the batch of the first word, if any.
+fn read_batch_words(sim: &Sim) -> Option<BatchWords> {
     let word_now = number(sim, head().start("batch words"));
     if word_now == 0 {
         return None;
@@ -106,14 +106,14 @@ fn look(sim: &Sim) -> Option<Seen> {
     assert_eq!(record().number(header, "checksum"), crc32c(0, &[&header[..4], body].concat()).into());
     let operations: Vec<_> = body.chunks(OPERATION_BYTES as usize).map(|bytes| Operation::read(sim, bytes)).collect();
     operations.iter().filter(|operation| operation.is_marked()).for_each(Operation::assert_marked_as_documented);
-    Some(Seen { state: state_name(word_now), operations })
+    Some(BatchWords { state: state_name(word_now), operations })
 }
 
-/// What there is of a batch after each step, without repetitions.
-fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
+/// Returns the batch after each step, without repetitions.
+fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<BatchWords>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(look(sim))));
+    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(read_batch_words(sim))));
     store.0.write_batch(batch).expect("there is room");
     store.0.medium().unobserve();
     let mut seen = std::mem::take(&mut *seen.lock());
@@ -122,14 +122,14 @@ fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
 }
 
 #[test]
-fn a_batch_under_way() {
+fn batch_under_way() {
     let store = Store::new(&PARAMETERS);
     store.put(b"replaced", b"old");
     store.put(b"deleted", b"old");
     let put = |key| BatchOp::Put { key, value: b"new" };
     let seen = steps_of(&store, &[put(b"replaced"), BatchOp::Delete { key: b"deleted" }, put(b"new")]);
     assert!(seen.first() == Some(&None) && seen.last() == Some(&None));
-    let seen: Vec<Seen> = seen.into_iter().flatten().collect();
+    let seen: Vec<BatchWords> = seen.into_iter().flatten().collect();
     let marked_counts = |state: &str| {
         let of_state = seen.iter().filter(|seen| seen.state == state);
         of_state

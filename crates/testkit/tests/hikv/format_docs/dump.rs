@@ -1,4 +1,4 @@
-//! `docs/format/dump.md` against the library, and a reader of dumps that knows nothing but the page.
+//! Compares `docs/format/dump.md` with the library, and reads dumps with a reader written only from the page.
 
 use hikv::dump::DumpWriter;
 use hikv::dump::layout::{
@@ -43,7 +43,7 @@ fn block() -> Fields {
     Fields::bytes(PAGE, "Block header", BLOCK_HEADER_BYTES as u64).named(&names)
 }
 
-/// The value in a table's row of this name.
+/// Returns the value in a table's row of this name.
 fn value(heading: &str, name: &str) -> u64 {
     let rows = table(PAGE, heading);
     rows.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("no '{name}'")).number("value")
@@ -77,7 +77,7 @@ fn the_header() {
     fields.assert_zeroes(header);
 }
 
-/// Reads a whole dump by the documented offsets.
+/// Reads a complete dump by the documented offsets.
 fn read(bytes: &[u8]) -> Vec<Item> {
     let (block, mut at, mut number, mut items) = (block(), HEADER_BYTES, 0, Vec::<Item>::new());
     loop {
@@ -90,8 +90,8 @@ fn read(bytes: &[u8]) -> Vec<Item> {
         let kind = block.number(header, "kind");
         if kind == value("Block kinds", "end") {
             let end = Fields::bytes(PAGE, "End", END_BYTES as u64).named(&["items", "bytes", "checksum", "zero"]);
-            let told = ["items", "bytes", "checksum"].map(|name| end.number(contents, name));
-            assert_eq!(told, [items.len() as u64, at as u64, crc32c(0, &bytes[..at]).into()]);
+            let acknowledged = ["items", "bytes", "checksum"].map(|name| end.number(contents, name));
+            assert_eq!(acknowledged, [items.len() as u64, at as u64, crc32c(0, &bytes[..at]).into()]);
             end.assert_zeroes(contents);
             assert_eq!(at + BLOCK_HEADER_BYTES + END_BYTES, bytes.len());
             return items;
@@ -110,7 +110,7 @@ fn read(bytes: &[u8]) -> Vec<Item> {
 fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
     let fields = record();
     while !records.is_empty() {
-        let mut take = |len: u64| records.split_off(..len as usize).expect("the record lies in its block");
+        let mut take = |len: u64| records.split_off(..len as usize).expect("the record ends in its block");
         let head = take(RECORD_HEADER_BYTES as u64);
         let number = |name| fields.number(head, name);
         assert_eq!(number("kind"), 1);
@@ -123,6 +123,6 @@ fn read_records(mut records: &[u8], items: &mut Vec<Item>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_item() {
+fn page_reader_finds_every_item() {
     assert_eq!(read(&written()), items());
 }

@@ -2,7 +2,7 @@
 
 use crate::format_docs::pages::{Row, table};
 
-/// What a table says about the bytes of a record, or about the bits of a word.
+/// A table's description of the bytes of a record or of the bits of a word.
 pub(crate) struct Fields(Vec<Field>);
 
 struct Field {
@@ -12,12 +12,12 @@ struct Field {
 }
 
 impl Fields {
-    /// The bytes that a table describes: from 0 on, without gaps.
+    /// Returns the bytes that a table describes, which must begin at 0 and have no gaps.
     pub(crate) fn bytes(page: &str, heading: &str, total_bytes: u64) -> Fields {
         Fields::tiling(table(page, heading), "offset", "bytes", total_bytes)
     }
 
-    /// The bits that a table describes: all 64 of a word.
+    /// Returns the bits that a table describes, which must be all 64 of a word.
     pub(crate) fn bits(page: &str, heading: &str) -> Fields {
         Fields::tiling(table(page, heading), "bit", "bits", 64)
     }
@@ -33,57 +33,57 @@ impl Fields {
             assert_eq!(field.start, end, "field '{}' does not begin where the one before it ends", field.name);
             field.start + field.length
         });
-        assert_eq!(end, total, "the fields' last is '{}'", fields[fields.len() - 1].name);
+        assert_eq!(end, total, "the last field '{}' does not end at the end", fields[fields.len() - 1].name);
         Fields(fields)
     }
 
-    /// The fields' names must be these, in this order.
+    /// Checks that the fields have these names, in this order.
     pub(crate) fn named(self, names: &[&str]) -> Fields {
         let found: Vec<&str> = self.0.iter().map(|field| &*field.name).collect();
-        assert_eq!(found, names, "the documented names are not those that are compared here");
+        assert_eq!(found, names, "the documented names differ from those that this test compares");
         self
     }
 
-    /// Where a field begins, in bytes or bits.
+    /// Returns the start of a field, in bytes or bits.
     pub(crate) fn start(&self, name: &str) -> u64 {
         self.field(name).start
     }
 
-    /// How long a field is, in bytes or bits.
+    /// Returns the length of a field, in bytes or bits.
     pub(crate) fn length(&self, name: &str) -> u64 {
         self.field(name).length
     }
 
-    /// The field's bytes in a record.
+    /// Returns the field's bytes in a record.
     pub(crate) fn slice<'a>(&self, record: &'a [u8], name: &str) -> &'a [u8] {
         let Field { start, length, .. } = self.field(name);
         &record[*start as usize..(start + length) as usize]
     }
 
-    /// The field's bytes in a record as a number.
+    /// Returns the field's bytes in a record as a number.
     pub(crate) fn number(&self, record: &[u8], name: &str) -> u64 {
         let bytes = self.slice(record, name);
         assert!(bytes.len() <= 8, "'{name}' has {} bytes", bytes.len());
         bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    /// The field's bits in a word.
+    /// Returns the field's bits in a word.
     pub(crate) fn of_word(&self, word: u64, name: &str) -> u64 {
         let Field { start, length, .. } = self.field(name);
         word << (64 - start - length) >> (64 - length)
     }
 
-    /// The word in which this field alone has all its bits.
+    /// Returns the word in which exactly this field's bits are set.
     pub(crate) fn mask(&self, name: &str) -> u64 {
         let Field { start, length, .. } = self.field(name);
         u64::MAX >> (64 - length) << start
     }
 
-    /// Every field of zeroes is zero in this record.
+    /// Checks that every field named "zero" is zero in this record.
     pub(crate) fn assert_zeroes(&self, record: &[u8]) {
         for field in self.0.iter().filter(|field| field.name == "zero") {
             let bytes = &record[field.start as usize..(field.start + field.length) as usize];
-            assert!(bytes.iter().all(|&byte| byte == 0), "bytes {} and on are not all zero", field.start);
+            assert!(bytes.iter().all(|&byte| byte == 0), "the bytes from {} on are not all zero", field.start);
         }
     }
 

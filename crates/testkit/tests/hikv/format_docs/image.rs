@@ -1,4 +1,4 @@
-//! `docs/format/image.md` against the engine, and a reader of clean images that knows nothing but the pages.
+//! Compares `docs/format/image.md` with the engine, and reads clean images with a reader written only from the pages.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,16 @@ use crate::format_docs::segment;
 use crate::format_docs::store::{KEY_COUNT, Store};
 
 const PAGE: &str = "image";
-/// Items of [`Store::filled`] that lie in slots; one more lies in an extent.
+/// Items of [`Store::filled`] in slots; one more is in an extent.
 const SLOT_ITEM_COUNT: u64 = KEY_COUNT as u64 + 1;
 
-/// A store that was closed with its keys in order, opened without a change.
+/// Returns a store that was closed with its keys in order, and opened without a change.
 fn closed() -> Store {
     let Store(engine) = Store::filled();
     let medium = engine.medium().clone();
     let engine = engine.keeping_order(Ordered::new(1, HostDram));
     engine.ordered().expect("it keeps order").catch_up(Early::Wait).expect("there is memory");
-    engine.close().expect("there is room");
+    engine.close().expect("there is space");
     drop(engine);
     Store(HiKv::open(medium, HostDram).expect("it was closed"))
 }
@@ -56,7 +56,7 @@ impl<'a> Image<'a> {
         self.fields.number(self.header(), name)
     }
 
-    /// The three lists: free space, segments, order.
+    /// Returns the three lists: free space, segments, order.
     fn lists(&self) -> [&'a [u8]; 3] {
         let word_counts =
             [self.number("free words"), self.number("segments") * SEGMENT_COUNT_WORDS as u64, self.number("keys")];
@@ -129,7 +129,7 @@ fn the_segments_of_a_closed_store() {
     assert_eq!(entry_count, SLOT_ITEM_COUNT + 1);
 }
 
-/// The list's bitmaps by the unit of their chunk.
+/// Returns the list's bitmaps by the unit of their chunk.
 fn bitmaps(free: &[u8]) -> HashMap<u64, Vec<u64>> {
     let (mut words, mut found) = (words(free).into_iter(), HashMap::new());
     while let Some(head) = words.next() {
@@ -161,6 +161,6 @@ fn the_free_space_of_a_closed_store() {
             assert_eq!(bitmap[slot as usize / 64] >> (slot % 64) & 1, 0, "the slot at {offset} is in use");
         }
     }
-    assert!(bitmaps.is_empty(), "what is listed are chunks");
+    assert!(bitmaps.is_empty(), "a listed unit is not a chunk");
     assert_eq!(used_count, SLOT_ITEM_COUNT);
 }

@@ -1,4 +1,4 @@
-//! `docs/format/ink.md` against the engine, and a reader that knows nothing but the pages.
+//! Compares `docs/format/ink.md` with the engine, using a reader written only from the pages.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -30,20 +30,20 @@ fn pointer() -> Fields {
     Fields::bits(PAGE, "Pointer word").named(&["offset", "class", "check"])
 }
 
-/// A store, read by the documented offsets and bits alone.
+/// A store, read only by the documented offsets and bits.
 struct Reader(Sim);
 
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
-        // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        // SAFETY: no thread stores to the region any more.
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
     fn word(&self, at: u64) -> u64 {
         self.0.load(Offset(at), Ordering::Relaxed)
     }
 
-    /// Where a pointer word leads, and the room there, after a look at its check.
+    /// Checks a pointer word; returns the place it points to and the space there.
     fn follow(&self, word: u64) -> (u64, u64) {
         let bytes = word.to_le_bytes();
         assert_eq!(pointer().of_word(word, "check"), u64::from(crc32c(0x1A4, &bytes[..7]) as u8));
@@ -68,7 +68,7 @@ impl Reader {
         key.to_vec()
     }
 
-    /// The value of a key, when it expires, and its stamp.
+    /// Returns a key's value, expiry time and stamp.
     fn value(&self, word: u64, key: &[u8]) -> (Vec<u8>, Option<u64>, u64) {
         let names = ["length", "flags", "checksum", "tag", "stamp"];
         let header = Fields::bytes(PAGE, "Value chunk", 24).named(&names);
@@ -132,7 +132,7 @@ fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key_in_order() {
+fn page_reader_finds_keys_in_order() {
     let (reader, contents) = filled();
     let (mut found, mut dead, mut stamps) = (Vec::new(), 0, Vec::new());
     let root = reader.word(ENGINE_AREA.0 + root_line().start("root"));
@@ -153,7 +153,7 @@ fn a_reader_made_from_the_page_finds_every_key_in_order() {
     assert!(stamps.len() == 199 && stamps.iter().all(|stamp| (1..=blocks).contains(&(stamp / 65_536))));
 }
 
-/// The last run of each lane is the last change that had several words; its number was raised.
+/// Each lane's last run is the last change of several words; its number was raised.
 #[test]
 fn lanes_and_their_last_runs_lie_as_documented() {
     let (reader, _) = filled();
@@ -162,7 +162,7 @@ fn lanes_and_their_last_runs_lie_as_documented() {
     root_line().assert_zeroes(reader.bytes(ENGINE_AREA.0, LINE_BYTES));
     let line_of = |lane: u64| ENGINE_AREA.0 + (16 + lane) * LINE_BYTES;
     let is_used = |lane: &u64| payload(reader.word(line_of(*lane) + lane_line().start("number"))) > 0;
-    let lane = (0..LANE_COUNT).find(is_used).expect("one lane was written by");
+    let lane = (0..LANE_COUNT).find(is_used).expect("one lane was used");
     let line = line_of(lane);
     lane_line().assert_zeroes(reader.bytes(line, LINE_BYTES));
     let [number, log, intent] = ["number", "log", "intent"].map(|name| reader.word(line + lane_line().start(name)));
@@ -182,7 +182,7 @@ fn lanes_and_their_last_runs_lie_as_documented() {
         at += 8 + range.of_word(word, "words") * 8;
     }
     assert_eq!(at, length);
-    // The last single word was the value's of the key that expires.
+    // The last change of a single word was the value of the expiring key.
     let intent = payload(intent);
     assert_eq!(reader.value(reader.word(intent), b"key 101").0, b"for a time");
 }

@@ -1,4 +1,4 @@
-//! `docs/format/item.md` against the engine, and a reader that knows nothing but the pages.
+//! Compares `docs/format/item.md` with the engine, using a reader written only from the pages.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ fn headers() {
     assert_eq!(found, [0x0102_0304, 0x0506, 0x0708, 0x090A_0B0C, 7]);
 }
 
-/// A store read by the documented offsets and bits alone.
+/// A store, read only by the documented offsets and bits.
 pub(crate) struct Reader<'a> {
     store: &'a Store,
     /// The offsets of the live segments by partition, depth and prefix.
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         Reader { store, segments }
     }
 
-    /// The segment whose prefix the signature has.
+    /// Returns the segment whose prefix the signature has.
     fn segment(&self, signature: u64) -> u64 {
         let partition_bits = PARAMETERS.partition_count.ilog2();
         let partition = signature >> (64 - partition_bits);
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         *found.expect("the live segments cover every prefix")
     }
 
-    /// The lines that may hold an entry, in their order.
+    /// Returns the lines that may hold an entry, in their order.
     fn lines(&self, signature: u64) -> Vec<u64> {
         let (segment, parts) = (self.segment(signature), segment::segment());
         let pair = segment + parts.start("pairs") + (((signature & 0xFFFF_FFFF) * 31) >> 32) * 512;
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         self.find(key).map(|word| self.item(word).1)
     }
 
-    /// The position of the key's item.
+    /// Returns the position of the key's item.
     fn find(&self, key: &[u8]) -> Option<u64> {
         let signature = Hasher::new(PARAMETERS.hash_seed).signature(key);
         let entries = self.lines(signature).into_iter().flat_map(|line| (0..4).map(move |i| (line, i)));
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         same.find(|&(_, word)| self.item(word).0 == key).map(|(_, word)| word)
     }
 
-    /// Signature and position of a live entry.
+    /// Returns the signature and position of a live entry.
     fn entry(&self, line: u64, i: u64) -> Option<(u64, u64)> {
         let word = |name: String| self.store.word(line + segment::line().start(&name));
         let (signature, position) = (word(format!("signature {i}")), word(format!("position {i}")));
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         is_live.then_some((signature, position))
     }
 
-    /// Key and value of the item that a position names.
+    /// Returns the key and value of the item that a position names.
     pub(crate) fn item(&self, position: u64) -> (&'a [u8], &'a [u8]) {
         let (fields, header) = (segment::position(), header());
         let at = fields.of_word(position, "offset");
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
 }
 
 #[test]
-fn a_reader_made_from_the_pages_finds_every_item() {
+fn pages_reader_finds_every_item() {
     let store = Store::filled();
     let reader = Reader::new(&store);
     for i in 0..KEY_COUNT {
@@ -159,7 +159,7 @@ fn a_reader_made_from_the_pages_finds_every_item() {
     assert_eq!(reader.get(b"never put"), None);
 }
 
-/// Each snapshot is of one epoch; what is put after it is stamped with the next one.
+/// Each snapshot belongs to one epoch; later puts are stamped with the next one.
 #[test]
 fn items_are_stamped() {
     let store = Store::new(&PARAMETERS);
@@ -170,12 +170,12 @@ fn items_are_stamped() {
         assert_eq!(header().number(store.bytes(at, HEADER_BYTES as u64), "snapshot epoch"), expected);
         let word = region::head().start("snapshot epoch");
         assert_eq!(store.word(word), if expected == 0 { 0 } else { seal(expected) });
-        store.0.snapshots().expect("HiKV has them").take_snapshot().expect("nobody is in a callback");
+        store.0.snapshots().expect("HiKV has them").take_snapshot().expect("no callback is running");
     }
 }
 
 #[test]
-fn a_reader_made_from_the_pages_finds_items_that_expire() {
+fn pages_reader_finds_expiring_items() {
     let store = Store::new(&PARAMETERS);
     store.0.put_until(b"key", b"value", Expiry::at_ms(u64::MAX - 1)).unwrap();
     let reader = Reader::new(&store);

@@ -1,4 +1,5 @@
-//! `docs/format/journal.md` against the log of a journal on the simulated disk, read by the documented offsets alone.
+//! Compares `docs/format/journal.md` with the log of a journal on the simulated disk, read only by the documented
+//! offsets.
 
 use journal::layout::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
 use journal::{File, JournalOptions, Journaled};
@@ -52,16 +53,16 @@ fn options() -> JournalOptions {
     }
 }
 
-/// A log in which the region was written to, and grew.
+/// Returns a log in which the region was written to and grew.
 fn log() -> Vec<u8> {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, IDENTITY, options()).expect("a disk without faults");
     let commit = || journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
     assert_eq!(journal.publish(&[(Offset(0), 0x1111), (Offset(32), 0x2222)], 0x2222), Taken::Yes);
     commit();
-    // SAFETY: one thread alone uses the region, and holds no reference into it.
+    // SAFETY: only one thread uses the region, and it holds no reference into it.
     unsafe { journal.stream(Offset(4096), &[b"twelve bytes"]) };
-    journal.grow(2 * REGION_BYTES).expect("the disk has room");
+    journal.grow(2 * REGION_BYTES).expect("the disk has space");
     commit();
     let log = disk.files().log;
     let mut bytes = vec![0; options().segment_bytes as usize];
@@ -70,7 +71,7 @@ fn log() -> Vec<u8> {
 }
 
 #[test]
-fn a_segments_header() {
+fn segments_header() {
     let (log, fields) = (log(), segment_header());
     let header = &log[..HEADER_BYTES];
     assert_eq!(fields.slice(header, "magic"), MAGIC);
@@ -86,7 +87,7 @@ fn a_segments_header() {
     assert_eq!((FRAMES_START_BYTES, options().segment_bytes), (4096, 4 << 20));
 }
 
-/// Offset and bytes of each entry.
+/// Returns the offset and bytes of each entry.
 fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut found = Vec::new();
     while let Some((word, rest)) = bytes.split_first_chunk::<ENTRY_HEADER_BYTES>() {
@@ -115,7 +116,7 @@ fn frames_and_their_entries() {
             (fields.number(frame, "sequence"), fields.number(frame, "tag")),
             (sequence, u64::from(SALT) << 32 | 1)
         );
-        // Each was waited for before the next one was written.
+        // Each frame was waited for before the next one was written.
         assert_eq!(fields.number(frame, "mark"), if sequence == 1 { 0 } else { sequence });
         found.extend(entries(&frame[FRAME_HEADER_BYTES..]));
         rest = behind;

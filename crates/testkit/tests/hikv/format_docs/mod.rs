@@ -1,5 +1,5 @@
-//! `docs/format` held against the program: every table is compared with the constants and encoders of the code and with
-//! the bytes of a store, so that neither can change alone.
+//! Compares every table of `docs/format` with the constants and encoders of the code and with the bytes of a store, so
+//! that the pages and the code can only change together.
 
 mod batch;
 mod dump;

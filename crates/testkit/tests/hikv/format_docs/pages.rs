@@ -7,7 +7,7 @@ use std::path::Path;
 pub(crate) struct Row(Vec<(String, String)>);
 
 impl Row {
-    /// The text in a column.
+    /// Returns the text in a column.
     ///
     /// # Panics
     /// If there is no such column.
@@ -16,7 +16,7 @@ impl Row {
         &cell.unwrap_or_else(|| panic!("a table has no column '{column}': {:?}", self.0)).1
     }
 
-    /// The number in a column: decimal with commas, or hexadecimal.
+    /// Returns the number in a column: decimal with commas, or hexadecimal.
     ///
     /// # Panics
     /// If there is none.
@@ -26,14 +26,14 @@ impl Row {
             Some(digits) => u64::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        number.unwrap_or_else(|_| panic!("'{text}' in column '{column}' is no number"))
+        number.unwrap_or_else(|_| panic!("'{text}' in column '{column}' is not a number"))
     }
 }
 
-/// The first table under the heading `heading` of `docs/format/<page>.md`.
+/// Returns the first table under the heading `heading` of `docs/format/<page>.md`.
 ///
 /// # Panics
-/// If there is none, or a row has another number of cells than the head.
+/// If there is none, or if a row and the head have different numbers of cells.
 pub(crate) fn table(page: &str, heading: &str) -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format").join(page).with_extension("md");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -57,8 +57,8 @@ fn cells(line: &str) -> Vec<String> {
     line.trim().trim_start_matches('|').trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// The names of a table of fields, in order, must be these.
+/// Checks that a table lists fields of these names, in this order.
 pub(crate) fn assert_names(rows: &[Row], names: &[&str]) {
     let found: Vec<&str> = rows.iter().map(|row| row.text("name")).collect();
-    assert_eq!(found, names, "the documented names are not those that are compared here");
+    assert_eq!(found, names, "the documented names differ from those that this test compares");
 }

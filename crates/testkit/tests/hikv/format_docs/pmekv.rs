@@ -1,4 +1,4 @@
-//! `docs/format/pmekv.md` against the engine, and a reader that knows nothing but the pages.
+//! Compares `docs/format/pmekv.md` with the engine, using a reader written only from the pages.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -24,23 +24,23 @@ const ENTRY_COUNT: u64 = 1_022;
 
 struct Reader(Sim);
 
-/// A record's place, the checksum that is said of it, and its key if that is said, too.
+/// Records by place and expected checksum, with the expected key if the node contains it.
 type Records = BTreeMap<(u64, u64), Option<Vec<u8>>>;
 
-/// In the place of a key's length: the key is not there.
+/// A key length that marks a key that is not in the node.
 const NOT_THERE: u64 = 255;
 
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
-        // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        // SAFETY: no thread stores to the region any more.
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
-    /// Where the lines of this name begin.
+    /// Returns the start of the lines of this name.
     fn line(name: &str) -> u64 {
         let rows = table(PAGE, "Engine area");
         let row = rows.iter().find(|row| row.text("name") == name).expect("the page has a row for it");
-        let first = row.text("line").split(' ').next().expect("it says which lines");
+        let first = row.text("line").split(' ').next().expect("the row names its lines");
         ENGINE_AREA.0 + first.parse::<u64>().expect("a number") * LINE_BYTES
     }
 
@@ -48,7 +48,7 @@ impl Reader {
         payload(self.0.load(Offset(at), Ordering::Relaxed))
     }
 
-    /// The records of the nodes, and the lanes' cuts.
+    /// Returns the records of the nodes, and the lanes' cuts.
     fn checkpoint(&self) -> (Records, Vec<u64>) {
         let names = ["number", "last node", "nodes", "keys", "zero", "checksum", "cuts"];
         let fields = Fields::bytes(PAGE, "Checkpoint record", 576).named(&names);
@@ -105,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// Applies an entry; false if there is none of this sequence.
+    /// Applies an entry; returns false if there is none of this sequence.
     fn apply(&self, segment: u64, first: u64, sequence: u64, records: &mut Records) -> bool {
         let names = [
             "begins",
@@ -150,7 +150,7 @@ fn salt() -> u32 {
     crc32c(crc32c(0, b"pmekv"), &UUID)
 }
 
-/// A store with a checkpoint of several nodes, and a log behind it with updates, deletes and a batch.
+/// Returns a store with a checkpoint of several nodes, followed by a log with updates, deletes and a batch.
 fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
     let sim = Sim::new(0, Model::Line);
     let parameters = Parameters { uuid: UUID, hash_seed: 9, partition_count: LANE_COUNT as u32, region_bytes: 1 << 20 };
@@ -174,7 +174,7 @@ fn filled() -> (Reader, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key() {
+fn page_reader_finds_every_key() {
     let (reader, contents) = filled();
     assert_eq!(reader.sealed(Reader::line("opening")), 1);
     let (mut records, cuts) = reader.checkpoint();

@@ -1,4 +1,4 @@
-//! `docs/format/region.md` and `versions.md` against the heap.
+//! Compares `docs/format/region.md` and `versions.md` with the heap.
 
 use engine::Engine;
 use heap::layout::{
@@ -43,7 +43,7 @@ fn versions() {
     assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURES_KNOWN.into()]));
 }
 
-/// The head's fields, at the offsets that the heap names.
+/// Returns the head's fields, after comparing their offsets with the heap's.
 pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
@@ -60,7 +60,7 @@ pub(crate) fn head() -> Fields {
     Fields::bytes(PAGE, "Head", UNIT_BYTES)
 }
 
-/// The payload of a sealed word, by the documented bits.
+/// Returns the payload of a sealed word, by the documented bits.
 pub(crate) fn payload(word: u64) -> u64 {
     let fields = Fields::bits(PAGE, "Sealed words").named(&["payload", "check"]);
     let payload = fields.of_word(word, "payload");
@@ -92,7 +92,7 @@ fn the_head_of_a_store() {
     assert_eq!(FORMAT_UNFINISHED.to_le_bytes(), *b"hikv new");
     assert_eq!(fields.length("engine area"), ENGINE_AREA_BYTES);
     assert_eq!(ENGINE_AREA_BYTES, u64::from(PARTITION_COUNT_MAX) * LINE_BYTES);
-    store.0.clear().expect("there is room");
+    store.0.clear().expect("there is space");
     assert_eq!(payload(word("generation")), 1);
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct Chunk {
     pub(crate) first_slot_at: u64,
 }
 
-/// Every chunk below the high-water mark.
+/// Returns every chunk below the high-water mark.
 pub(crate) fn chunks(store: &Store) -> Vec<Chunk> {
     let fields = Fields::bits(PAGE, "Chunks").named(&["units", "class", "kind", "zero", "check"]);
     let kinds = table(PAGE, "Chunk kinds");
@@ -168,7 +168,7 @@ pub(crate) fn chunks(store: &Store) -> Vec<Chunk> {
         });
         unit += fields.of_word(word, "units");
     }
-    assert_eq!(unit, mark, "chunks lie end to end up to the high-water mark");
+    assert_eq!(unit, mark, "chunks are contiguous up to the high-water mark");
     chunks
 }
 

@@ -1,4 +1,4 @@
-//! `docs/format/rewo-hash.md` against the engine, by a reader that knows nothing but the pages.
+//! Compares `docs/format/rewo-hash.md` with the engine, using a reader written only from the pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ const PAGE: &str = "rewo-hash";
 const SEED: u64 = 11;
 const PARAMETERS: Parameters = Parameters { uuid: [9; 16], hash_seed: SEED, partition_count: 1, region_bytes: 4 << 20 };
 
-/// A store, read by the documented offsets and bits alone.
+/// A store, read only by the documented offsets and bits.
 struct Reader(Sim);
 
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
-        // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        // SAFETY: no thread stores to the region any more.
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it is in the region")
     }
 
     fn word(&self, at: u64) -> u64 {
         self.0.load(Offset(at), Ordering::Relaxed)
     }
 
-    /// The first segment of the region that is live.
+    /// Returns the live segments of the region's first chunk.
     fn segments(&self) -> Vec<u64> {
         let state = |at: &u64| self.word(*at) != 0 && payload(self.word(*at)) & 7 == 2;
-        // The first chunk is of segments: its header takes a line, and its slots lie at the end.
+        // The first chunk is one of segments: its header has a line, and its slots are at the end.
         let chunk = UNIT_BYTES..17 * UNIT_BYTES;
         let all = chunk.step_by(SEGMENT_BYTES as usize).skip(1);
         all.filter(|at| self.word(*at) >> 48 != 0).filter(state).collect()
@@ -54,7 +54,7 @@ impl Reader {
         (key.to_vec(), value.to_vec())
     }
 
-    /// The items of the bucket at `at`, whose number is `number`.
+    /// Calls `each` with the items of the bucket at `at`, whose number is `number`.
     fn bucket(&self, at: u64, number: u64, each: &mut impl FnMut(u64, Vec<u8>, Vec<u8>)) {
         let bucket = Fields::bytes(PAGE, "Bucket", 256).named(&["meta word", "slots"]);
         let meta = Fields::bits(PAGE, "Meta word").named(&["bitmap", "lock bits", "shapes"]);
@@ -84,7 +84,7 @@ impl Reader {
                 }
                 _ => panic!("a slot of kind {kind}"),
             };
-            assert!(choices(&key).contains(&number), "{key:?} lies in bucket {number}");
+            assert!(choices(&key).contains(&number), "{key:?} is in bucket {number}");
             each(kind, key, value);
         }
     }
@@ -115,7 +115,7 @@ fn filled() -> (Sim, BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 #[test]
-fn a_reader_made_from_the_page_finds_every_key() {
+fn page_reader_finds_every_key() {
     let (sim, contents) = filled();
     let reader = Reader(sim);
     let segment = Fields::bytes(PAGE, "Segment", SEGMENT_BYTES).named(&["header", "zero", "buckets"]);
@@ -127,16 +127,16 @@ fn a_reader_made_from_the_page_finds_every_key() {
         for number in 0..63 {
             reader.bucket(at + segment.start("buckets") + 256 * number, number, &mut |kind, key, value| {
                 kinds[kind as usize] += 1;
-                assert!(found.insert(key, value).is_none(), "a key is there twice");
+                assert!(found.insert(key, value).is_none(), "a key occurs twice");
             });
         }
     }
     assert!(found == contents && kinds.iter().all(|count| *count > 0), "{kinds:?}");
 }
 
-/// The record is there from the word that names it to the word that does not.
+/// The record exists from the store of the word that names it until the word is cleared.
 #[test]
-fn a_batchs_record_lies_as_documented() {
+fn batchs_record_lies_as_documented() {
     let (sim, _) = filled();
     let store = RewoHash::open(sim.clone(), HostDram).unwrap();
     let records = Arc::new(Mutex::new(Vec::new()));
@@ -144,9 +144,9 @@ fn a_batchs_record_lies_as_documented() {
     sim.observe(Box::new(move |sim: &Sim, _| {
         let word = sim.load(batch_word(0), Ordering::Relaxed);
         if word != 0 {
-            // SAFETY: the record stays as it is while the word names it.
+            // SAFETY: the record does not change while the word names it.
             let record = unsafe { sim.bytes(Offset(payload(word) & !15).span(16 + 3 * 272)) };
-            noted.lock().push(record.expect("it lies in the region").to_vec());
+            noted.lock().push(record.expect("it is in the region").to_vec());
         }
     }));
     let put = |key: &'static [u8]| BatchOp::Put { key, value: b"batched" };
@@ -164,8 +164,8 @@ fn a_batchs_record_lies_as_documented() {
     for bytes in record[16..].chunks_exact(272) {
         entry.assert_zeroes(bytes);
         let place = entry.number(bytes, "place");
-        // SAFETY: nobody stores to the region any more.
-        let now = unsafe { sim.bytes(Offset(place).span(256)) }.expect("it lies in the region");
+        // SAFETY: no thread stores to the region any more.
+        let now = unsafe { sim.bytes(Offset(place).span(256)) }.expect("it is in the region");
         assert_eq!(entry.slice(bytes, "bucket"), now, "it was carried out");
     }
 }

@@ -1,12 +1,13 @@
-//! `docs/format/segment.md` against the index.
+//! Compares `docs/format/segment.md` with the index.
 
 use engine::{Engine, Hasher};
 use heap::layout::SEGMENT_BYTES;
 use heap::{Class, Place, PlaceKind};
 use index::Position;
 use index::partitioned_hash::layout::{
-    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Home, LINE_ENTRY_COUNT, PAIR_COUNT, PAIR_LINE_COUNT, SEGMENT_ENTRY_COUNT,
-    SEGMENT_LINE_COUNT, STASH_LINE_COUNT, SegmentHeader, State, Way, entry_lines, record, slot, stash_line,
+    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Home, LINE_ENTRY_COUNT, OverflowPath, PAIR_COUNT, PAIR_LINE_COUNT,
+    SEGMENT_ENTRY_COUNT, SEGMENT_LINE_COUNT, STASH_LINE_COUNT, SegmentHeader, State, entry_lines, record, slot,
+    stash_line,
 };
 use pmem::{LINE_BYTES, Offset, seal};
 
@@ -36,22 +37,22 @@ fn sizes() {
     }
 }
 
-/// The parts of a segment.
+/// Returns the parts of a segment.
 pub(crate) fn segment() -> Fields {
     Fields::bytes(PAGE, "Segment", SEGMENT_BYTES).named(&["header", "stash", "pairs"])
 }
 
-/// The words of a segment's header.
+/// Returns the words of a segment's header.
 pub(crate) fn header() -> Fields {
     Fields::bytes(PAGE, "Segment header", LINE_BYTES).named(&["state word", "prefix", "next", "zero"])
 }
 
-/// The bits of a segment's state word.
+/// Returns the bits of a segment's state word.
 pub(crate) fn state_word() -> Fields {
     Fields::bits(PAGE, "State word").named(&["state", "depth", "partition", "generation", "zero", "check"])
 }
 
-/// The documented name of a state.
+/// Returns the documented name of a state.
 pub(crate) fn state_name(word: u64) -> String {
     let states = table(PAGE, "Segment states");
     let state = states.iter().find(|row| row.number("value") == state_word().of_word(word, "state"));
@@ -86,7 +87,7 @@ fn state_words() {
     }
 }
 
-/// The words of a line.
+/// Returns the words of a line.
 pub(crate) fn line() -> Fields {
     let names = ["signature", "position"].map(|name| [0, 1, 2, 3].map(|i| format!("{name} {i}"))).concat();
     Fields::bytes(PAGE, "Line", LINE_BYTES).named(&names.iter().map(String::as_str).collect::<Vec<_>>())
@@ -102,7 +103,7 @@ fn entries_of_a_line() {
     }
 }
 
-/// The bits of a position word.
+/// Returns the bits of a position word.
 pub(crate) fn position() -> Fields {
     let names = ["offset", "fresh", "deleted", "batch", "extent", "overflow", "class", "reserved"];
     Fields::bits(PAGE, "Position word").named(&names)
@@ -151,15 +152,15 @@ fn ways() {
     let rows = table(PAGE, "Ways");
     assert_names(&rows, &["bucket", "partner", "further"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([Way::Bucket, Way::Partner, Way::Further].map(|way| way as u64)));
+    assert!(values.eq([OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further].map(|way| way as u64)));
     assert!(rows.iter().all(|row| row.text("overflow bit of") == format!("position {}", row.number("value"))));
     let (home, at) = (Home { pair: 0, line: 2 }, Offset(0));
     let lines = |way| home.lines(way, at).map(|line| line.0 / LINE_BYTES).collect::<Vec<_>>();
-    let found = [lines(Way::Bucket), lines(Way::Partner), lines(Way::Further)];
+    let found = [lines(OverflowPath::Bucket), lines(OverflowPath::Partner), lines(OverflowPath::Further)];
     assert_eq!(found, [vec![11, 8, 9], vec![14, 15, 12, 13], vec![1, 2, 3, 4, 5, 6, 7]]);
 }
 
-/// The words of a partition's split record.
+/// Returns the words of a partition's split record.
 fn split_record() -> Fields {
     Fields::bytes(PAGE, "Split record", LINE_BYTES).named(&["old", "zero half", "one half", "commit", "zero"])
 }

@@ -1,4 +1,4 @@
-//! A store whose bytes the tests look at.
+//! A store whose bytes the tests read.
 
 use engine::{Engine, Progress};
 use engine_hikv::HiKv;
@@ -7,7 +7,7 @@ use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
-/// What the superblock must say.
+/// The parameters that the superblock must hold.
 pub(crate) const PARAMETERS: Parameters = Parameters {
     uuid: [0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 0xA9, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF],
     hash_seed: 0x1122_3344_5566_7788,
@@ -17,7 +17,7 @@ pub(crate) const PARAMETERS: Parameters = Parameters {
 
 /// The keys of [`Store::filled`], which split segments and fill lines.
 pub(crate) const KEY_COUNT: u32 = 5_000;
-/// Items of a class beyond small slabs, and of an extent.
+/// An item of a class beyond small slabs, and one in an extent.
 pub(crate) const LARGE_VALUE_BYTES: usize = 40_000;
 pub(crate) const EXTENT_VALUE_BYTES: usize = 300_000;
 
@@ -30,7 +30,7 @@ impl Store {
         Store(HiKv::format(medium, HostDram, parameters).expect("the region is fresh"))
     }
 
-    /// A store with chunks of every kind: slabs of small and large slots, segments, extents, and a free one.
+    /// Returns a store with chunks of every kind: slabs of small and large slots, segments, extents, and a free one.
     pub(crate) fn filled() -> Store {
         let store = Store::new(&PARAMETERS);
         for i in 0..KEY_COUNT {
@@ -44,13 +44,13 @@ impl Store {
     }
 
     pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
-        self.0.put(key, value).expect("there is room");
+        self.0.put(key, value).expect("there is space");
     }
 
-    /// Deletes a key that is there, and frees its room.
+    /// Deletes a key that exists, and frees its space.
     pub(crate) fn delete(&self, key: &[u8]) {
         assert!(self.0.delete(key).expect("the medium does not fail"));
-        while self.0.step().expect("there is room") == Progress::More {}
+        while self.0.step().expect("there is space") == Progress::More {}
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
         }
@@ -61,8 +61,8 @@ impl Store {
     }
 
     pub(crate) fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
-        // SAFETY: the tests do not write while they look at bytes.
-        unsafe { self.0.medium().bytes(Offset(at).span(len_bytes)) }.expect("the documented place lies in the region")
+        // SAFETY: the tests do not write while they read bytes.
+        unsafe { self.0.medium().bytes(Offset(at).span(len_bytes)) }.expect("the documented place is in the region")
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn key(i: u32) -> Vec<u8> {
     format!("key {i}").into_bytes()
 }
 
-/// Of different lengths, so that several classes are used.
+/// Returns a value whose length depends on `i`, so that several size classes are used.
 pub(crate) fn value(i: u32) -> Vec<u8> {
     vec![i as u8; (i % 700) as usize]
 }

@@ -1,4 +1,4 @@
-//! The engines, and how their stores are made on a log that can be stopped.
+//! The engines, and the creation of their stores on a log that can be stopped.
 
 use engine::Engine;
 use engine_hikv::HiKv;
@@ -10,18 +10,18 @@ use pmem_os::HostDram;
 
 use super::stop::Stoppable;
 
-/// Room for a few splits.
+/// A region with space for a few splits.
 const PARAMETERS: Parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 4 << 20 };
 
-/// Few pairs a node, so that few keys split one.
+/// Few pairs per node, so that few keys split one.
 const INK: engine_ink::Options = engine_ink::Options { order: 7, in_place: false };
 
-/// Few entries a segment, so that few writes begin one.
+/// Few entries per segment, so that few writes start a new segment.
 const PMEKV: engine_pmekv::Options = engine_pmekv::Options { log_entry_count_max: 64, segment_entry_count: 8 };
 
 /// An engine.
 pub(super) trait Kind: 'static {
-    /// Its store.
+    /// The engine's store.
     type Store: Engine + Sized;
 
     fn format(on: Stoppable) -> Self::Store;

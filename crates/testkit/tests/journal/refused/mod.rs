@@ -1,5 +1,6 @@
-//! Every engine on a log that fails at every moment of every operation. What was acknowledged is read as before, and is there when the
-//! store is opened again. Whatever a read returns of an operation that failed is there then as well.
+//! Every engine on a log that fails at every moment of every operation. Acknowledged data is read as before, and is
+//! present when the store is opened again. Any effect of the failed operation that a read returns is present then as
+//! well.
 
 mod kinds;
 mod stop;
@@ -13,23 +14,23 @@ use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
 use kinds::{Kind, OfHiKv, OfInk, OfPmekv, OfRewoHash};
 use stop::{REFUSED, created, opened, stopped_at};
 
-/// Keys that a store has before a trial.
+/// Keys that a store holds before a trial.
 const KEY_COUNT: u32 = 60;
 
-/// Images of a crash that are opened after each failure.
+/// Crash images that are opened after each failure.
 const IMAGE_COUNT: usize = 4;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A key, and the value that an operation gives it, or none.
+/// A key and its value after the operation; `None` if it is deleted.
 type Outcome = (Vec<u8>, Option<Vec<u8>>);
 
 type Operate = dyn Fn(&dyn Engine) -> Result<(), Error>;
 
-/// An operation, and what it makes of keys.
+/// An operation and its effect on keys.
 struct Trial {
     name: &'static str,
-    /// True if all of it happens, or nothing.
+    /// True if the operation is atomic.
     is_whole: bool,
     outcomes: Vec<Outcome>,
     operate: Box<Operate>,
@@ -39,7 +40,8 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:05}").into_bytes()
 }
 
-/// Of three sizes: in a slot of Rewo-Hash, in a small record, and in one that is written before any lock.
+/// Returns a value of one of three sizes: one that fits in a slot of Rewo-Hash, a small record, and a record that is
+/// written before any lock is taken.
 fn value(number: u32, version: u32) -> Vec<u8> {
     let len_bytes = [3, 100, 3000][number as usize % 3];
     format!("{version}{number}").into_bytes().into_iter().cycle().take(len_bytes).collect()
@@ -157,7 +159,7 @@ fn background(store: &dyn Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// A store that was killed, and what it holds.
+/// A store that was killed, and its contents.
 struct Filled {
     image: DiskImage,
     held: Contents,
@@ -174,7 +176,7 @@ fn filled<K: Kind>() -> Filled {
     Filled { image: disk.killed().unwrap_or_else(|| disk.images(1, 0).remove(0)), held }
 }
 
-/// The key's value; none where an error says that it is not known to be durable.
+/// Returns the key's value; the outer `None` if the read failed because the value is not known to be durable.
 fn read(store: &dyn Engine, key: &[u8]) -> Option<Option<Vec<u8>>> {
     let mut found = None;
     match store.get(key, &mut |_, value| found = Some(value.to_vec())) {
@@ -193,10 +195,11 @@ fn walked(store: &dyn Engine) -> Option<Contents> {
     Some(all)
 }
 
-/// A violation, in words.
+/// The description of a violation.
 type Wrong = String;
 
-/// Compares a store whose log failed during the trial with the contents before, and with those of the store when it is opened again.
+/// Compares a store whose log failed during the trial with the contents before, and with the contents after the store
+/// is opened again.
 struct Judge<'a> {
     trial: &'a Trial,
     held: &'a Contents,
@@ -212,7 +215,7 @@ impl Judge<'_> {
         self.held.keys().chain(self.trial.outcomes.iter().map(|(key, _)| key))
     }
 
-    /// Judges reads of the failed store, and returns the values that they show.
+    /// Judges reads of the failed store and returns the values that they show.
     fn judge_reads(&self, store: &dyn Engine) -> Result<Contents, Wrong> {
         let (mut seen, mut is_new, mut is_old) = (Contents::new(), false, false);
         for key in self.keys() {
@@ -222,11 +225,11 @@ impl Judge<'_> {
                 (None, found) if found.as_ref() != Some(&before) => {
                     return Err(format!(
                         "{name}, which nothing changed, is {}",
-                        if found.is_some() { "another one" } else { "refused" }
+                        if found.is_some() { "different" } else { "refused" }
                     ));
                 }
                 (Some(new), found) if self.is_done && found.as_ref() != Some(new) => {
-                    return Err(format!("{name} was acknowledged, and is not read"));
+                    return Err(format!("{name} was acknowledged, but a read does not return it"));
                 }
                 (Some(new), Some(found)) if found == new && *new != before => is_new = true,
                 (Some(_), Some(found)) if *found == before => is_old = true,
@@ -235,15 +238,16 @@ impl Judge<'_> {
             }
             seen.extend(found.flatten().map(|value| (key.clone(), value)));
         }
-        if self.trial.is_whole && is_new && is_old { Err("a part of it is read".into()) } else { Ok(seen) }
+        if self.trial.is_whole && is_new && is_old { Err("reads return a part of it".into()) } else { Ok(seen) }
     }
 
-    /// Values that were read are there again, and so are all keys that the trial did not touch. A whole trial is whole.
+    /// Checks that values that were read are present again, and so are all keys that the trial did not change. An
+    /// atomic trial is present completely or not at all.
     fn judge_again(&self, seen: &Contents, unread: &[Vec<u8>], again: &Contents) -> Result<(), Wrong> {
         let changes = self.trial.outcomes.iter().filter(|(key, new)| self.held.get(key) != new.as_ref());
         let (new, old): (Vec<_>, Vec<_>) = changes.partition(|(key, new)| again.get(key) == new.as_ref());
         if self.trial.is_whole && !new.is_empty() && !old.is_empty() {
-            return Err("a part of it is there again".into());
+            return Err("a part of it is present after reopening".into());
         }
         for key in self.keys() {
             let (before, now) = (self.held.get(key), again.get(key));
@@ -251,11 +255,11 @@ impl Judge<'_> {
                 None => now == before,
                 Some(new) if self.is_done => now == new.as_ref(),
                 Some(_) if unread.contains(key) => true,
-                // What a read found new stays; an operation that failed may have been done all the same.
+                // A new value that a read found stays; an operation that failed may have taken effect nevertheless.
                 Some(new) => now == seen.get(key) || seen.get(key) == before && now == new.as_ref(),
             };
             if !is_allowed {
-                return Err(format!("{} is another one after it was opened again", String::from_utf8_lossy(key)));
+                return Err(format!("{} is different after reopening", String::from_utf8_lossy(key)));
             }
         }
         Ok(())
@@ -267,7 +271,7 @@ impl Judge<'_> {
         if let Some(walked) = walked(&store)
             && walked.iter().any(|(key, value)| !unread.contains(key) && seen.get(key) != Some(value))
         {
-            return Err("a walk shows what no read does".into());
+            return Err("a walk shows an item that no read returns".into());
         }
         disk.fail(Some(Fault::Dead(0)));
         drop(store);
@@ -281,7 +285,7 @@ impl Judge<'_> {
     }
 }
 
-/// Fails the log at each moment of these trials: how many moments there were, and what was wrong.
+/// Fails the log at each moment of these trials; returns the number of moments and the violations.
 fn judge_all<K: Kind>(filled: &Filled, trials: &[Trial], canary: Option<Canary>) -> (u64, Vec<Wrong>) {
     let (mut moment_count, mut wrong) = (0, Vec::new());
     for (trial, is_swept) in trials.iter().flat_map(|trial| [(trial, true), (trial, false)]) {
@@ -316,7 +320,7 @@ fn passes<K: Kind>() {
     assert!(moment_count > 400, "{moment_count} moments");
 }
 
-/// Batches show each fault.
+/// Batches are enough to show each fault.
 fn caught<K: Kind>(canary: Canary) {
     let filled = filled::<K>();
     let batches: Vec<_> = trials(&filled.held).into_iter().filter(|trial| trial.name == "a batch").collect();

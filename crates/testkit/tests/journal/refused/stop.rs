@@ -1,4 +1,5 @@
-//! A log that fails at a chosen moment of an operation: between two of the operation's calls of the medium another thread's sync fails.
+//! A log that fails at a chosen moment of an operation: between two of the operation's calls to the medium, another
+//! thread's sync fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,10 +13,10 @@ use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 /// The medium of the stores.
 pub(super) type Stoppable = Probed<Journaled<SimFile>, Moments>;
 
-/// The operation of another thread's sync that the disk refuses: the write of the frame, or the sync behind it.
+/// The disk operation that fails in the other thread's sync: the write of the frame, or the sync after it.
 pub(super) const REFUSED: [u64; 2] = [1, 2];
 
-/// Moments of an operation, counted: all but loads.
+/// Counts the moments of an operation: every call to the medium except loads.
 #[derive(Default)]
 pub(super) struct Moments {
     count: AtomicU64,
@@ -75,7 +76,7 @@ pub(super) fn created(disk: &SimDisk) -> Stoppable {
     Probed::with_probe(journal, Moments::default())
 }
 
-/// All of the base is read by then: a read that fails is another test's.
+/// Opens the log and reads all of the base: failing reads are the subject of another test.
 pub(super) fn opened(image: &DiskImage, canary: Option<Canary>) -> (SimDisk, Stoppable) {
     let disk = SimDisk::from_image(image, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
@@ -84,7 +85,8 @@ pub(super) fn opened(image: &DiskImage, canary: Option<Canary>) -> (SimDisk, Sto
     (disk, Probed::with_probe(journal, Moments::default()))
 }
 
-/// Runs `operate`, whose moment of number `at` finds the log failed behind it; and says whether there was such a moment.
+/// Runs `operate` and makes the log fail at the operation's moment of number `at`; returns also whether there was such
+/// a moment.
 pub(super) fn stopped_at<R>(
     medium: &Stoppable,
     disk: &SimDisk,
@@ -112,5 +114,5 @@ fn fail(journal: &Journaled<SimFile>, disk: &SimDisk, refused: u64) {
     disk.fail(Some(Fault::Error(disk.operation_count() + refused)));
     let synced = journal.sync();
     disk.fail(None);
-    assert!(synced.is_err(), "the log goes on");
+    assert!(synced.is_err(), "the sync succeeded");
 }

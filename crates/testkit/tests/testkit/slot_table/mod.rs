@@ -1,14 +1,15 @@
-//! The smallest honest persistent store: two tables of entries, one of them live, and cells for items.
+//! The smallest correct persistent store: two tables of entries, one of them live, and cells for items.
 //!
-//! It follows the protocols of the real engines (item, order, publish with a mark, commit, settle) and breaks where a
-//! canary asks, so that the explorer can be shown to see each fault.
+//! The store follows the protocols of the real engines (item, order, publish with a mark, commit, settle) and breaks a
+//! rule where a canary requests it, so that tests can show that the explorer catches each bug.
 //!
 //! ```text
 //! 0      root: MAGIC + live table, FRESH   64  seed
 //! 4096   table 0, SLOT_COUNT x { signature, position }      5120  table 1
 //! 8192   cells of 128 bytes: { key length u16, value length u16, checksum u32, 0 } key value
 //! ```
-//! A writer holds the lock from the reservation of a cell to the commit, never while it waits.
+//!
+//! A writer holds the lock from the reservation of a cell to the commit, and releases the lock before waiting.
 
 mod ops;
 
@@ -27,7 +28,7 @@ const TABLE_BYTES: u64 = SLOT_COUNT * 16;
 const CELLS: Offset = Offset(8192);
 const CELL_BYTES: u64 = 128;
 const HEADER_BYTES: u64 = 16;
-/// Four cells, so that scripts meet growth often.
+/// Four cells, so that scripts cause growth often.
 const GROWTH_BYTES: u64 = 4 * CELL_BYTES;
 
 /// The smallest region: no cell fits, so the first put grows it.
@@ -35,30 +36,30 @@ pub(crate) const REGION_BYTES: u64 = CELLS.0;
 
 const MAGIC: u64 = 0x510_7AB1E << 8;
 const HASH_SEED: u64 = 0x5EED;
-/// Visible, and not yet known to be durable.
+/// Visible, but not yet known to be durable.
 const FRESH: u64 = 1 << 48;
 const DELETED: u64 = 1 << 49;
 const OFFSET: u64 = FRESH - 1;
 
-/// An entry: two words, of which the second is the commit point.
+/// An entry of two words; the second one is the commit point.
 #[derive(Clone, Copy)]
 struct Slot {
     signature: Offset,
     position: Offset,
 }
 
-/// See the module's head.
+/// The store; see the module's head.
 pub(crate) struct SlotTable {
     sim: Sim,
-    /// Free cells; the last one is taken first.
+    /// Free cells; the last one is used first.
     free: Mutex<Vec<u64>>,
-    /// Writers that have published and not waited.
+    /// Writers that have published and whose wait has not ended.
     under_way: AtomicUsize,
 }
 
 impl SlotTable {
-    /// Steps, and what a crash after each leaves: 1 root zero: no store. 2 table and seed durable: no store. 3 root: an
-    /// empty store.
+    /// Formats. Steps, with the state that a crash after each leaves: 1 root zero: no store. 2 table and seed durable:
+    /// no store. 3 root: an empty store.
     fn make(sim: Sim) -> SlotTable {
         let table = SlotTable { sim, free: Mutex::default(), under_way: AtomicUsize::new(0) };
         table.set_word(ROOT, 0);
@@ -74,7 +75,7 @@ impl SlotTable {
         table
     }
 
-    /// Deleted entries become empty and marks go; both may be repeated.
+    /// Recovers: deleted entries become empty, and marks are cleared. Both may be repeated.
     fn recover(sim: Sim) -> Result<SlotTable, Failure> {
         let table = SlotTable { sim, free: Mutex::default(), under_way: AtomicUsize::new(0) };
         if table.word(ROOT) & !(FRESH | 1) != MAGIC {
@@ -114,7 +115,7 @@ impl SlotTable {
         (0..SLOT_COUNT).map(slot)
     }
 
-    /// The entry that has this key, deleted or not, and its settled position.
+    /// Returns the live entry of this key and its settled position; settles deleted entries of this key on the way.
     fn find(&self, key: &[u8]) -> Option<(Slot, u64)> {
         let has_key = |slot: &Slot| {
             let position = self.word(slot.position);
@@ -130,7 +131,7 @@ impl SlotTable {
         self.slots().find(|slot| self.word(slot.position) & OFFSET == 0)
     }
 
-    /// The key and value at `position`, or what is wrong with them.
+    /// Returns the key and value at `position`, or the damage found.
     fn item(&self, position: u64) -> Result<(&[u8], &[u8]), String> {
         let at = Offset(position & OFFSET);
         // SAFETY: cells are private until published, and are used again only after no entry reaches them; tests read
@@ -162,7 +163,7 @@ impl SlotTable {
         }
     }
 
-    /// The word without its mark, durable; that is what readers may go by.
+    /// Returns the word without its mark after making it durable; readers may only act on such a word.
     fn settled(&self, at: Offset) -> u64 {
         let word = self.word(at);
         if word & FRESH != 0 && !self.sim.breaks(index::canary::UNSETTLED_READ) {
@@ -181,7 +182,7 @@ impl SlotTable {
 
     fn zero(&self, table: u64) {
         let at = TABLES.plus(table * TABLE_BYTES);
-        // SAFETY: the table is not live, so nobody reads it.
+        // SAFETY: the table is not live, so no thread reads it.
         unsafe { self.sim.write(at, &[0; TABLE_BYTES as usize]) };
         self.sim.flush(at.span(TABLE_BYTES));
     }

@@ -18,13 +18,13 @@ impl SlotTable {
         }
     }
 
-    /// Publishes `position` and is back once it is durable and its mark is gone. `free` is the writer's lock.
+    /// Publishes `position` and returns once it is durable and its mark is cleared. `free` is the writer's lock.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64, free: impl Drop) {
         let torn = self.sim.breaks(index::canary::TORN_PAIR) && signature.is_some();
         self.publish_words(slot, signature.filter(|_| !torn), position | FRESH);
         let under_way = self.under_way.fetch_add(1, Ordering::SeqCst);
         if under_way > 0 && self.sim.breaks(testkit::canary::SECOND_NOT_WAITED) {
-            // The first one's commit is taken for this one's too.
+            // The first write's commit is taken for this one's as well.
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             let _ = self.sim.compare_exchange(slot.position, position | FRESH, position);
             return;
@@ -47,8 +47,8 @@ impl Operations for SlotTable {
         self.item(position).map(|(_, value)| Some(value.to_vec())).map_err(Failure::Other)
     }
 
-    /// Steps, and what a crash after each leaves: 1 item durable: the old value. 2 entry published: the old or the new
-    /// value. 3 commit: the new value. 4 the old item's cell is free.
+    /// Steps, with the state that a crash after each leaves: 1 item durable: the old value. 2 entry published: the old
+    /// or the new value. 3 commit: the new value. 4 the old item's cell is free.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         if HEADER_BYTES as usize + key.len() + value.len() > CELL_BYTES as usize {
             return Err(Failure::Other("the item is too long for a cell".into()));
@@ -71,8 +71,8 @@ impl Operations for SlotTable {
         Ok(())
     }
 
-    /// Steps, and what a crash after each leaves: 1 entry marked: there or not. 2 commit: not there. 3 the entry is empty
-    /// (in memory; recovery repeats it), then the cell is free.
+    /// Steps, with the state that a crash after each leaves: 1 entry marked: present or absent. 2 commit: absent. 3 the
+    /// entry is empty (in memory; recovery repeats it), then the cell is free.
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
         let mut free = self.free.lock();
         let Some((slot, old)) = self.find(key) else { return Ok(false) };
@@ -87,8 +87,8 @@ impl Operations for SlotTable {
         Ok(true)
     }
 
-    /// Steps, and what a crash after each leaves: 1 the other table is durably empty: nothing changed. 2 root published:
-    /// everything or nothing. 3 commit: nothing there.
+    /// Steps, with the state that a crash after each leaves: 1 the other table is durably empty: nothing changed. 2
+    /// root published: everything or nothing. 3 commit: empty.
     fn clear(&self) -> Result<(), Failure> {
         let other = self.settled(super::ROOT) & 1 ^ 1;
         if self.sim.breaks(index::canary::CLEAR_BEFORE_SEGMENTS) {

@@ -10,31 +10,31 @@ use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 use crate::slot_table::SlotTable;
 
-/// What is wrong with a twin.
+/// The bug of a broken variant.
 pub(crate) trait Twist: Send + Sync + 'static {
-    /// Comes before recovery.
+    /// Runs before recovery.
     fn before_open(_medium: &Sim) {}
 
-    /// Comes between the table and its account.
+    /// Changes the table's account of its space.
     fn account(space: Space) -> Space {
         space
     }
 
-    /// What a scan shows of all items, which come in order; `None` for no order.
+    /// Returns the items that a scan shows, given all items in order; `None` for no order.
     fn scan(_items: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
         None
     }
 
-    /// Comes between a reader and its answer.
+    /// Changes a reader's answer.
     fn answer(value: Option<Vec<u8>>) -> Option<Vec<u8>> {
         value
     }
 }
 
-/// A slot table with a twist.
+/// A slot table with a bug.
 pub(crate) struct Twin<T>(SlotTable, PhantomData<T>);
 
-/// Recovery takes the root away for a moment: a crash there loses the store, though recovery that ends is right.
+/// Recovery removes the root for a moment: a crash there loses the store, although a recovery that ends is right.
 pub(crate) struct RootTakenAway;
 
 impl Twist for RootTakenAway {
@@ -58,7 +58,7 @@ impl Twist for Leaky {
     }
 }
 
-/// Readers get a byte that nobody put.
+/// Readers get a byte that no put wrote.
 pub(crate) struct Embroidering;
 
 impl Twist for Embroidering {
@@ -67,12 +67,12 @@ impl Twist for Embroidering {
     }
 }
 
-/// Recovery panics at a store that was formatted.
+/// Recovery panics on a formatted store.
 pub(crate) struct Panicking;
 
 impl Twist for Panicking {
     fn before_open(medium: &Sim) {
-        assert_eq!(medium.load(Offset(0), Ordering::Acquire), 0, "this twin opens nothing");
+        assert_eq!(medium.load(Offset(0), Ordering::Acquire), 0, "this variant opens no store");
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a build, or the tree that it made, comes to an early end.
+//! Early ends of a build, or of the tree that it made.
 
 use epoch::Grace;
 use pmem::Medium;
@@ -7,11 +7,11 @@ use super::{Build, Stage};
 use crate::Memory;
 use crate::order::ordered::{Ordered, Phase};
 use crate::snapshots::Disposal;
-use engine::{Error, Wanted};
+use engine::{Error, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
-    /// Gives up the build of this number, for `failure`. What became known too late of an earlier one says nothing of what is
-    /// built now.
+    /// Drops the build of this number because of `failure`. The failure of an earlier build does not affect the present
+    /// one.
     pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, number: u64, failure: Error) {
         let mut build = self.build.lock();
         if build.number == number {
@@ -19,8 +19,8 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// Gives up a tree that did not take a change, for `failure`, unless another thread has given it up since. The change is at its
-    /// queue's head: no other tree comes in between.
+    /// Drops a tree that did not take a change because of `failure`, unless another thread has dropped the tree since.
+    /// The change is at its queue's head, so no other tree was built in between.
     pub(in crate::order) fn abort_tree<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
         let mut build = self.build.lock();
         if self.phase() != Phase::Off {
@@ -34,7 +34,7 @@ impl<D: Memory> Ordered<D> {
         self.fall(disposal);
     }
 
-    /// Leaves an unfinished build. Nobody works at it.
+    /// Drops an unfinished build. No thread works on it.
     pub(in crate::order) fn give_up_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         if build.is_asked_for() {
@@ -61,7 +61,7 @@ impl<D: Memory> Ordered<D> {
             Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
             _ => unreachable!("only a suspended build is resumed"),
         };
-        self.ask(Wanted::All);
+        self.ask(WantedThreads::All);
     }
 }
 
@@ -76,22 +76,23 @@ mod tests {
 
     const REGION_BYTES: u64 = 16 << 20;
 
-    /// Every key is deleted while a part of a build is under way, and the next build is asked for before that part fails.
+    /// Every key is deleted while a part of a build is under way, and the next build is requested before that part
+    /// fails.
     #[test]
-    fn what_an_earlier_build_failed_of_does_not_end_the_next() {
+    fn earlier_build_failure_does_not_end_next() {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
         let medium = Sim::new(REGION_BYTES, Model::Line);
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         let number = store.order.build.lock().number;
         store.clear().unwrap();
-        let failure = || Error::Corrupt { offset: 64, what: "what was read of it" };
+        let failure = || Error::Corrupt { offset: 64, what: "an item is damaged" };
         store.order.abort_build(store.disposal(), number, failure());
         assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
-        store.ask_for_order().unwrap();
+        store.request_order().unwrap();
         let number = store.order.build.lock().number;
         store.order.abort_build(store.disposal(), number, failure());
-        assert!(matches!(store.ask_for_order(), Err(Error::Corrupt { offset: 64, .. })));
+        assert!(matches!(store.request_order(), Err(Error::Corrupt { offset: 64, .. })));
     }
 }

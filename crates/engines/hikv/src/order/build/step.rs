@@ -1,4 +1,4 @@
-//! The build, a step at a time.
+//! The steps of the build.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::order::ordered::{Ordered, Phase};
 use crate::order::{merge, sorted};
 use crate::snapshots::Disposal;
 use crate::{HiKv, Memory};
-use engine::{Error, Progress, Wanted};
+use engine::{Error, Progress, WantedThreads};
 
 impl<D: Memory> Ordered<D> {
-    /// Has the tree built, unless it is there or being built. An error tells why an earlier one fell, once.
+    /// Starts building the tree, unless it is there or being built. Returns once the error that lost an earlier tree.
     pub(in crate::order) fn ask_for_order(&self) -> Result<(), Error> {
         let mut build = self.build.lock();
         if let Some(error) = build.failure.take() {
@@ -24,7 +24,7 @@ impl<D: Memory> Ordered<D> {
         if matches!(build.stage, Stage::Idle) && self.phase() == Phase::Off {
             build.abandon(Stage::Settling(Grace::start()));
             self.progress.begin(0, 0);
-            self.ask(Wanted::All);
+            self.ask(WantedThreads::All);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// What to do next; `None` if that was done here, or there is nothing.
+    /// Returns the next task; `None` if the work was done here, or there is none.
     fn next_task<M: Medium>(&self, engine: &HiKv<M, D>, build: &mut Build<D>) -> Result<Option<Task<D>>, Error> {
         match &mut build.stage {
             Stage::Idle | Stage::Suspended(..) => Ok(None),
@@ -73,7 +73,7 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// What comes after listening.
+    /// Returns the stage after listening.
     fn start<M: Medium>(&self, engine: &HiKv<M, D>) -> Result<Stage<D>, Error> {
         let sorted = engine.image.sorted(&engine.medium);
         if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(&engine.medium, &sorted).ok()) {
@@ -91,7 +91,7 @@ impl<D: Memory> Ordered<D> {
         Loading::new(self.dram.clone(), tails, plan, parts, is_from_image)
     }
 
-    /// True while a ticket before `tails` is not applied.
+    /// Returns true while a ticket before `tails` is not applied.
     fn is_behind(&self, tails: &[u64]) -> bool {
         self.queues.iter().zip(tails).any(|(queue, tail)| queue.ring.head() < *tail)
     }
@@ -123,7 +123,7 @@ impl<D: Memory> Ordered<D> {
             }
             Task::Load(plan, loader, part, entries) => {
                 let _pin = epoch::pin();
-                // An abandoned build's items may have been retired before the pin.
+                // Items of an abandoned build may have been retired before the pin.
                 if self.build.lock().number == number {
                     let loaded = plan.load(&engine.medium, &loader, part, entries, self.progress.done());
                     drop(loader);
@@ -174,7 +174,7 @@ impl<D: Memory> Ordered<D> {
         Ok(())
     }
 
-    /// What came from an image is collected after all; anything else is the build's failure.
+    /// Collects the keys instead if they came from an image; otherwise returns the build's failure.
     fn not_loaded<M: Medium>(&self, engine: &HiKv<M, D>, number: u64, error: Error) -> Result<(), Error> {
         let mut build = self.build.lock();
         if build.number != number {
@@ -190,7 +190,7 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// Merges a piece of the delta; the last one while drainers wait.
+    /// Merges a piece of the delta; the last piece under the tree's write lock, while drainers wait.
     fn merge<M: Medium>(&self, disposal: Disposal<'_, M, D>, build: &mut Build<D>) -> Result<(), Error> {
         let Stage::Merging(tree, _) = &build.stage else { return Ok(()) };
         if self.delta.len() > merge::STEP_COUNT as u64 {

@@ -27,7 +27,7 @@ impl Weakening for Unordered {
 
 type Relaxed = Weakened<Unordered>;
 
-/// Puts two changes in, or as many as there is room for.
+/// Puts two changes in, or as many as there is space for.
 fn write<W: Word>(ring: &Ring<W>, writer: u64) {
     for i in 1..=2 {
         if let Some(ticket) = ring.take() {
@@ -36,7 +36,7 @@ fn write<W: Word>(ring: &Ring<W>, writer: u64) {
     }
 }
 
-/// What comes out is what went in: whole, and in each writer's order.
+/// The changes come out complete, and each writer's in order.
 fn drain<W: Word>(ring: &Ring<W>, last: &mut [u64; 3]) {
     let mut changes = [[0; CHANGE_WORDS]; 2];
     let count = ring.peek(&mut changes);
@@ -49,7 +49,7 @@ fn drain<W: Word>(ring: &Ring<W>, last: &mut [u64; 3]) {
     ring.advance(count);
 }
 
-/// Two places, so that the third change takes one anew.
+/// Two places, so that the third change reuses one.
 fn model<W: Word + Send + Sync + 'static>(writers: u64) {
     explore(2, move || {
         let ring = Arc::new(Ring::<W>::new(2));
@@ -78,7 +78,7 @@ fn words_without_an_order_are_caught() {
 }
 
 #[test]
-fn a_full_queue_gives_no_ticket_and_a_dropped_one_is_no_change() {
+fn full_queue_gives_no_ticket() {
     let ring = Ring::<std::sync::atomic::AtomicU64>::new(2);
     drop(ring.take());
     ring.take().unwrap().fill([7; CHANGE_WORDS]);

@@ -1,4 +1,4 @@
-//! A region of which the words of two buckets are under a model checker's control.
+//! A region in which a model checker controls the words of two buckets.
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use pmem_sim::Sim;
 use word::Word;
 use word_model::{Weakened, Weakening};
 
-/// Of a bucket: its meta word, and those of the slots that the scenes use there.
+/// The number of modelled words in a bucket: its meta word, and those of the slots that the scenes use.
 const WORD_COUNT: u64 = 9;
 
 pub(super) struct Modelled<T: Weakening> {
@@ -21,12 +21,12 @@ pub(super) struct Modelled<T: Weakening> {
 }
 
 impl<T: Weakening> Modelled<T> {
-    /// The region, whose store leaves out the step `broken`.
+    /// Creates the region; its store omits the step `broken`.
     pub(super) fn new(sim: Sim, broken: Option<Canary>) -> Modelled<T> {
         Modelled { sim, broken, buckets: OnceLock::new() }
     }
 
-    /// From now on the words of these buckets are the checker's.
+    /// Gives the words of these buckets to the checker from now on.
     pub(super) fn model(&self, buckets: [Offset; 2]) {
         let word = |at: Offset| Weakened::new(self.sim.load(at, Ordering::Relaxed));
         let words = |at: Offset| (0..WORD_COUNT).map(|i| word(at.plus(8 * i))).collect();

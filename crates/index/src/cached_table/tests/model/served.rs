@@ -1,7 +1,8 @@
-//! A writer, and a thread that writes the copies (`signals`); and twins that must be caught: a writer that trusts a copy whose signal has
-//! not come, a thread that gives the signal and has not written, one that shows what is not durable, a request that is there before the
-//! words, and a write that came to nothing and shows what was handed over. All are caught at one preemption; two take minutes:
-//! `cargo test -p hikv-index --lib cached_table::tests::model::served -- --ignored`.
+//! A writer, and a thread that writes the copies (`signals`). These broken variants must be caught: a writer that
+//! trusts a copy before its signal, a thread that sets the signal without writing, one that shows an item that is
+//! not durable, a request that is visible before the words of the copy, and a write that did not take place but
+//! shows the handed-over copy. One preemption suffices to catch all; two take minutes: `cargo test -p hikv-index
+//! --lib cached_table::tests::model::served -- --ignored`.
 
 use std::sync::atomic::Ordering;
 
@@ -42,15 +43,15 @@ impl<T: Twin> Store<T> {
         store
     }
 
-    /// Puts item 1; nobody else does anything yet.
+    /// Puts item 1, before other threads run.
     fn put_unserved(&self) {
         let mut write = self.cache.begin(KEY);
-        copy(1, |copy| write.hand_over(copy));
-        [&self.held, &self.durable, &self.told].into_iter().for_each(|word| word.store(1, SeqCst));
+        copy(1, |copy| write.hand_off(copy));
+        [&self.held, &self.durable, &self.acknowledged].into_iter().for_each(|word| word.store(1, SeqCst));
         copy(1, |copy| write.put(copy));
     }
 
-    /// As `CachedTable::serve`, or a twin of it.
+    /// Like `CachedTable::serve`, or a broken variant of it.
     fn serve(&self) {
         let Some(request) = self.cache.signals.get().and_then(|signals| signals.take(0)) else { return };
         if !T::SERVES_SHOWN && !T::COMPLETES_UNWRITTEN {
@@ -62,11 +63,11 @@ impl<T: Twin> Store<T> {
         }
     }
 
-    /// A write that turns out not to take place, of an item that is never there.
+    /// Begins a write that does not take place, of an item that is never in the store.
     fn put_in_vain(&self) {
         let _lock = self.lock.lock().unwrap();
         let mut write = self.cache.begin(KEY);
-        copy(NEVER_THERE, |copy| write.hand_over(copy));
+        copy(NEVER_THERE, |copy| write.hand_off(copy));
         if T::SHOWS_UNCHANGED {
             write.end_handed();
             write.show();
@@ -78,7 +79,7 @@ impl<T: Twin> Store<T> {
 
 const NEVER_THERE: u64 = 50;
 
-/// Of a store that has item 1 in its table: `write`, while a thread serves the table and reads.
+/// Runs `write` on a store that has item 1 in its table, while a thread serves the table and reads.
 fn served_beside<T: Twin>(preemption_count: usize, write: fn(&Store<T>), held: u64) {
     explore(preemption_count, move || {
         let store = Store::<T>::served();
@@ -103,12 +104,12 @@ fn a_put_in_vain_is_served<T: Twin>(preemption_count: usize) {
 }
 
 #[test]
-fn what_another_thread_writes_is_what_the_key_holds() {
+fn foreign_write_is_current_value() {
     a_put_is_served::<Sound>(1);
     a_put_in_vain_is_served::<Sound>(1);
 }
 
-/// With another preemption; and beside another writer, of which one at most has the signal.
+/// With another preemption; and with another writer at the same time, so that at most one of them has the signal.
 #[test]
 #[ignore = "many minutes"]
 fn of_writes_that_are_served_the_last_one_stays() {
@@ -126,31 +127,31 @@ fn of_writes_that_are_served_the_last_one_stays() {
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_copy_that_is_trusted_without_its_signal_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn copy_trusted_without_signal_is_caught() {
     a_put_is_served::<ShowsUnsignalled>(1);
 }
 
 #[test]
-#[should_panic(expected = "was told before")]
-fn a_signal_without_its_copy_is_caught() {
+#[should_panic(expected = "was acknowledged before")]
+fn signal_without_its_copy_is_caught() {
     a_put_is_served::<CompletesUnwritten>(1);
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
-fn a_copy_that_is_written_to_be_seen_is_caught() {
+#[should_panic(expected = "a read returned a value that may be lost")]
+fn copy_visible_while_written_is_caught() {
     a_put_is_served::<ServesShown>(1);
 }
 
 #[test]
 #[should_panic]
-fn a_request_before_its_words_is_caught() {
+fn request_before_its_words_is_caught() {
     a_put_is_served::<HandsOverUnordered>(1);
 }
 
 #[test]
-#[should_panic(expected = "a read tells what may be lost")]
-fn a_write_in_vain_that_shows_its_copy_is_caught() {
+#[should_panic(expected = "a read returned a value that may be lost")]
+fn failed_write_showing_copy_is_caught() {
     a_put_in_vain_is_served::<ShowsUnchanged>(1);
 }

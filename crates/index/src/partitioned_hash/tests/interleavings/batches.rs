@@ -1,12 +1,12 @@
-//! A batch of two keys, and readers of both: a reader that has seen one of them new sees the other new, and so does a
-//! loss of power.
+//! A batch of two keys, and readers of both: if a reader has seen the new value of one key, it sees the new value
+//! of the other, and so does a reader after a power loss.
 
 use heap::{BatchState, BatchWord};
 
 use super::*;
 use crate::canary;
 
-/// Whole, or broken in one step.
+/// Returns the complete index, or one that is broken in one step.
 fn broken(step: Option<Canary>) -> Broken {
     Broken { step, pins: false }
 }
@@ -16,7 +16,7 @@ impl Scene {
         self.rig.write_batch(changes);
     }
 
-    /// What opening would make of what a loss of power leaves of the key, which had the value `old` before the batch.
+    /// Returns the value of the key after a power loss and an open. The key had the value `old` before the batch.
     fn durable_in_batch(&self, key: Key, old: Option<u64>) -> Option<u64> {
         let (entries, word) = self.rig.medium.durable_words();
         let (_, position) = *entries.iter().find(|(signature, _)| *signature == key.signature)?;
@@ -29,7 +29,7 @@ impl Scene {
     }
 }
 
-/// ONE and TWO before and after the batch.
+/// The values of ONE and TWO before and after the batch.
 const REPLACED: [[Option<u64>; 2]; 2] = [[Some(1), Some(1)], [Some(2), Some(2)]];
 const MOVED: [[Option<u64>; 2]; 2] = [[Some(1), None], [None, Some(2)]];
 
@@ -37,7 +37,7 @@ fn write(scene: &Scene, [_, [one, two]]: [[Option<u64>; 2]; 2]) {
     scene.write_batch(&[(ONE, one), (TWO, two)]);
 }
 
-/// Reads one key, then the other, which is not older; nor is either after a loss of power then.
+/// Reads one key, then the other, which must not be older; nor may either be older after a power loss.
 fn read(scene: &Scene, keys: [Key; 2], [old, new]: [[Option<u64>; 2]; 2]) {
     let mut was_new = false;
     for (i, key) in keys.into_iter().enumerate() {
@@ -47,7 +47,7 @@ fn read(scene: &Scene, keys: [Key; 2], [old, new]: [[Option<u64>; 2]; 2]) {
         was_new |= seen == new[of];
         if was_new {
             let durable = [scene.durable_in_batch(ONE, old[0]), scene.durable_in_batch(TWO, old[1])];
-            assert_eq!(durable, new, "what was read is not durable");
+            assert_eq!(durable, new, "a value that was read is not durable");
         }
     }
 }
@@ -72,7 +72,7 @@ fn one_key_goes_and_another_comes_as_one_step() {
     }
 }
 
-/// The slot of the one that goes is used again: a reader sees by the next key's signature that its own has gone.
+/// The slot of the removed key is reused: a reader sees by the next key's signature that its own key is gone.
 fn gone_and_come(step: Option<Canary>) {
     let writer = |scene: &Scene| {
         write(scene, MOVED);
@@ -86,19 +86,19 @@ fn gone_and_come(step: Option<Canary>) {
 }
 
 #[test]
-fn who_sees_one_key_gone_sees_the_other_come() {
+fn seen_removal_implies_seen_insert() {
     gone_and_come(None);
 }
 
 #[test]
 #[should_panic(expected = "half of a batch")]
-fn a_miss_that_is_not_fenced_is_caught() {
+fn miss_that_is_not_fenced_is_caught() {
     gone_and_come(Some(canary::MISS_NOT_FENCED));
 }
 
-/// A later batch takes the same word.
+/// A later batch uses the same word.
 #[test]
-fn a_reader_takes_no_later_batch_for_an_earlier_one() {
+fn reader_does_not_confuse_batches() {
     let before = |scene: &Scene| [ONE, TWO].into_iter().for_each(|key| scene.put(key, 1));
     let writer = |scene: &Scene| {
         [2, 3].into_iter().for_each(|value| scene.write_batch(&[(ONE, Some(value)), (TWO, Some(value))]))
@@ -117,7 +117,7 @@ fn entries_without_marks_are_caught() {
 }
 
 #[test]
-#[should_panic(expected = "what was read is not durable")]
-fn a_batch_that_is_read_before_it_is_durable_is_caught() {
+#[should_panic(expected = "a value that was read is not durable")]
+fn undurable_batch_read_is_caught() {
     replaced(Some(canary::UNSETTLED_READ));
 }

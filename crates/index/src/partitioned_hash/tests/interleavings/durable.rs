@@ -1,4 +1,5 @@
-//! What a loss of power would leave of a line: the states that the line went through, and which of them was made durable.
+//! The contents of a line after a power loss: the states that the line went through, and which of them was made
+//! durable.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use loom::thread::{ThreadId, current};
 use super::modelled::ENTRY_COUNT;
 use crate::Position;
 
-/// An entry's words, and how often an entry was published there.
+/// The words of an entry, and the number of publications there.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
     pub(super) signature: u64,
@@ -15,16 +16,17 @@ pub(super) struct Entry {
     publication: u64,
 }
 
-/// One state of the line; a later one has the higher stamp.
+/// One state of the line; a later one has a higher stamp.
 #[derive(Clone, Copy, Default)]
 struct State {
     stamp: u64,
     entries: [Entry; ENTRY_COUNT],
 }
 
-/// The line as it is, as it would be after a loss of power, and what each thread flushed but did not wait for yet.
+/// The line as it is, as it would be after a power loss, and the state that each thread has flushed but not waited
+/// for yet.
 ///
-/// It is told of every change at once, so that the states stand in the order in which the words changed.
+/// Every change is recorded immediately, so the states have the same order as the changes of the words.
 #[derive(Default)]
 pub(super) struct History {
     now: State,
@@ -38,7 +40,7 @@ impl History {
         self.now.entries[entry].signature = word;
     }
 
-    /// A word was stored: something is published thereby, or marks were taken away from it.
+    /// Records the store of a word, which publishes something, or clears marks of a published word.
     pub(super) fn store_position(&mut self, entry: usize, to: Position) {
         let from = Position::from_word(self.now.entries[entry].position);
         if !to.is_undecided() && !from.is_in_batch() {
@@ -57,10 +59,10 @@ impl History {
         (entry.position, entry.publication) = (word, entry.publication + 1);
     }
 
-    /// A word was exchanged: nothing is published thereby, but FRESH may have gone.
+    /// Records the exchange of a word, which publishes nothing, but may clear FRESH.
     ///
     /// # Panics
-    /// If it has, and what was published last is not durable.
+    /// Panics if it cleared FRESH and the last publication is not durable.
     pub(super) fn exchange_position(&mut self, entry: usize, from: Position, to: Position) {
         let published = self.now.entries[entry].publication;
         if from.is_fresh() && !to.is_fresh() {
@@ -70,18 +72,18 @@ impl History {
         self.now.entries[entry].position = to.word();
     }
 
-    /// This thread starts to write back the line.
+    /// Records that this thread starts to write back the line.
     pub(super) fn flush(&mut self) {
         self.flushed.insert(current().id(), self.now);
     }
 
-    /// What this thread flushed is durable, unless something later is already.
+    /// Records that everything that this thread flushed is durable, unless a later state is already.
     pub(super) fn wait(&mut self) {
         let flushed = self.flushed.remove(&current().id());
         self.durable = flushed.into_iter().chain([self.durable]).max_by_key(|state| state.stamp).unwrap_or_default();
     }
 
-    /// What recovery would find.
+    /// Returns the entries that recovery would find.
     pub(super) fn durable(&self) -> [Entry; ENTRY_COUNT] {
         self.durable.entries
     }

@@ -1,4 +1,4 @@
-//! A medium of which a few words are under a model checker's control.
+//! A medium with a few words under the control of a model checker.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -17,38 +17,39 @@ use super::super::super::layout::slot;
 use super::durable::History;
 use crate::Position;
 
-/// Entries of the line that are modelled: the others stay empty in the scenes.
+/// The number of modelled entries in the line: the others stay empty in the scenes.
 pub(super) const ENTRY_COUNT: usize = 2;
 /// The length of an item: a key's number and a value.
 const ITEM_BYTES: u64 = 16;
-/// Items of a scene lie in so many 16-byte slots, one after the other.
+/// The items of a scene occupy this number of 16-byte slots, one after the other.
 const ITEM_COUNT: u64 = 64;
 
 const _: () = assert!(LINE_BYTES == 64 && ENTRY_COUNT <= 4);
 
-/// A simulated region; the entries of one line are loom's atomics, and items are memory that loom watches for races.
+/// A simulated region. The entries of one line are loom's atomics, and items are memory that loom watches for
+/// races.
 pub(super) struct Modelled {
     pub(super) sim: Sim,
     line: Offset,
     signatures: [AtomicU64; ENTRY_COUNT],
     positions: [AtomicU64; ENTRY_COUNT],
-    /// The batch word that the first batch takes, alone in its line.
+    /// The batch word that the first batch uses, alone in its line.
     batch: AtomicU64,
     items: Vec<UnsafeCell<()>>,
     /// Stands for the entries in all other lines.
     elsewhere: AtomicU64,
-    /// Stands for the order of the table of batches, which is not loom's: a reader that does not find a batch there knows what was
-    /// done before it was taken away.
+    /// Stands for the order of the table of batches, which loom does not control: a reader that does not find a
+    /// batch in the table sees everything done before the batch was removed.
     table: AtomicU64,
     history: Mutex<History>,
-    /// Of the batch word, as if it was an entry's position.
+    /// The history of the batch word, as if it were an entry's position.
     batch_history: Mutex<History>,
     broken: Option<Canary>,
-    /// A commit is done when it returns, as on memory; else it is waited for, as on a log.
+    /// True if a commit is complete when it returns, as on memory; otherwise it must be waited for, as on a log.
     is_memory: bool,
 }
 
-/// Which word of the line.
+/// A word of the line.
 #[derive(Clone, Copy)]
 enum Word {
     Signature(usize),
@@ -57,7 +58,7 @@ enum Word {
 }
 
 impl Modelled {
-    /// A fresh region whose entries at `line` are modelled; the store leaves out the step `broken`.
+    /// Creates a fresh region whose entries at `line` are modelled; the store omits the step `broken`.
     pub(super) fn new(line: Offset, broken: Option<Canary>, is_memory: bool) -> Modelled {
         let words = || std::array::from_fn(|_| AtomicU64::new(0));
         Modelled {
@@ -76,21 +77,21 @@ impl Modelled {
         }
     }
 
-    /// The live entries that a loss of power would leave in the line: signature and position.
+    /// Returns the live entries that a power loss would leave in the line: signature and position.
     pub(super) fn durable_entries(&self) -> impl Iterator<Item = (u64, Position)> {
         let entries = self.history.lock().unwrap().durable();
         let entries = entries.into_iter().map(|entry| (entry.signature, Position::from_word(entry.position)));
         entries.filter(|(_, position)| position.is_live())
     }
 
-    /// The words of the entries, and the batch word, that a loss of power would leave.
+    /// Returns the words of the entries, and the batch word, that a power loss would leave.
     pub(super) fn durable_words(&self) -> ([(u64, Position); ENTRY_COUNT], u64) {
         let entries = self.history.lock().unwrap().durable();
         let entries = entries.map(|entry| (entry.signature, Position::from_word(entry.position)));
         (entries, self.batch_history.lock().unwrap().durable()[0].position)
     }
 
-    /// The word at `at`, if it is modelled.
+    /// Returns the word at `at`, if it is modelled.
     fn modelled(&self, at: Offset) -> Option<(&AtomicU64, Word)> {
         let words = (0..ENTRY_COUNT).flat_map(|i| {
             let slot = slot(self.line, i as u64);
@@ -111,22 +112,23 @@ impl Modelled {
         }
     }
 
-    /// What the caller did before is known to a thread that calls this later.
+    /// Makes everything that the caller did before visible to a thread that calls this later.
     fn use_elsewhere(&self) {
         self.elsewhere.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The history of the word's line.
+    /// Returns the history of the word's line.
     fn history(&self, word: Word) -> MutexGuard<'_, History> {
         let history = if matches!(word, Word::Batch) { &self.batch_history } else { &self.history };
         history.lock().unwrap()
     }
 }
 
-// SAFETY: all but the cells may be shared, and those hold nothing.
+// SAFETY: everything except the cells may be shared, and the cells hold nothing.
 unsafe impl Sync for Modelled {}
 
-// SAFETY: the memory is the inner medium's, and so is every promise about it; modelled words are never reached through it.
+// SAFETY: the memory is the inner medium's, and so is every promise about it; modelled words are never reached
+// through it.
 unsafe impl Bytes for Modelled {
     fn base(&self) -> NonNull<u8> {
         self.sim.base()
@@ -136,15 +138,16 @@ unsafe impl Bytes for Modelled {
         self.sim.len_bytes()
     }
 
-    /// A modelled store is a swap: loom does not order a plain store after an exchange that it did not see, and then lets
-    /// either be the last, though between the exchange and what was replaced there is no room for the store.
+    /// A modelled store is a swap. Loom does not order a plain store after an exchange that the thread did not see,
+    /// and then lets either be the last, although no store can come between the exchange and the word that it
+    /// replaced.
     fn store(&self, at: Offset, value: u64, ordering: Ordering) {
         let Some((atomic, word)) = self.modelled(at) else {
             return self.sim.store(at, value, ordering);
         };
         atomic.swap(value, ordering);
         if matches!(word, Word::Batch) && value == 0 {
-            // The batch is about to leave the table.
+            // The batch is about to be removed from the table.
             self.table.fetch_add(1, Ordering::AcqRel);
         }
         let mut history = self.history(word);
@@ -159,7 +162,7 @@ unsafe impl Bytes for Modelled {
         let Some((atomic, word)) = self.modelled(at) else { return self.sim.load(at, ordering) };
         let value = atomic.load(ordering);
         if matches!(word, Word::Position(_)) && Position::from_word(value).is_in_batch() {
-            // The table is looked at next, before another thread runs.
+            // The table is read next, before another thread runs.
             self.table.fetch_or(0, Ordering::AcqRel);
         }
         value
@@ -196,7 +199,7 @@ unsafe impl Bytes for Modelled {
         match parts.concat().len() as u64 {
             SEGMENT_BYTES => self.use_elsewhere(),
             ITEM_BYTES => self.watched(at).with_mut(|_| ()),
-            // A batch's record, which opening alone reads.
+            // A batch's record, which only opening reads.
             _ => {}
         }
         // SAFETY: the caller's promise, passed on.
@@ -215,7 +218,7 @@ impl Persist for Modelled {
         self.sim.durability()
     }
 
-    /// What is written back is the line as it is now, so that the flush has its place among the changes of the word.
+    /// Writes back the line as it is now, so that the flush has its place among the changes of the word.
     fn flush(&self, span: Span) {
         match self.modelled(span.start) {
             Some((atomic, word)) => {

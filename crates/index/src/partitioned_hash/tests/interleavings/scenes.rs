@@ -1,22 +1,22 @@
-//! The store as it is: nothing may be seen that is not so.
+//! Scenes with the correct store: no thread may see a wrong state.
 
 use pmem::MediumError;
 
 use super::*;
 use crate::partitioned_hash::Cursor;
 
-/// Nothing is broken.
+/// Runs a scene in which nothing is broken.
 fn whole(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model(WHOLE, before, threads, after);
 }
 
-/// Nothing is broken, on memory.
+/// Runs a scene in which nothing is broken, on memory.
 fn whole_on_memory(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
     model_with(Commits::AtOnce, WHOLE, before, threads, after);
 }
 
 #[test]
-fn on_memory_a_reader_that_settles_too_sees_writes_in_their_order() {
+fn settling_reader_on_memory_sees_write_order() {
     let writer = |scene: &Scene| {
         scene.put(ONE, 2);
         assert_eq!(scene.remove(ONE), Some(2));
@@ -26,14 +26,14 @@ fn on_memory_a_reader_that_settles_too_sees_writes_in_their_order() {
 }
 
 #[test]
-fn on_memory_a_slot_that_is_used_again_shows_no_reader_the_other_key() {
+fn reused_slot_on_memory_hides_other_key() {
     let reader = |scene: &Scene| read_in_order(scene, TWO, &[None, Some(2)]);
     let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(2)));
     whole_on_memory(|scene| scene.put(ONE, 1), &[change_hands, reader], after);
 }
 
 #[test]
-fn on_memory_two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
+fn two_writers_and_reader_agree_on_memory() {
     let reader = |scene: &Scene| assert!([Some(1), Some(2), None].contains(&scene.get(ONE)));
     let after = |scene: &Scene| assert_eq!(scene.durable(ONE), scene.get(ONE));
     whole_on_memory(
@@ -44,7 +44,7 @@ fn on_memory_two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
 }
 
 #[test]
-fn a_reader_sees_inserts_and_updates_in_their_order() {
+fn reader_sees_write_order() {
     let writer = |scene: &Scene| {
         scene.put(ONE, 1);
         scene.put(ONE, 2);
@@ -54,7 +54,7 @@ fn a_reader_sees_inserts_and_updates_in_their_order() {
 }
 
 #[test]
-fn a_slot_that_is_used_again_shows_no_reader_the_other_key() {
+fn reused_slot_hides_other_key() {
     let writer = |scene: &Scene| {
         assert_eq!(scene.remove(ONE), Some(1));
         scene.put(TWO, 2);
@@ -68,7 +68,7 @@ fn a_slot_that_is_used_again_shows_no_reader_the_other_key() {
 }
 
 #[test]
-fn a_remover_that_is_late_leaves_the_next_entry_alone() {
+fn late_remover_spares_next_entry() {
     let remover = |scene: &Scene| assert_eq!(scene.remove(ONE), Some(1));
     let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(2)));
     let reader = |scene: &Scene| assert!([Some(1), None].contains(&scene.get(ONE)));
@@ -76,7 +76,7 @@ fn a_remover_that_is_late_leaves_the_next_entry_alone() {
 }
 
 #[test]
-fn keys_of_one_signature_are_told_apart_while_their_slots_change_hands() {
+fn equal_signatures_are_distinguished_in_reused_slots() {
     let remover = |scene: &Scene| assert_eq!(scene.remove(ONE), Some(1));
     let reader = |scene: &Scene| assert!([None, Some(3)].contains(&scene.get(ALIKE)));
     let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(ALIKE)), (None, Some(3)));
@@ -84,7 +84,7 @@ fn keys_of_one_signature_are_told_apart_while_their_slots_change_hands() {
 }
 
 #[test]
-fn two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
+fn two_writers_and_reader_agree() {
     let reader = |scene: &Scene| assert!([Some(1), Some(2), Some(3)].contains(&scene.get(ONE)));
     let after = |scene: &Scene| {
         let last = scene.get(ONE);
@@ -95,7 +95,7 @@ fn two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
 }
 
 #[test]
-fn a_key_is_removed_by_one_of_two() {
+fn key_is_removed_by_one_of_two() {
     let remover = |scene: &Scene| assert!([None, Some(1), Some(2)].contains(&scene.remove(ONE)));
     let putter = |scene: &Scene| scene.put(ONE, 2);
     let after = |scene: &Scene| {
@@ -107,7 +107,7 @@ fn a_key_is_removed_by_one_of_two() {
 }
 
 #[test]
-fn an_entry_moves_to_another_segment_under_a_reader_and_a_writer() {
+fn entry_moves_under_reader_and_writer() {
     let before = |scene: &Scene| {
         scene.put(TWO, 7);
         scene.put(ONE, 1);
@@ -121,7 +121,7 @@ fn an_entry_moves_to_another_segment_under_a_reader_and_a_writer() {
 }
 
 #[test]
-fn what_was_written_around_a_split_is_read_from_then_on() {
+fn writes_around_split_stay_readable() {
     let before = |scene: &Scene| {
         scene.put(TWO, 7);
         scene.put(ONE, 1);
@@ -149,7 +149,7 @@ fn absent_and_then_another_key() {
 }
 
 #[test]
-fn a_removal_is_not_undone_by_a_split() {
+fn removal_is_not_undone_by_split() {
     let before = |scene: &Scene| {
         scene.put(TWO, 7);
         scene.put(BESIDE, 8);
@@ -164,35 +164,35 @@ fn a_removal_is_not_undone_by_a_split() {
     whole(before, &[remover, Scene::split, reader], after);
 }
 
-/// What the key of an item says its signature is.
+/// Returns the signature of the key in an item.
 fn signature_of(scene: &Scene, position: Position) -> u64 {
     let (number, _) = item(&scene.rig.medium, position);
     [ONE, TWO, THREE].into_iter().find(|key| key.number == number).expect("a key of the scene").signature
 }
 
-/// A slot of which the first key goes, and which the second gets.
+/// Gives the slot of the first key, which is removed, to the second.
 fn change_hands(scene: &Scene) {
     assert_eq!(scene.remove(ONE), Some(1));
     scene.put(TWO, 2);
 }
 
 #[test]
-fn a_search_takes_no_slot_that_changed_hands_for_damage() {
+fn find_takes_no_reused_slot_for_damage() {
     let reader = |scene: &Scene| {
         let found = scene.rig.index.find(&scene.rig.medium, ONE.signature, |position| {
             let is_its_own = signature_of(scene, position) == ONE.signature;
             if is_its_own { Ok(Some(())) } else { Err(MediumError::ReadOnly) }
         });
-        found.expect("an entry of another signature was shown, and believed to be damage");
+        found.expect("an entry of another signature was reported as damage");
     };
     whole(|scene| scene.put(ONE, 1), &[change_hands, reader], |_| {});
 }
 
 #[test]
-fn a_search_tells_damage_whoever_changes_hands_beside_it() {
+fn find_reports_damage_during_slot_reuse() {
     let before = |scene: &Scene| {
         scene.put(ONE, 1);
-        // An entry of a signature that is not its item's.
+        // An entry whose signature is not that of its item.
         scene.put_at(THREE, scene.rig.write_item(TWO, 2));
     };
     let reader = |scene: &Scene| {
@@ -206,10 +206,10 @@ fn a_search_tells_damage_whoever_changes_hands_beside_it() {
 }
 
 #[test]
-fn a_walk_shows_signatures_and_positions_of_one_entry() {
+fn walk_shows_matching_signature_and_position() {
     let walker = |scene: &Scene| {
         let shown = scene.rig.index.visit(&scene.rig.medium, Cursor::default(), |signature, position| {
-            assert_eq!(signature_of(scene, position), signature, "of two entries");
+            assert_eq!(signature_of(scene, position), signature, "signature and position are of two entries");
             Ok::<_, MediumError>(())
         });
         shown.unwrap();

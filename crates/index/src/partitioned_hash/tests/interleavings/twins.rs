@@ -1,4 +1,4 @@
-//! Space that is used again, and stores that leave out a step: each of those must be caught.
+//! Stores that omit a step while space is reused: each of these broken variants must be caught.
 
 use pmem::MediumError;
 
@@ -7,8 +7,8 @@ use crate::canary;
 
 const PINS: Broken = Broken { step: None, pins: true };
 
-/// A FRESH word was left behind. Readers settle it, while a writer removes the entry and puts the same key into the same
-/// slot, with an item at the same offset: the same word again, and not durable yet.
+/// A FRESH word was left behind. Readers settle it, while a writer removes the entry and puts the same key into the
+/// same slot, with an item at the same offset: the same word again, but not durable yet.
 fn space_of_a_removed_item_is_used_again(broken: Broken, reader: fn(&Scene)) {
     let writer = |scene: &Scene| {
         let freed = scene.unlink(ONE).expect("it was put").position;
@@ -17,7 +17,7 @@ fn space_of_a_removed_item_is_used_again(broken: Broken, reader: fn(&Scene)) {
     model(broken, |scene| scene.put_half(ONE, 1), &[reader, writer], |_| {});
 }
 
-/// As a reader that has loaded the word and does not look at the item.
+/// Settles like a reader that has loaded the word and does not read the item.
 fn settle_alone(scene: &Scene) {
     let seen = |_| Ok::<_, MediumError>(Some(()));
     scene.pinned(|| scene.rig.index.find(&scene.rig.medium, ONE.signature, seen)).unwrap();
@@ -28,24 +28,24 @@ fn get_pinned(scene: &Scene) {
 }
 
 #[test]
-fn a_reader_settles_no_later_entry_and_reads_no_later_item() {
+fn reader_settles_no_later_entry() {
     space_of_a_removed_item_is_used_again(WHOLE, settle_alone);
     space_of_a_removed_item_is_used_again(WHOLE, get_pinned);
 }
 
 #[test]
 #[should_panic(expected = "settled before it was durable")]
-fn a_reader_without_a_pin_that_settles_a_later_entry_is_caught() {
+fn unpinned_settling_reader_is_caught() {
     space_of_a_removed_item_is_used_again(PINS, settle_alone);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn a_reader_without_a_pin_that_reads_a_later_item_is_caught() {
+fn unpinned_item_reader_is_caught() {
     space_of_a_removed_item_is_used_again(PINS, get_pinned);
 }
 
-/// A writer is late to settle, while another one replaces its item and then puts that space into the same slot.
+/// A writer settles late, after another one has replaced its item and then put that space into the same slot.
 fn space_of_a_replaced_item_is_used_again(broken: Broken) {
     let late = |scene: &Scene| scene.pinned(|| scene.put(ONE, 2));
     let other = |scene: &Scene| {
@@ -57,19 +57,19 @@ fn space_of_a_replaced_item_is_used_again(broken: Broken) {
 }
 
 #[test]
-fn a_late_writer_settles_no_later_entry() {
+fn late_writer_settles_no_later_entry() {
     space_of_a_replaced_item_is_used_again(WHOLE);
 }
 
 #[test]
 #[should_panic(expected = "settled before it was durable")]
-fn a_late_writer_without_a_pin_is_caught() {
+fn late_writer_without_pin_is_caught() {
     space_of_a_replaced_item_is_used_again(PINS);
 }
 
 #[test]
 #[should_panic(expected = "Some(2) was read, Some(1) is durable")]
-fn a_read_that_is_not_settled_is_caught() {
+fn read_that_is_not_settled_is_caught() {
     let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), Some(2)]);
     let broken = Broken { step: Some(canary::UNSETTLED_READ), pins: false };
     model(broken, |scene| scene.put(ONE, 1), &[|scene| scene.put(ONE, 2), reader], |_| {});
@@ -77,7 +77,7 @@ fn a_read_that_is_not_settled_is_caught() {
 
 #[test]
 #[should_panic(expected = "a stale value")]
-fn a_split_that_leads_writers_to_its_halves_first_is_caught() {
+fn early_split_routing_of_writers_is_caught() {
     let before = |scene: &Scene| {
         scene.put(TWO, 7);
         scene.put(ONE, 1);
@@ -92,14 +92,14 @@ fn a_split_that_leads_writers_to_its_halves_first_is_caught() {
 
 #[test]
 #[should_panic(expected = "None was read, Some(1) is durable")]
-fn a_deletion_that_is_a_plain_zero_is_caught() {
+fn plain_zero_delete_is_caught() {
     let remover = |scene: &Scene| assert!(scene.unlink(ONE).is_some());
     let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), None]);
     let broken = Broken { step: Some(canary::PLAIN_ZERO_DELETE), pins: false };
     model(broken, |scene| scene.put(ONE, 1), &[remover, reader], |_| {});
 }
 
-/// Two writers of one key, on memory, where a word loses its mark by a plain store.
+/// Two writers of one key, on memory, where a plain store clears the mark of a word.
 fn marks_are_taken_on_memory(step: Canary) {
     let after = |scene: &Scene| assert_eq!(scene.get(ONE), scene.durable(ONE), "a word that was replaced came back");
     let writers: [fn(&Scene); 2] = [|scene| scene.put(ONE, 2), |scene| scene.put(ONE, 3)];
@@ -108,12 +108,12 @@ fn marks_are_taken_on_memory(step: Canary) {
 
 #[test]
 #[should_panic(expected = "a word that was replaced came back")]
-fn a_mark_that_is_taken_after_the_unlock_is_caught() {
+fn mark_taken_after_unlock_is_caught() {
     marks_are_taken_on_memory(canary::MARK_LOST_UNLOCKED);
 }
 
 #[test]
 #[should_panic(expected = "settled before it was durable")]
-fn a_mark_that_is_taken_before_the_commit_is_caught() {
+fn mark_taken_before_commit_is_caught() {
     marks_are_taken_on_memory(canary::MARK_LOST_UNCOMMITTED);
 }

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One connection that speaks RESP2: a request, then its reply. */
+/** A connection that uses RESP2: a request, then its reply. */
 final class Connection implements Closeable {
   private final Socket socket;
   private final BufferedInputStream in;
@@ -24,9 +24,9 @@ final class Connection implements Closeable {
   }
 
   /**
-   * The reply: a {@code byte[]}, a {@code Long}, a {@code String} for a status, a {@code List} of replies, or null.
+   * Sends a request and returns the reply: a {@code byte[]}, a {@code Long}, a {@code String} for a status, a {@code List} of replies, or null.
    *
-   * @throws IOException if the server refuses the request, or goes away
+   * @throws IOException if the server refuses the request or closes the connection
    */
   Object call(byte[]... arguments) throws IOException {
     line("*" + arguments.length);

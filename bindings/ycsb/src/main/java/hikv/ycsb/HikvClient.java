@@ -17,11 +17,11 @@ import site.ycsb.Status;
 /**
  * YCSB's operations on {@code hikv serve}, at {@code hikv.host} and {@code hikv.port}.
  *
- * <p>A record is one key, {@code table:key}, whose value has all its fields: so that one request reads or inserts it, and a
- * scan is one RANGE. An update of some fields reads the record and swaps it by CAS, again if another client was faster.
+ * <p>A record is one key, {@code table:key}, whose value contains all fields, so one request reads or inserts a record, and a
+ * scan is one RANGE. An update of some fields reads the record and replaces it by CAS, and repeats that if another client was faster.
  *
- * <p>What a scan shows must ascend, begin at or after its start, and be of the table; anything else is
- * {@code UNEXPECTED_STATE}, and in the workloads with {@code dataintegrity=true} YCSB compares what it reads by itself.
+ * <p>The keys of a scan must ascend, begin at or after its start, and belong to the table; anything else is
+ * {@code UNEXPECTED_STATE}. In workloads with {@code dataintegrity=true}, YCSB itself verifies the values.
  */
 public final class HikvClient extends DB {
   private static final byte[] GET = ascii("GET");
@@ -91,7 +91,7 @@ public final class HikvClient extends DB {
 
   @Override
   public Status update(String table, String key, Map<String, ByteIterator> values) {
-    // A value can be read once.
+    // The iterator of a value can be read only once.
     byte[] changed = new Record().with(values).toValue();
     return tried(() -> {
       while (true) {

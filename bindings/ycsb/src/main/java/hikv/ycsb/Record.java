@@ -9,8 +9,8 @@ import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
 
 /**
- * A record's fields as the value of one key: for each field the length of its name (two bytes), the name, the length of
- * its value (four bytes), the value.
+ * The format of a record's fields in the value of one key: for each field the length of its name (two bytes), the name,
+ * the length of its value (four bytes), the value.
  */
 final class Record {
   private final TreeMap<String, byte[]> fields = new TreeMap<>();
@@ -47,7 +47,7 @@ final class Record {
     return value.array();
   }
 
-  /** Shows the wanted fields, or all if {@code wanted} is null. */
+  /** Returns the wanted fields, or all if {@code wanted} is null. */
   void copyTo(Map<String, ByteIterator> result, Set<String> wanted) {
     fields.forEach((name, field) -> {
       if (wanted == null || wanted.contains(name)) {

@@ -1,4 +1,5 @@
-//! When tickets are taken: one key, its entry under a bucket's lock, two writers, and a reader that then scans.
+//! The time at which tickets are taken: one key, its entry under a bucket's lock, two writers, and a reader that then
+//! scans.
 
 use std::sync::atomic::Ordering;
 
@@ -13,15 +14,15 @@ const WRITER_COUNT: u64 = 2;
 
 struct Key {
     bucket: Mutex<()>,
-    /// What a get finds: the number of the last writer.
+    /// The result of a get: the number of the last writer.
     entry: AtomicU64,
     ring: Ring<Modelled>,
 }
 
 impl Key {
-    /// A write as the engine does it, or the broken twin that takes its ticket once the entry is there for all to see.
+    /// A write as the engine does it, or the broken variant that takes its ticket once the entry is visible.
     fn write(&self, new: u64, is_ticket_late: bool) {
-        let take = || self.ring.take().expect("there is room for all");
+        let take = || self.ring.take().expect("there is a place for all");
         let bucket = self.bucket.lock().unwrap();
         let ticket = (!is_ticket_late).then(take);
         let old = self.entry.load(Ordering::Relaxed);
@@ -31,13 +32,13 @@ impl Key {
         ticket.fill([new, old, 0, 0, 0, 0, 0]);
     }
 
-    /// What was read is among the tickets that a scan waits for.
+    /// The change that was read is among the tickets that a scan waits for.
     fn read_and_scan(&self) {
         let is_written = self.entry.load(Ordering::Acquire) != 0;
         assert!(!is_written || self.ring.tail() > 0, "a scan misses what a get has seen");
     }
 
-    /// The ordered index ends up with what the hash index has, step by step.
+    /// The ordered index reaches the state of the hash index, step by step.
     fn apply_all(&self) {
         let mut changes = [[0; CHANGE_WORDS]; WRITER_COUNT as usize];
         assert_eq!(self.ring.peek(&mut changes), changes.len());
@@ -49,7 +50,7 @@ impl Key {
     }
 }
 
-/// Two writers, and a reader while they write and when they are done.
+/// Two writers, and a reader during their writes and after them.
 fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
     loom::model(move || {
         let key = Key { bucket: Mutex::new(()), entry: AtomicU64::new(0), ring: Ring::new(WRITER_COUNT as usize) };
@@ -68,18 +69,18 @@ fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
 }
 
 #[test]
-fn a_keys_changes_come_in_the_order_of_its_entries_and_scans_miss_none() {
+fn keys_changes_are_ordered_and_scans_complete() {
     model(false, Key::read_and_scan, Key::apply_all);
 }
 
 #[test]
 #[should_panic(expected = "a key's changes are applied in another order")]
-fn a_ticket_after_the_entry_turns_two_writers_round() {
+fn ticket_after_entry_swaps_two_writers() {
     model(true, |_| (), Key::apply_all);
 }
 
 #[test]
 #[should_panic(expected = "a scan misses what a get has seen")]
-fn a_ticket_after_the_entry_is_missed_by_a_scan() {
+fn ticket_after_entry_is_missed_by_scan() {
     model(true, Key::read_and_scan, |_| ());
 }

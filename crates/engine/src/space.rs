@@ -1,0 +1,42 @@
+//! Writes that find the region full: the sweep may find free space, and readers that move on may free some.
+
+use std::time::{Duration, Instant};
+
+use pmem::Backoff;
+
+use crate::Error;
+
+/// How long a writer waits for readers that keep garbage: many times the duration of a read, also of one whose thread
+/// lost its processor on a busy machine.
+const READERS_WAIT_MAX: Duration = Duration::from_millis(250);
+
+/// Calls `attempt`; if it finds the region full, calls `make_space`, and `attempt` once more. The caller is not pinned:
+/// otherwise garbage that waits for the caller would not be freed.
+///
+/// # Errors
+/// Those of the last call.
+#[inline(always)]
+pub fn with_space<R>(
+    mut attempt: impl FnMut() -> Result<R, Error>,
+    make_space: impl Fn() -> Result<(), Error>,
+) -> Result<R, Error> {
+    let mut is_first = true;
+    loop {
+        match attempt() {
+            Err(error) if is_first && error.is_full() => {
+                make_space()?;
+                is_first = false;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Waits for readers while `keeps` returns true, but only for a limited time. `keeps` frees the garbage that it can,
+/// and returns true if readers still keep some.
+pub fn wait_for_readers(mut keeps: impl FnMut() -> bool) {
+    let (start, mut backoff) = (Instant::now(), Backoff::long());
+    while keeps() && start.elapsed() < READERS_WAIT_MAX {
+        backoff.relax();
+    }
+}

@@ -1,0 +1,45 @@
+//! Results of writes within an engine: of one attempt, or of a change that is repeated until it is done.
+
+use core::convert::Infallible;
+
+/// The result of a write attempt. An engine without queues leaves out `N`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteResult<T, N = Infallible> {
+    /// The write took place or changed nothing, with this result.
+    Done(T),
+    /// The key is not as the writer expected; the writer may look it up again.
+    Unexpected,
+    /// The key's queue of changes is full. Returns the item that was made for the write.
+    QueueFull(N),
+}
+
+/// The state of the key before a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PriorState {
+    /// The key was absent.
+    Absent,
+    /// The key's item had expired. The writer notifies the hook once it holds neither lock nor pin.
+    Expired,
+    /// The key was present.
+    Present,
+}
+
+impl PriorState {
+    /// Returns `Present` if the decision received a value, otherwise `self`: an item that a decision received had not
+    /// expired.
+    #[must_use]
+    pub fn present_if(self, is_shown: bool) -> PriorState {
+        if is_shown { PriorState::Present } else { self }
+    }
+}
+
+impl<T, N> WriteResult<T, N> {
+    /// Applies `of` to the result of a write that is done.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> WriteResult<U, N> {
+        match self {
+            WriteResult::Done(done) => WriteResult::Done(of(done)),
+            WriteResult::Unexpected => WriteResult::Unexpected,
+            WriteResult::QueueFull(back) => WriteResult::QueueFull(back),
+        }
+    }
+}

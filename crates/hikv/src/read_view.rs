@@ -1,0 +1,88 @@
+//! Unchanging views of a store's items: of a snapshot, or of a store opened for reading.
+
+use std::ops::ControlFlow;
+
+use engine::{Cursor, Damage, OnItem};
+
+use crate::{Error, Expiry, Snapshot, Store};
+
+/// All items of a store at one moment. An engine without snapshots provides it for stores opened for reading only.
+#[derive(Clone, Debug)]
+pub enum ReadView {
+    /// The items of a snapshot; the store may be written to.
+    Snapshot(Snapshot),
+    /// The items of a store that no process has open for writing.
+    ReadOnly(Store),
+}
+
+impl Store {
+    /// Returns the present items as a view that later writes do not change.
+    ///
+    /// # Errors
+    /// As for [`Store::snapshot`]. [`Error::Unsupported`] if the engine has no snapshots and the store is open for
+    /// writing.
+    pub fn read_view(&self) -> Result<ReadView, Error> {
+        match self.snapshot() {
+            Err(Error::Unsupported { .. }) if self.is_read_only() => Ok(ReadView::ReadOnly(self.clone())),
+            snapshot => snapshot.map(ReadView::Snapshot),
+        }
+    }
+}
+
+impl ReadView {
+    /// Calls `each` with every item and its expiry, exactly once and in no order, until it returns `Break`.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
+    pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+        match self {
+            ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
+            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.engine()?.walk(cursor, show)),
+        }
+    }
+
+    /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
+    ///
+    /// # Errors
+    /// As for [`Store::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is
+    /// skipped and reported as well.
+    pub fn for_each_skipping_damage(
+        &self,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        mut damaged: impl FnMut(Damage),
+    ) -> Result<(), Error> {
+        match self {
+            ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
+            ReadView::ReadOnly(store) => walk(each, |cursor, show| {
+                store.engine()?.walk_skipping_damage(cursor, show, &mut |error| report_damage(error, &mut damaged))
+            }),
+        }
+    }
+}
+
+/// Steps through a walk until its end, or until `each` returns `Break`.
+fn walk(
+    mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+    mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
+) -> Result<(), Error> {
+    let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+    while !cursor.is_done() && flow.is_continue() {
+        cursor = step(cursor, &mut |key, value, expiry| {
+            if flow.is_continue() {
+                flow = each(key, value, expiry);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Reports damage to `damaged`, and returns other errors.
+pub(crate) fn report_damage(error: Error, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+    match error {
+        Error::Corrupt { offset, what } => {
+            damaged(Damage { offset, what: what.into() });
+            Ok(())
+        }
+        other => Err(other),
+    }
+}

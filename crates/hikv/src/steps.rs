@@ -1,0 +1,63 @@
+//! Background work on the caller's threads.
+
+use engine::{Error, OrderedEngine, Progress, QueueStats};
+
+use crate::Store;
+
+/// Result of a call of [`Store::step`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepResult {
+    /// Changes applied to the ordered index.
+    pub applied_count: u64,
+    /// False if there was nothing to do.
+    pub is_more: bool,
+}
+
+impl Store {
+    /// Does a bounded piece of background work: applies changes that wait for the ordered index; if there are none,
+    /// provides free space ahead of writers and similar. For threads that would be idle, and for stores opened without
+    /// background threads ([`crate::Options::background`]).
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the storage fails; [`Error::Corrupt`].
+    pub fn step(&self) -> Result<StepResult, Error> {
+        let engine = self.writable_engine()?;
+        let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
+        let is_more = applied_count > 0 || engine.step()? != Progress::Idle;
+        Ok(StepResult { applied_count, is_more })
+    }
+
+    /// Applies one group of the changes that wait for the ordered index, about 10 µs of work, and returns their
+    /// number. Never waits: returns 0 if there are none, or other threads are applying them. For event loops, between
+    /// two polls of their clients ([`Store::set_callers_apply`]).
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the storage fails.
+    pub fn apply_queued(&self) -> Result<u64, Error> {
+        self.engine()?.ordered().map_or(Ok(0), OrderedEngine::apply)
+    }
+
+    /// Sets whether the caller's threads call [`Store::apply_queued`] between their operations, as the threads of a
+    /// pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
+    /// if a queue is more than half full. After `false`, the background applies all waiting changes.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn set_callers_apply(&self, is_enabled: bool) -> Result<(), Error> {
+        if let Some(ordered) = self.engine()?.ordered() {
+            ordered.set_callers_apply(is_enabled);
+            if !is_enabled {
+                self.ask_workers();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how well the ordered index keeps up with writers. Cheaper than [`Store::stats`].
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn queue_stats(&self) -> Result<QueueStats, Error> {
+        Ok(self.engine()?.ordered().map(OrderedEngine::queue_stats).unwrap_or_default())
+    }
+}

@@ -1,0 +1,239 @@
+//! One optimistic attempt on a key's two buckets, which answers most reads.
+//!
+//! A lookup is sure in two cases: a slot without a lock bit begins as a slot of the key does, or no slot does and
+//! no lock bit is set. It compares four bytes of each slot, chosen so that one word contains all four. No branch
+//! depends on the slot that holds the key, so a processor can proceed to the next key's buckets while these are
+//! still loading. In all other cases the caller runs a search (`find`): chains, batches, buckets that changed
+//! during the lookup, and buckets with slots of several kinds.
+
+use pmem::arch::equal_halves;
+use pmem::{Medium, MediumError, Offset};
+
+use super::find::{Key, OptimisticRead};
+use super::image::{Stored, Words};
+use super::layout::{Meta, SLOT_COUNT, slot_start};
+use super::slot::{Heads, is_alike, is_item};
+use super::{BlockHash, Slot};
+use crate::Position;
+use crate::segmented::directory::Led;
+
+/// The result of a lookup.
+#[derive(Clone, Copy, Debug)]
+pub enum Lookup {
+    /// A slot with the key's signature names this item, which may belong to another key.
+    Item(Position),
+    /// The slot of the key, which holds the item inline.
+    Whole(Slot),
+    /// The key is absent.
+    Nothing,
+    /// A search is needed.
+    Unsure,
+}
+
+/// For each slot, the word that contains four of its first eight bytes.
+const LOOKED_AT: [u8; SLOT_COUNT] = [1, 5, 9, 13, 16, 20, 24, 28];
+
+/// For each pair of slots, the shift of the slot's head that yields those four bytes: the first four, the four
+/// behind the first byte, and so on.
+const SHIFTS: [u32; SLOT_COUNT / 2] = [0, 8, 16, 24];
+
+const _: () = {
+    let mut i = 0;
+    while i < SLOT_COUNT {
+        let four = slot_start(i) + i % 4;
+        assert!(
+            four / 8 == LOOKED_AT[i] as usize && four % 8 == i / 4 * 4,
+            "the low half of the first four words, the high of the last"
+        );
+        i += 1;
+    }
+};
+
+/// Returns the slots of a bucket that hold an item and begin with `head`, as far as four bytes show: bit i for slot
+/// i.
+#[inline(always)]
+fn hits<M: Medium>(medium: &M, at: Offset, meta: Meta, head: u64) -> u32 {
+    let wanted = SHIFTS.map(|shift| (head >> shift) as u32);
+    equal_halves(medium.load_some(at, LOOKED_AT), wanted) & u32::from(meta.bitmap())
+}
+
+/// The result of comparing the beginnings of all slots in both buckets.
+pub(super) struct Beginnings<'a, M> {
+    medium: &'a M,
+    places: [Offset; 2],
+    pub(super) metas: [Meta; 2],
+    /// The shape of the first slot. The comparison used a head of that kind.
+    shape: u8,
+    /// The slots that matched: those of the first bucket, then those of the second.
+    hits: u32,
+}
+
+/// A slot that may hold the key.
+pub(super) struct Spot<'a, M> {
+    stored: Stored<'a, M>,
+    meta: Meta,
+    pub(super) choice: usize,
+    pub(super) i: usize,
+}
+
+/// The result of comparing the beginnings of slots.
+pub(super) enum Spotted<'a, M> {
+    At(Spot<'a, M>),
+    Nothing,
+    Unsure,
+}
+
+impl<'a, M: Medium> Beginnings<'a, M> {
+    /// Compares the slots of the buckets at `places`. Returns `None` if the first slot is of a kind that never
+    /// holds the key.
+    #[inline(always)]
+    pub(super) fn of(medium: &'a M, places: [Offset; 2], key: Key<'_>) -> Option<Beginnings<'a, M>> {
+        let [first, second] = places;
+        let metas = [first, second].map(|at| Stored { medium, at }.meta());
+        let shape = metas[0].first_shape();
+        let head = if is_item(shape) { key.signature } else { Heads::of_small(shape, key.bytes)? };
+        let hits = hits(medium, first, metas[0], head) | hits(medium, second, metas[1], head) << SLOT_COUNT;
+        Some(Beginnings { medium, places, metas, shape, hits })
+    }
+
+    /// Returns true if all slots are of the same kind, so that only a matching slot can hold the key.
+    #[inline(always)]
+    fn are_alike(&self) -> bool {
+        self.metas.iter().all(|meta| meta.has_only_like(self.shape))
+    }
+
+    /// Returns the first matching slot, if there is one.
+    #[inline(always)]
+    fn first(&self) -> Spot<'a, M> {
+        let number = self.hits.trailing_zeros() as usize;
+        let (choice, i) = ((number / SLOT_COUNT) & 1, number % SLOT_COUNT);
+        let stored = Stored { medium: self.medium, at: self.places[choice] };
+        Spot { stored, meta: self.metas[choice], choice, i }
+    }
+
+    /// Returns the only slot of the key, or `Unsure` if there may be several.
+    #[inline(always)]
+    pub(super) fn only(&self) -> Spotted<'a, M> {
+        match self.hits {
+            _ if !self.are_alike() => Spotted::Unsure,
+            0 => Spotted::Nothing,
+            hits if hits.is_power_of_two() => Spotted::At(self.first()),
+            _ => Spotted::Unsure,
+        }
+    }
+}
+
+impl<M: Medium> Spot<'_, M> {
+    /// Returns the slot.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Slot {
+        self.stored.slot(self.meta, self.i)
+    }
+
+    /// Returns the first sixteen bytes of the slot.
+    #[inline(always)]
+    fn start(&self) -> [u64; 2] {
+        let (word, shift) = ((slot_start(self.i) / 8) as u8, slot_start(self.i) % 8 * 8);
+        let [low, middle, high] = self.stored.medium.load_some(self.stored.at, [word, word + 1, word + 2]);
+        [low >> shift | middle << 1 << (63 - shift), middle >> shift | high << 1 << (63 - shift)]
+    }
+}
+
+impl<'a, M: Medium> OptimisticRead<'a, M> {
+    /// Compares both buckets. The result counts if this read is steady afterwards.
+    #[inline(always)]
+    pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
+        let Some(places) = self.plain_places() else { return Spotted::Unsure };
+        let Some(seen) = Beginnings::of(self.medium, places, key) else { return Spotted::Unsure };
+        if seen.hits == 0 {
+            let is_sure = !seen.metas.iter().any(|meta| meta.is_any_locked()) && seen.are_alike();
+            return if is_sure { Spotted::Nothing } else { Spotted::Unsure };
+        }
+        let spot = seen.first();
+        if !spot.meta.is_locked(spot.i) && is_alike(spot.meta.shape(spot.i), seen.shape) {
+            Spotted::At(spot)
+        } else {
+            Spotted::Unsure
+        }
+    }
+
+    /// Looks up the key in both buckets. The result is sure only if `is_steady` returns true afterwards.
+    #[inline(always)]
+    fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
+        match self.spot(key) {
+            Spotted::At(spot) if is_item(spot.meta.shape(spot.i)) => {
+                let [signature, position] = spot.start();
+                let is_it = signature == key.signature && is_steady();
+                if is_it { Lookup::Item(Position::from_word(position)) } else { Lookup::Unsure }
+            }
+            Spotted::At(spot) => {
+                let slot = spot.slot();
+                if key.may_be_in(&slot) && is_steady() { Lookup::Whole(slot) } else { Lookup::Unsure }
+            }
+            Spotted::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Lookup::Nothing,
+            _ => Lookup::Unsure,
+        }
+    }
+}
+
+/// The result of a lookup, for a caller that checks later whether it still counts.
+pub struct Candidate<'a, M> {
+    read: OptimisticRead<'a, M>,
+    lookup: Lookup,
+    led: Led,
+}
+
+impl<M: Medium> Candidate<'_, M> {
+    /// Returns the position of the item that the slot names, if it names one, to be prefetched.
+    #[inline(always)]
+    pub fn position(&self) -> Option<Position> {
+        match self.lookup {
+            Lookup::Item(position) => Some(position),
+            _ => None,
+        }
+    }
+}
+
+impl BlockHash {
+    /// Looks up a key ahead of [`BlockHash::lookup_candidate`].
+    #[inline(always)]
+    pub fn candidate<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Candidate<'a, M> {
+        let led = self.root().led();
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let lookup = read.lookup(key, || true);
+        Candidate { read, lookup, led }
+    }
+
+    /// Like [`BlockHash::lookup`], with a candidate of the same key. If the buckets have not changed and readers
+    /// are still directed to them, another lookup would have the same result.
+    #[inline(always)]
+    pub fn lookup_candidate<M: Medium>(&self, candidate: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
+        let is_same = candidate.read.is_steady() && self.root().led() == candidate.led;
+        if is_same { candidate.lookup } else { self.lookup(candidate.read.medium, key) }
+    }
+
+    /// Looks up a key. The caller is pinned as for [`BlockHash::find`], which it calls if the result is `Unsure`.
+    #[inline(always)]
+    pub fn lookup<M: Medium>(&self, medium: &M, key: Key<'_>) -> Lookup {
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        read.lookup(key, || read.is_steady())
+    }
+
+    /// Like [`BlockHash::lookup`], but returns the stored slot. `None` means that a search is needed.
+    #[inline(always)]
+    pub(super) fn try_find<M: Medium, E: From<MediumError>>(
+        &self,
+        medium: &M,
+        key: Key<'_>,
+        is_key: &mut impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<Option<Option<Slot>>, E> {
+        let read = OptimisticRead::begin(self, medium, key.signature);
+        let slot = match read.spot(key) {
+            Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
+            Spotted::Nothing if read.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            _ => None,
+        };
+        let Some(slot) = slot.filter(|_| read.is_steady()) else { return Ok(None) };
+        Ok(key.is_in(&slot, is_key)?.then_some(Some(slot)))
+    }
+}

@@ -1,0 +1,189 @@
+//! Limits on sizes: lines of a file, columns of a comment, and methods of a type.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use syn::{Attribute, File, ImplItem, Item, ItemImpl, Type};
+
+use crate::failure::Failure;
+
+/// Folders of sources.
+const FOLDERS: [&str; 3] = ["crates", "kernel", "xtask"];
+/// Folders of builds.
+const BUILT: &str = "target";
+/// Folders of sources that are no part of a library or program.
+const TESTS: [&str; 4] = ["tests", "examples", "benches", "fuzz"];
+
+const FILE_LINES_MAX: usize = 400;
+const COMMENT_COLUMNS_MAX: usize = 120;
+const METHODS_MAX: usize = 60;
+const IMPL_FILES_MAX: usize = 6;
+
+/// Types above the limits, with the methods and files that they may have at most. An entry may shrink or vanish, not grow.
+const LARGE_TYPES: &[(&str, usize, usize)] = &[
+    ("crates/engines/hikv::HiKv", 179, 27),
+    ("crates/engines/ink::Ink", 41, 11),
+    ("crates/engines/pmekv::Pmekv", 129, 17),
+    ("crates/engines/rewo-hash::RewoHash", 105, 15),
+    ("crates/heap::Heap", 102, 12),
+    ("crates/hikv::Store", 113, 17),
+    ("crates/index::BPlusTree", 52, 10),
+    ("crates/index::BlockHash", 46, 11),
+    ("crates/index::PartitionedHash", 50, 15),
+    ("crates/journal::Journal", 83, 12),
+    ("crates/pbtree::Tree", 101, 16),
+];
+
+/// The inherent methods of a type, and the files of its `impl` blocks.
+#[derive(Default)]
+struct Size {
+    methods: usize,
+    files: BTreeSet<PathBuf>,
+}
+
+/// Checks all sources.
+///
+/// # Errors
+/// If a file, a comment or a type is too large; all are printed first.
+pub(super) fn check() -> Result<(), Failure> {
+    let (mut types, mut count) = (BTreeMap::new(), 0);
+    for path in sources().map_err(|error| error.to_string())? {
+        let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for problem in problems(&source) {
+            println!("{}{problem}", path.display());
+            count += 1;
+        }
+        if !is_test(&path) {
+            let file = syn::parse_file(&source).map_err(|error| format!("{}: {error}", path.display()))?;
+            measure(&path, &file, &mut types);
+        }
+    }
+    for (name, size) in &types {
+        if let Some(problem) = too_large(name, size, LARGE_TYPES) {
+            println!("{problem}");
+            count += 1;
+        }
+    }
+    if count > 0 {
+        return Err(format!("{count} sizes above their limits (xtask/src/house/sizes.rs)"));
+    }
+    println!("files, comments and types keep to their sizes, except for {} types", LARGE_TYPES.len());
+    Ok(())
+}
+
+/// The lines of a source that are too many or too long.
+fn problems(source: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let count = source.lines().count();
+    if count > FILE_LINES_MAX {
+        problems.push(format!(": {count} lines, at most {FILE_LINES_MAX}"));
+    }
+    for (at, line) in source.lines().enumerate() {
+        let columns = line.chars().count();
+        if columns > COMMENT_COLUMNS_MAX && is_breakable_comment(line) {
+            problems.push(format!(":{}: a comment of {columns} columns, at most {COMMENT_COLUMNS_MAX}", at + 1));
+        }
+    }
+    problems
+}
+
+/// Returns true for a comment that can be broken: not for rows of tables, links and single names.
+fn is_breakable_comment(line: &str) -> bool {
+    let Some(text) = line.trim_start().strip_prefix("//") else { return false };
+    let text = text.trim_start_matches(['/', '!']).trim_start();
+    !text.starts_with('|') && text.split_whitespace().count() > 2
+}
+
+/// Adds the inherent methods of a file's types, without its tests.
+fn measure(path: &Path, file: &File, types: &mut BTreeMap<String, Size>) {
+    for item in &file.items {
+        let Item::Impl(ItemImpl { trait_: None, self_ty, items, attrs, .. }) = item else { continue };
+        if attrs.iter().any(is_for_tests) {
+            continue;
+        }
+        let Type::Path(kind) = &**self_ty else { continue };
+        let Some(name) = kind.path.segments.last() else { continue };
+        let size = types.entry(format!("{}::{}", crate_of(path), name.ident)).or_default();
+        size.methods += items.iter().filter(|item| matches!(item, ImplItem::Fn(_))).count();
+        size.files.insert(path.to_owned());
+    }
+}
+
+/// A sentence about a type that is larger than the limits, or than its own entry.
+fn too_large(name: &str, size: &Size, large: &[(&str, usize, usize)]) -> Option<String> {
+    let entry = large.iter().find(|(large, ..)| *large == name);
+    let (methods_max, files_max) = entry.map_or((METHODS_MAX, IMPL_FILES_MAX), |&(_, methods, files)| (methods, files));
+    let Size { methods, files } = size;
+    let files = files.len();
+    (*methods > methods_max || files > files_max)
+        .then(|| format!("{name}: {methods} methods in {files} files, at most {methods_max} in {files_max}"))
+}
+
+fn is_for_tests(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
+}
+
+/// The crate's folder.
+fn crate_of(path: &Path) -> String {
+    let parts = path.iter().map(|part| part.to_string_lossy().into_owned());
+    parts.take_while(|part| part != "src").collect::<Vec<_>>().join("/")
+}
+
+fn is_test(path: &Path) -> bool {
+    let is_test_folder = |part: &std::ffi::OsStr| TESTS.iter().any(|name| part == *name);
+    path.iter().any(is_test_folder) || path.file_name().is_some_and(|name| name == "tests.rs")
+}
+
+fn sources() -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        collect(Path::new(folder), &mut found)?;
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if !path.ends_with(BUILT) {
+                collect(&path, found)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_files_and_comments_are_found() {
+        assert!(problems(&"fn a() {}\n".repeat(FILE_LINES_MAX)).is_empty());
+        assert_eq!(problems(&"fn a() {}\n".repeat(FILE_LINES_MAX + 1)).len(), 1);
+        let words = "word ".repeat(30);
+        assert_eq!(problems(&format!("    /// {words}\n")).len(), 1);
+        assert!(problems(&format!("let words = \"{words}\";\n/// | {words} |\n")).is_empty());
+    }
+
+    #[test]
+    fn large_types_are_found() {
+        let source = "struct A; impl A { fn a() {} fn b() {} } impl Drop for A { fn drop(&mut self) {} } \
+                      #[cfg(test)] impl A { fn c() {} }";
+        let mut types = BTreeMap::new();
+        for file in ["crates/a/src/one.rs", "crates/a/src/two.rs"] {
+            measure(Path::new(file), &syn::parse_file(source).expect("Rust"), &mut types);
+        }
+        let (name, size) = types.first_key_value().expect("a type");
+        assert_eq!((name.as_str(), size.methods, size.files.len()), ("crates/a::A", 4, 2));
+        assert_eq!(too_large(name, size, &[]), None);
+        assert_eq!(too_large(name, size, &[("crates/a::A", 4, 2)]), None);
+        assert!(too_large(name, size, &[("crates/a::A", 4, 1)]).is_some());
+        assert!(too_large(name, size, &[("crates/a::A", 3, 2)]).is_some());
+    }
+}
