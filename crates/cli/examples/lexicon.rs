@@ -1,5 +1,6 @@
-//! A lexicon through the library: `lexicon load DIR FILE` stores the lines `KEY<tab>VALUE` of a file, and says after
-//! each thousand how many are acknowledged; `lexicon show DIR` writes all items in the same form, each read by its key.
+//! Loads and prints a lexicon with the library. `lexicon load DIR FILE` stores the lines `KEY<tab>VALUE` of a file, and
+//! prints the number of acknowledged items after each thousand. `lexicon show DIR` prints all items in the same form,
+//! each read by its key.
 
 use std::error::Error;
 use std::fs::File;

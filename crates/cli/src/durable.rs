@@ -1,4 +1,4 @@
-//! `--durability`: what the commands that write ask of the medium.
+//! `--durability` and `--sync-interval`: the options of commands that write.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use server::Parameters;
 use crate::failure::Failure;
 use crate::given;
 
-/// What an acknowledged write survives.
+/// A failure that an acknowledged write survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Level {
-    /// Loss of power
+    /// A power loss
     Power,
-    /// The death of the process; loss of power takes the last writes: those of two sync intervals at most
+    /// A crash of the process; a power loss loses the writes of at most two sync intervals
     Buffered,
-    /// The death of the process
+    /// A crash of the process
     Process,
 }
 
-/// The option, as commands take it.
+/// The options.
 #[derive(Args)]
 pub(crate) struct Durable {
-    /// What a write survives; by default the most that the medium gives
+    /// Failure that a write survives [default: the strongest level that the storage supports]
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
-    /// With durability 'buffered' on a journal: how long after a write a sync begins, at most, unless others are still running, in
-    /// milliseconds; after two of these writers wait for it; by default 100
+    /// With --durability buffered: milliseconds from a write to the start of its sync, unless earlier syncs still run
+    /// [default: 100]; writers wait if a sync takes longer than two intervals
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     sync_interval: Option<u64>,
 }
 
 impl Durable {
-    /// The options of a store to be opened.
+    /// Returns the options to open a store with.
     pub(crate) fn options(&self) -> Options {
         let level = self.durability.map(|level| match level {
             Level::Power => Durability::Power,
@@ -46,13 +46,13 @@ impl Durable {
         level.map_or(options.clone(), |level| options.durability(level))
     }
 
-    /// Gives the options to a server's parameters.
+    /// Sets the options in a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
         given::choice(parameters, "durability", self.durability)?;
         given::text(parameters, "sync-interval", self.sync_interval.map(|ms| ms.to_string()).as_deref())
     }
 
-    /// What a server's parameters ask for.
+    /// Reads the options from a server's parameters.
     pub(crate) fn of(parameters: &Parameters) -> Durable {
         let level = |name: &str| Level::from_str(name, false).ok();
         Durable {

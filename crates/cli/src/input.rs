@@ -1,4 +1,4 @@
-//! What commands read: a file, or standard input, which may keep a command waiting.
+//! Input of commands: a file, or standard input, whose reads a signal can interrupt.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::interrupt::Interrupt;
 
-/// The name that stands for standard input.
+/// The path that means standard input.
 const STDIN_NAME: &str = "-";
 
 /// An open file, or standard input.
@@ -28,7 +28,7 @@ impl Input {
         Ok(Input { file })
     }
 
-    /// How much is left to read, where that is known before.
+    /// Returns the number of bytes left to read if the input is a regular file.
     pub(crate) fn len_bytes(&mut self) -> io::Result<Option<u64>> {
         let metadata = self.file.metadata()?;
         if !metadata.is_file() {
@@ -37,7 +37,7 @@ impl Input {
         Ok(Some(metadata.len().saturating_sub(self.file.stream_position()?)))
     }
 
-    /// Reads until the end, or until a signal comes.
+    /// Returns a reader that ends with the input or at a signal.
     pub(crate) fn interruptible(self, interrupt: &Interrupt) -> Interruptible<'_> {
         Interruptible { file: self.file, interrupt }
     }
@@ -49,12 +49,12 @@ impl Read for Input {
     }
 }
 
-/// Whether `path` stands for standard input.
+/// Returns true if `path` means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN_NAME
 }
 
-/// A reader that a signal ends: it then fails, since the input is not complete.
+/// A reader that fails once a signal has arrived, because the input is then incomplete.
 pub(crate) struct Interruptible<'a> {
     file: File,
     interrupt: &'a Interrupt,

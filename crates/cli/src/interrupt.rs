@@ -1,12 +1,12 @@
-//! Signals, for all commands.
+//! Handles signals for all commands. A signal stops a command between two items, or while the command waits for input.
 //!
 //! | signal | effect |
 //! |---|---|
-//! | SIGINT, SIGTERM | a command stops between two items, wakes from waiting for input, closes the store and reports the progress made |
-//! | SIGHUP | the same; `serve` reads its certificates again instead |
-//! | SIGUSR1, SIGUSR2 | nothing: they mean nothing here, and would kill a process by default |
-//! | SIGXFSZ | nothing: a file at the process's limit is an error, as a full disk is |
-//! | SIGBUS | a line that names the mapped file, and the end of the process (`pmem_os::report_bus_errors`) |
+//! | SIGINT, SIGTERM | the command stops, closes the store and reports the progress |
+//! | SIGHUP | the same; `serve` reloads its certificates instead |
+//! | SIGUSR1, SIGUSR2 | none; by default these signals would kill the process |
+//! | SIGXFSZ | none: a file at the process's size limit is an error, as a full disk is |
+//! | SIGBUS | a line on stderr names the mapped file, then the process ends (`pmem_os::report_bus_errors`) |
 
 use std::io;
 use std::ops::ControlFlow;
@@ -22,26 +22,26 @@ use signal_hook::{flag, low_level::pipe};
 
 use crate::failure::Failure;
 
-/// Signals that must not end a command without a word.
+/// Installs handlers for signals that would end the process without an error message.
 pub(crate) fn survive_others() -> io::Result<()> {
     let ignored = [SIGXFSZ, SIGUSR1, SIGUSR2];
     ignored.iter().try_for_each(|number| flag::register(*number, Arc::new(AtomicBool::new(false))).map(drop))?;
     pmem_os::report_bus_errors()
 }
 
-/// Notices the signals that end a command.
+/// The state of the signals that end a command.
 pub(crate) struct Interrupt {
     signal: Arc<AtomicUsize>,
     wake: UnixStream,
 }
 
 impl Interrupt {
-    /// From now on the signals no longer kill the process.
+    /// Installs handlers: from now on the signals no longer kill the process.
     pub(crate) fn install() -> Result<Interrupt, Failure> {
         Interrupt::of(&[SIGINT, SIGTERM, SIGHUP])
     }
 
-    /// As [`Interrupt::install`], for a command to which SIGHUP means something else.
+    /// Like [`Interrupt::install`], without SIGHUP, for a command that handles it separately.
     pub(crate) fn install_but_for_hangups() -> Result<Interrupt, Failure> {
         Interrupt::of(&[SIGINT, SIGTERM])
     }
@@ -59,7 +59,7 @@ impl Interrupt {
         install().map_err(Failure::at_signals)
     }
 
-    /// Waits until a signal comes.
+    /// Waits for a signal.
     pub(crate) fn wait(&self) -> io::Result<()> {
         while self.signal().is_none() {
             match poll(&mut [PollFd::new(self, PollFlags::IN)], None) {
@@ -70,23 +70,23 @@ impl Interrupt {
         Ok(())
     }
 
-    /// The signal that came.
+    /// Returns the number of the signal that has arrived, if any.
     pub(crate) fn signal(&self) -> Option<u8> {
         u8::try_from(self.signal.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
 
-    /// The answer to a work that shows its progress: it stops once a signal came.
+    /// Returns `Break` once a signal has arrived: the result of a progress callback.
     pub(crate) fn flow(&self) -> ControlFlow<()> {
         self.signal().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
     }
 
-    /// An error if a signal came; `done` says how far the command came.
+    /// Returns an error if a signal has arrived; `done` describes the progress of the command.
     pub(crate) fn check(&self, done: impl FnOnce() -> String) -> Result<(), Failure> {
         self.signal().map_or(Ok(()), |signal| Err(Failure::Interrupted { signal, done: done() }))
     }
 }
 
-/// Readable once a signal came.
+/// Readable once a signal has arrived.
 impl AsFd for Interrupt {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()

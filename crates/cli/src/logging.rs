@@ -1,4 +1,4 @@
-//! `--log-level` and `--log-format`: what a server writes to standard error.
+//! `--log-level` and `--log-format`: the log of a server on standard error.
 
 use clap::{Args, ValueEnum};
 use server::{LogControl, LogFormat, LogLevel, Parameters};
@@ -6,53 +6,53 @@ use server::{LogControl, LogFormat, LogLevel, Parameters};
 use crate::failure::Failure;
 use crate::given;
 
-/// How much is logged.
+/// The amount of logging.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Level {
-    /// Everything
+    /// All messages
     Debug,
-    /// Clients that come and go as well
+    /// Also clients that connect and disconnect
     Verbose,
-    /// Start, recovery, health, the end
+    /// Start, recovery, health and shutdown
     Notice,
-    /// What an operator should look at
+    /// Only problems that need an operator
     Warning,
 }
 
-/// How a line looks.
+/// The form of a log line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// For people
+    /// Plain text
     Text,
-    /// An object a line
+    /// One JSON object per line
     Json,
 }
 
-/// The options, as a command takes them.
+/// The options.
 #[derive(Args)]
 pub(crate) struct Logging {
-    /// How much is logged to standard error; by default notice
+    /// Least level of messages to log on standard error [default: notice]
     #[arg(long, value_enum, value_name = "LEVEL", env = "HIKV_LOG_LEVEL")]
     log_level: Option<Level>,
-    /// How a line of the log looks; by default text
+    /// Form of a log line [default: text]
     #[arg(long, value_enum, value_name = "FORMAT", env = "HIKV_LOG_FORMAT")]
     log_format: Option<Format>,
 }
 
 impl Logging {
-    /// Gives the options to the parameters.
+    /// Sets the options in a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
         given::choice(parameters, "loglevel", self.log_level)?;
         given::choice(parameters, "log-format", self.log_format)
     }
 }
 
-/// What the store warns of, for commands that write no log.
+/// Logs warnings of the store, for commands without a log.
 pub(crate) fn of_warnings() -> Option<LogControl> {
     LogControl::install(LogFormat::Text, LogLevel::Warning).ok()
 }
 
-/// Makes the process' log as the parameters say.
+/// Installs the log of the process, as configured in `parameters`.
 pub(crate) fn install(parameters: &Parameters) -> Result<LogControl, Failure> {
     let level = parameters.value("loglevel").and_then(LogLevel::of).unwrap_or_default();
     let format = match parameters.value("log-format") {

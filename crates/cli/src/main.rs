@@ -1,4 +1,4 @@
-//! The `hikv` program: a store's items, state and speed from a terminal, and a server for it.
+//! The `hikv` program: reads, writes, checks, measures and serves stores.
 
 mod commands;
 mod durable;
@@ -17,6 +17,8 @@ mod progress;
 mod read_cache;
 mod serving;
 mod skipped;
+#[cfg(test)]
+mod texts;
 mod tls;
 mod ttl_seconds;
 mod verified;
@@ -32,7 +34,7 @@ use commands::Command;
 use failure::{EXIT_CODES, Failure};
 use server::LogControl;
 
-/// A key-value store for byte-addressable memory.
+/// A key-value store for persistent memory, tmpfs and ordinary disks.
 #[derive(Parser)]
 #[command(name = "hikv", version, long_version = VERSION.as_str(), after_help = AFTER_HELP.as_str())]
 pub(crate) struct Arguments {
@@ -40,17 +42,17 @@ pub(crate) struct Arguments {
     command: Command,
 }
 
-/// The end of `--help`.
+/// The last paragraphs of `--help`.
 static AFTER_HELP: LazyLock<String> = LazyLock::new(|| {
     let codes: Vec<String> = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code:<13}  {meaning}")).collect();
     format!(
-        "Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.\n\
+        "Keys and values are arbitrary bytes. After --, a word that begins with - is a key or a value, not an option.\n\
          Exit codes:\n{}",
         codes.join("\n")
     )
 });
 
-/// What `--version` tells; `-V` its first line.
+/// The text of `--version`; `-V` prints only its first line.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let ((major, minor), features) = (Format::VERSION, Format::features().collect::<Vec<_>>().join(" "));
     let (version, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
@@ -62,7 +64,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() => error.exit(),
-        // It is `--help` or `--version`, which the user wants to read.
+        // `--help` or `--version`: its text is the output, not an error.
         Err(help) => return concluded(help.print().map_err(Failure::output("standard output"))),
     };
     let log = arguments.command.has_no_log().then(logging::of_warnings).flatten();
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
     concluded(outcome)
 }
 
-/// The exit code. What standard output still holds back counts as well.
+/// Flushes standard output and returns the exit code. A failed flush is an error of the command.
 fn concluded(outcome: Result<(), Failure>) -> ExitCode {
     match outcome.and_then(|()| io::stdout().flush().map_err(Failure::output("standard output"))) {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,6 +110,11 @@ mod tests {
             "the table of exit codes in docs/cli.md is not this:\n{}",
             rows.concat()
         );
+    }
+
+    #[test]
+    fn exit_codes_are_described_briefly() {
+        assert!(EXIT_CODES.iter().all(|(_, meaning)| meaning.split_whitespace().count() <= 16));
     }
 
     #[test]

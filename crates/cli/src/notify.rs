@@ -1,4 +1,4 @@
-//! The line by which a service manager learns that a service is ready (`sd_notify(3)`).
+//! Notifies a service manager that the service is ready (`sd_notify(3)`).
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,15 +6,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Reports that the service is ready, where a service manager waits for that. A manager that is gone is no error of the service:
-/// it has a time limit.
+/// Notifies the service manager, if one waits. Ignores errors: a manager that got no notification has a time limit.
 pub(crate) fn ready() {
     let _ = std::env::var_os("NOTIFY_SOCKET").map_or(Ok(()), |socket| send(&socket, b"READY=1\n"));
 }
 
 fn send(socket: &OsStr, message: &[u8]) -> io::Result<()> {
     let addr = match socket.as_bytes() {
-        // Linux has names of sockets that are no files.
+        // An abstract socket name, which is not a file.
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
         path => SocketAddr::from_pathname(OsStr::from_bytes(path)),
     };

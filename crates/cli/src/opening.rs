@@ -1,6 +1,7 @@
-//! Opening a store, and how far that is: a journal's log is read first, and keys are put in order where an engine serves none before that.
+//! Opens a store and shows progress: reading a journal's log, and building the key order if the engine needs it first.
 //!
-//! Of a small one nothing is seen. Of a large one a terminal shows a bar, and stderr a line every few seconds elsewhere.
+//! Shows nothing if opening is quick. Otherwise a terminal shows a bar, and any other stderr gets a line every 5
+//! seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -10,10 +11,10 @@ use std::time::Instant;
 use hikv::{OpenError, OpenProgress, Options, Store, Verify};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A user who waits less wants to see nothing.
+/// Time until the first progress is shown.
 const SHOWN_AFTER_MS: u64 = 500;
 
-/// As often as a log of somebody's should say the same again.
+/// Time between two progress lines.
 const SAID_EVERY_MS: u64 = 5000;
 
 /// Opens the store at `dir`.
@@ -29,14 +30,14 @@ pub(crate) fn read_only(dir: &Path) -> Result<Store, OpenError> {
     verified(dir, Verify::default())
 }
 
-/// As [`read_only`], with reads that compare so much.
+/// Like [`read_only`], with the level of verification of reads.
 pub(crate) fn verified(dir: &Path, verify: Verify) -> Result<Store, OpenError> {
     open(&Options::new().read_only(true).verify_reads(verify), dir)
 }
 
 struct Watched {
     start: Instant,
-    /// When to show something, after the start.
+    /// Time from the start to the next progress line.
     next_ms: AtomicU64,
     bar: ProgressBar,
 }
@@ -54,14 +55,14 @@ impl Watched {
             self.bar.set_position(done);
             self.bar.set_message(text);
         } else {
-            // If stderr is gone, progress has no reader.
+            // Ignores errors: if stderr is closed, nothing reads the progress.
             let _ = writeln!(io::stderr(), "{}", shown.text);
             self.next_ms.store(elapsed_ms + SAID_EVERY_MS, Ordering::Relaxed);
         }
     }
 }
 
-/// What is shown of how far it is.
+/// The progress, as shown.
 struct Shown {
     done: u64,
     total: u64,
@@ -74,14 +75,14 @@ impl Shown {
             OpenProgress::Replaying { done, total } => {
                 (done, total, format!("replayed {done} of {total} segments of the log"))
             }
-            OpenProgress::Indexing { done, total } => (done, total, format!("put {done} of {total} keys in order")),
+            OpenProgress::Indexing { done, total } => (done, total, format!("ordered {done} of {total} keys")),
             _ => return None,
         };
         Some(Shown { done, total, text })
     }
 }
 
-/// Draws nothing off a terminal.
+/// Returns a progress bar, which draws only on a terminal.
 fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");
     ProgressBar::new(0).with_style(style.expect("the template is well-formed"))
@@ -97,6 +98,6 @@ mod tests {
         let replaying = OpenProgress::Replaying { done: 7, total: 64 };
         assert_eq!(text(replaying).as_deref(), Some("replayed 7 of 64 segments of the log"));
         let indexing = OpenProgress::Indexing { done: 65_536, total: 10_000_000 };
-        assert_eq!(text(indexing).as_deref(), Some("put 65536 of 10000000 keys in order"));
+        assert_eq!(text(indexing).as_deref(), Some("ordered 65536 of 10000000 keys"));
     }
 }

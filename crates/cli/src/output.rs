@@ -1,4 +1,5 @@
-//! Files that commands write: whole, so that an interrupted command leaves the file that was there, and never over a file of a store.
+//! Output files of commands: replaced atomically, so that an interrupted command leaves the previous file unchanged.
+//! Files of a store are never overwritten.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -9,19 +10,22 @@ use pmem_os::WholeFile;
 
 use crate::failure::Failure;
 
-/// The names of a store's files that hold its items.
+/// The names of a store's files that contain items.
 const ITEM_FILES: [&str; 2] = ["store.hikv", "journal.hikv"];
 
 /// A file that a command writes.
 pub(crate) enum Output {
-    /// A regular file, which gets its name once it is whole.
+    /// A regular file, which is renamed to its path once it is complete.
     Whole(Box<WholeFile>),
-    /// A pipe or a device, which has no content to lose.
+    /// A pipe or a character device, which has no content to lose.
     Stream(File),
 }
 
 impl Output {
-    /// Begins the file `path`. Files of the store at `store` are refused, by whatever name, and so are the names of a store's files.
+    /// Creates the output file for `path`.
+    ///
+    /// # Errors
+    /// `path` is a file of the store at `store`, also by a link, or has the name of a store's file.
     pub(crate) fn create(path: &Path, store: &Path) -> Result<Output, Failure> {
         let found = fs::metadata(path);
         if let Ok(found) = &found {
@@ -35,7 +39,7 @@ impl Output {
         output.map_err(Failure::at_path(path))
     }
 
-    /// Ends the file, whose content was written.
+    /// Completes the file and renames it to its path.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Output::Whole(whole) => whole.finish(),
@@ -57,7 +61,7 @@ impl Write for Output {
     }
 }
 
-/// Whether a name leads to the regular file `found`: `/dev/stdout` may lead to one that has no name left.
+/// Returns true if `path` resolves to the regular file `found`: `/dev/stdout` may be a file without a name.
 fn is_replaceable(path: &Path, found: &Metadata) -> bool {
     let named = fs::canonicalize(path).and_then(fs::metadata);
     found.is_file() && named.is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino()))
@@ -65,7 +69,7 @@ fn is_replaceable(path: &Path, found: &Metadata) -> bool {
 
 fn refuse_own(file: &Path, found: &Metadata, store: &Path) -> Result<(), Failure> {
     match is_of_store((found.dev(), found.ino()), store) {
-        true => Err(Failure::at(file.display(), "this is a file of the store itself")),
+        true => Err(Failure::at(file.display(), "this is a file of the store itself; name another file")),
         false => Ok(()),
     }
 }
@@ -73,12 +77,15 @@ fn refuse_own(file: &Path, found: &Metadata, store: &Path) -> Result<(), Failure
 fn refuse_names(file: &Path) -> Result<(), Failure> {
     let led_to = fs::canonicalize(file).unwrap_or_default();
     match [file, &led_to].into_iter().any(|path| ITEM_FILES.iter().any(|name| path.ends_with(name))) {
-        true => Err(Failure::at(file.display(), "this is the name of a store's file, which is not overwritten")),
+        true => Err(Failure::at(
+            file.display(),
+            "a store's file may have this name, so it is not overwritten; name another file",
+        )),
         false => Ok(()),
     }
 }
 
-/// Whether a file is the device `store`, or lies in the directory `store`.
+/// Returns true if the file is `store` itself or one of the store's files in the directory `store`.
 fn is_of_store(file: (u64, u64), store: &Path) -> bool {
     let is_it =
         |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file() && (found.dev(), found.ino()) == file);

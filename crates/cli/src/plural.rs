@@ -1,6 +1,6 @@
-//! Counts of things, as people write them.
+//! Plural forms for counts in messages.
 
-/// The ending of what there are so many of.
+/// Returns the plural ending for `count` things.
 pub(crate) fn s(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

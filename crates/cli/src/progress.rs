@@ -1,4 +1,4 @@
-//! How far a long command is, on stderr: a bar on a terminal, a plain line every few seconds elsewhere.
+//! Progress of a long command on stderr: a bar on a terminal, otherwise a line every few seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -7,24 +7,24 @@ use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::plural::s;
 
-/// Ten times a second looks steady and costs nothing.
+/// Time between two updates of the bar: looks steady, and its cost is negligible.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
-/// Counts items, and shows the share done of a total in whatever unit it is given.
+/// Counts items, and shows the share of a total, in any unit, that is done.
 pub(crate) struct Progress {
-    /// What is done with items, as 'loaded'.
+    /// The verb of the message, for example 'loaded'.
     verb: &'static str,
     items: u64,
     total: Option<u64>,
     start: Instant,
     bar: Option<ProgressBar>,
     every: Duration,
-    /// When to show again; never if that is past all time.
+    /// The next time to show progress; `None` means never.
     next: Option<Instant>,
 }
 
 impl Progress {
-    /// Begins now. Off a terminal a line comes `every` so often.
+    /// Starts now. `every` is the time between two lines if stderr is not a terminal.
     pub(crate) fn new(verb: &'static str, total: Option<u64>, every: Duration) -> Progress {
         match io::stderr().is_terminal() {
             true => Progress::begin(verb, total, BAR_EVERY, Some(bar(total))),
@@ -32,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Shows nothing before the end.
+    /// Like [`Progress::new`], but shows only the last line.
     pub(crate) fn silent(verb: &'static str) -> Progress {
         Progress::begin(verb, None, Duration::MAX, None)
     }
@@ -42,17 +42,17 @@ impl Progress {
         Progress { verb, items: 0, total, start, bar, every, next: start.checked_add(every) }
     }
 
-    /// Items so far.
+    /// Returns the number of items so far.
     pub(crate) fn items(&self) -> u64 {
         self.items
     }
 
-    /// True if the next [`Progress::set`] shows something.
+    /// Returns true if the next [`Progress::set`] shows progress.
     pub(crate) fn is_due(&self) -> bool {
         self.next.is_some_and(|next| Instant::now() >= next)
     }
 
-    /// `items` so far; `done` of the total lies behind.
+    /// Sets the number of items so far, and the part of the total that is done.
     pub(crate) fn set(&mut self, items: u64, done: u64) {
         self.items = items;
         let now = Instant::now();
@@ -84,12 +84,12 @@ impl Progress {
         format!("{}/s", HumanCount(per_second as u64))
     }
 
-    /// Shows the last line: all items, the time and the rate.
+    /// Prints the last line: all items, the time and the rate.
     pub(crate) fn finish(self) {
         say(&self.end());
     }
 
-    /// Removes the bar; what the last line would be.
+    /// Removes the bar and returns the last line.
     pub(crate) fn end(self) -> String {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -99,7 +99,7 @@ impl Progress {
     }
 }
 
-/// If stderr is gone, progress has no reader.
+/// Prints a line. Ignores errors: if stderr is closed, nothing reads the progress.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What a command leaves out of a damaged store, said and counted.
+//! Reports and counts the damaged items that a command skips.
 
 use std::path::Path;
 
@@ -7,22 +7,22 @@ use hikv::Damage;
 use crate::failure::{Failure, warn};
 use crate::plural::s;
 
-/// How much was left out.
+/// The number of skipped items.
 #[derive(Default)]
 pub(crate) struct Skipped(u64);
 
 impl Skipped {
-    /// Says what is left out.
+    /// Reports a skipped item.
     pub(crate) fn skip(&mut self, damage: &Damage) {
         self.0 += 1;
         warn(&format!("skipped at offset {:#x}: {}", damage.offset, damage.what));
     }
 
-    /// What the command comes to.
+    /// Returns a failure if items were skipped.
     pub(crate) fn verdict(self, dir: &Path) -> Result<(), Failure> {
         match self.0 {
             0 => Ok(()),
-            count => Err(Failure::Negative(format!("{}: {count} damaged item{} left out", dir.display(), s(count)))),
+            count => Err(Failure::Negative(format!("{}: skipped {count} damaged item{}", dir.display(), s(count)))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `--tls-…`: where clients are served by TLS, and with which certificates.
+//! `--tls-…`: the addresses and certificates for TLS clients.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,39 +14,39 @@ use crate::given;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum AuthClients {
-    /// Clients are not asked for a certificate
+    /// Request no certificate
     No,
-    /// A certificate that a client shows must be good
+    /// Accept clients without a certificate; a presented one must be valid
     Optional,
-    /// Clients without a good certificate are refused
+    /// Refuse clients without a valid certificate
     Yes,
 }
 
-/// The options, as `serve` takes them.
+/// The options.
 #[derive(Args)]
 pub(crate) struct TlsArgs {
-    /// Where to listen for TLS, as --addr
+    /// Address to listen on for TLS, in the form of --addr; may be repeated
     #[arg(long, value_name = "HOST:PORT")]
     tls_addr: Vec<String>,
-    /// Serve clients by TLS alone: --addr is not listened on
+    /// Listen only on --tls-addr, not on --addr
     #[arg(long, conflicts_with = "addr")]
     tls_only: bool,
-    /// The server's certificate and those that link it to an authority, in PEM
+    /// The server's certificate and the intermediate certificates, in PEM
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in PEM
+    /// The private key of the certificate, in PEM
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// The authorities that issue clients' certificates, in PEM
+    /// The authorities that issue client certificates, in PEM
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// Whether clients must show a certificate; by default yes with --tls-client-ca, otherwise no
+    /// Require certificates of clients [default: yes with --tls-client-ca, otherwise no]
     #[arg(long, value_enum, value_name = "HOW")]
     tls_auth_clients: Option<AuthClients>,
 }
 
 impl TlsArgs {
-    /// Gives the options to the parameters.
+    /// Sets the options in a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
         for (name, path) in [
             ("tls-cert-file", &self.tls_cert),
@@ -58,7 +58,7 @@ impl TlsArgs {
         given::choice(parameters, "tls-auth-clients", self.tls_auth_clients)
     }
 
-    /// Takes up what parameters cannot say: port 0 is a free one here, and none there.
+    /// Applies options that parameters cannot express: port 0 selects a free port here, and disables the port there.
     pub(crate) fn apply(&self, config: &mut Config) -> Result<(), Failure> {
         if !self.tls_addr.is_empty() {
             config.tls = Some(config.parameters.tls_at(self.tls_addr.clone()));
@@ -67,7 +67,7 @@ impl TlsArgs {
             config.addrs = Vec::new();
         }
         if config.tls.is_none() && (self.tls_only || self.has_files()) {
-            return Err(Failure::at("TLS", "it is asked for, and not where to listen; give --tls-addr"));
+            return Err(Failure::at("TLS", "no address to listen on; give --tls-addr"));
         }
         Ok(())
     }
@@ -78,16 +78,18 @@ impl TlsArgs {
     }
 }
 
-/// Has the files read anew whenever SIGHUP comes, and logs how that went. That signal ends no server, also where there are no files:
-/// a service manager sends it to any.
+/// Reloads the files at each SIGHUP and logs the result. SIGHUP never ends the server, even without files, because
+/// service managers send it to any service.
 pub(crate) fn reload_on_hangup(reload: Option<TlsReload>) -> io::Result<()> {
     let mut hangups = Signals::new([SIGHUP])?;
     let reload = move || {
         for _ in hangups.forever() {
             match reload.as_ref().map(TlsReload::reload) {
-                None => tracing::info!("a hangup, and no certificates that could be read anew"),
-                Some(Ok(())) => tracing::info!("the certificates were read anew"),
-                Some(Err(error)) => tracing::error!(%error, "the certificates stay as they were"),
+                None => tracing::info!("SIGHUP: there are no certificates to reload"),
+                Some(Ok(())) => tracing::info!("certificates reloaded"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "cannot reload the certificates; the previous ones stay in use")
+                }
             }
         }
     };

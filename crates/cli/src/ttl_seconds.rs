@@ -1,21 +1,24 @@
-//! Times to live, as commands and files of operations give them.
+//! Parses times to live in commands and files of operations.
 
 use std::time::Duration;
 
 use hikv::Clock;
 
-/// The time of so many seconds, decimals too. One that a store could not note would let the key stay.
+/// Converts seconds, also with decimals, to a time to live.
+///
+/// # Errors
+/// The number is negative, or longer than a store can record: such a key would never expire.
 pub(crate) fn of_number(number: f64) -> Result<Duration, String> {
     if number.is_nan() || number < 0.0 {
-        return Err("a number of seconds from 0 on is wanted".to_owned());
+        return Err("expected a number of seconds, 0 or more".to_owned());
     }
     let time = Duration::try_from_secs_f64(number).ok().filter(|time| !Clock::default().after(*time).is_never());
-    time.ok_or_else(|| format!("{number} seconds are more than a store can note; a key without an expiry stays"))
+    time.ok_or_else(|| format!("{number} seconds are more than a store can record; to keep the key, set no expiry"))
 }
 
-/// As [`of_number`], from text.
+/// Like [`of_number`], from text.
 pub(crate) fn of_text(text: &str) -> Result<Duration, String> {
-    of_number(text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?)
+    of_number(text.parse().map_err(|_| "expected a number of seconds".to_owned())?)
 }
 
 #[cfg(test)]
@@ -31,7 +34,7 @@ mod tests {
             assert!(!error.is_empty(), "{text}");
         }
         assert!(of_text("1e18").unwrap_err().contains("1000000000000000000 seconds"));
-        assert!(of_text("1e300").unwrap_err().contains("more than a store can note"));
-        assert!(of_text("-1").unwrap_err().contains("from 0 on"));
+        assert!(of_text("1e300").unwrap_err().contains("more than a store can record"));
+        assert!(of_text("-1").unwrap_err().contains("0 or more"));
     }
 }

@@ -1,4 +1,4 @@
-//! `--verify`: what is compared before a read believes it.
+//! `--verify`: the data that reads compare with its checksum.
 
 use clap::{Args, ValueEnum};
 use hikv::Verify;
@@ -7,14 +7,14 @@ use server::Parameters;
 use crate::failure::Failure;
 use crate::given;
 
-/// What is compared; each level has those before it.
+/// A level of verification, which includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Level {
-    /// Only what costs nothing: a damaged value is given as it is
+    /// Only the key; a damaged value is returned as it is
     Nothing,
-    /// The checksum of each value that is given
+    /// Every value that is returned completely
     Values,
-    /// Also, where a key is not there, whether damage to the index hides it
+    /// Also whether index damage hides a key that was not found
     Absence,
 }
 
@@ -28,26 +28,26 @@ impl From<Level> for Verify {
     }
 }
 
-/// The option, as commands take it that read at the level of the library.
+/// The option of commands whose default is the library's.
 #[derive(Args)]
 pub(crate) struct Verified {
-    /// What reads compare before they believe it; by default values
+    /// Data that reads compare with its checksum [default: values]
     #[arg(long, value_enum, value_name = "LEVEL")]
     verify: Option<Level>,
 }
 
 impl Verified {
-    /// The level.
+    /// Returns the level.
     pub(crate) fn level(&self) -> Verify {
         self.verify.map_or(Verify::default(), Verify::from)
     }
 
-    /// Gives the option to a server's parameters.
+    /// Sets the option in a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
         given::choice(parameters, "verify-reads", self.verify)
     }
 
-    /// What a server's parameters ask for.
+    /// Reads the option from a server's parameters.
     pub(crate) fn of(parameters: &Parameters) -> Verified {
         Verified { verify: parameters.value("verify-reads").and_then(|name| Level::from_str(name, false).ok()) }
     }

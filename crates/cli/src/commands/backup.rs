@@ -7,62 +7,62 @@ use std::time::Duration;
 use clap::Args;
 use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Options, Store};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::serving;
 use crate::skipped::Skipped;
 
-/// Write all items into a new store
+/// Copy all items into a new store
 ///
-/// OUT opens as a store. Until it is whole it is called OUT.partial, which does not; what an interruption leaves is removed
-/// by the next backup to OUT. All checksums are compared.
+/// OUT opens as a store. Until it is complete it is called OUT.partial, which does not open as a store. The next backup
+/// to OUT removes the remains of an interrupted one. All checksums are verified.
 #[derive(Args)]
 pub(crate) struct Backup {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The directory of the new store, which must not be there
+    /// The directory of the new store; must not exist
     out: PathBuf,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
 
 /// Make a store from a backup
 ///
-/// The backup is verified first, and the new store before it has its name. Until then it is called DIR.partial, which opens as
-/// no store.
+/// The backup is verified first, and the new store before it is renamed to DIR. Until then it is called DIR.partial,
+/// which does not open as a store.
 #[derive(Args)]
 pub(crate) struct Restore {
-    /// A directory that `backup` wrote, or any other store
+    /// A directory written by `backup`, or any other store
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// The directory of the new store, which must not be there
+    /// The directory of the new store; must not exist
     dir: PathBuf,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
 
-/// Make a store of another engine from a store
+/// Copy all items into a new store of another engine
 ///
-/// FROM is verified first, and the new store before it has its name; until then it is called INTO.partial, which opens as no
-/// store. FROM stays as it is.
+/// FROM is verified first, and the new store before it is renamed to INTO. Until then it is called INTO.partial, which
+/// does not open as a store. FROM is not changed.
 #[derive(Args)]
 pub(crate) struct Convert {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "FROM")]
     from: PathBuf,
-    /// The directory of the new store, which must not be there
+    /// The directory of the new store; must not exist
     into: PathBuf,
     /// The new store's engine
     #[arg(long, value_name = "NAME")]
     engine: EngineKind,
-    /// Leave out what is damaged, rather than convert nothing: each is said, they are counted, and the exit code is 1
+    /// Skip, report and count damaged items instead of refusing a damaged store; the exit code is then 1
     #[arg(long)]
     skip_damaged: bool,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
@@ -89,7 +89,9 @@ impl Convert {
         }
         let convert = |progress: Shown<'_>| Store::convert(&self.from, &self.into, self.engine, progress);
         shown("converted", self.progress_every, convert, &self.from).map_err(|failure| match failure {
-            Failure::Negative(damage) => Failure::Negative(format!("{damage}; --skip-damaged converts what is whole")),
+            Failure::Negative(damage) => {
+                Failure::Negative(format!("{damage}; --skip-damaged converts the undamaged items"))
+            }
             other => other,
         })
     }
@@ -105,11 +107,12 @@ impl Convert {
     }
 }
 
-/// A store has one process that writes to it; nobody else can make a backup of it meanwhile.
+/// Returns the failure for a store that cannot be opened. While a process writes to a store, only that process can back
+/// it up.
 fn unopened(error: OpenError) -> Failure {
     match error {
         OpenError::Locked { .. } if !serving::holds(&error) => {
-            Failure::Error(format!("{error}; as long as it is, nobody but that process can make a backup of it"))
+            Failure::Error(format!("{error}; only that process can back it up now: use it, or stop it"))
         }
         other => other.into(),
     }
@@ -117,17 +120,17 @@ fn unopened(error: OpenError) -> Failure {
 
 fn failed(source: &Path) -> impl FnOnce(BackupError) -> Failure {
     move |error| match error {
-        BackupError::Read(error) => Failure::at(source.display(), error),
-        BackupError::Damaged { .. } => Failure::Negative(error.to_string()),
+        BackupError::Read(error) => Failure::at(source.display(), with_sources(&error)),
+        BackupError::Damaged { .. } => Failure::Negative(with_sources(&error)),
         BackupError::Open(error) => error.into(),
-        other => Failure::Error(other.to_string()),
+        other => Failure::Error(with_sources(&other)),
     }
 }
 
-/// Is shown how far a copy is, and stops it when a signal comes.
+/// A callback that shows the progress of a copy, and stops the copy at a signal.
 type Shown<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
-/// Copies the items of `source` by `copy`, and shows how far that is.
+/// Copies the items of `source` with `copy`, and shows the progress.
 fn shown(
     verb: &'static str,
     progress_every: u64,
@@ -143,7 +146,7 @@ fn shown(
     });
     let mut progress = progress.unwrap_or_else(|| Progress::silent(verb));
     if let Err(BackupError::Stopped) = copied {
-        interrupt.check(|| format!("{}; nothing of the new store is left", progress.end()))?;
+        interrupt.check(|| format!("{}; the new store was removed", progress.end()))?;
         return Err(failed(source)(BackupError::Stopped));
     }
     let report = copied.map_err(failed(source))?;

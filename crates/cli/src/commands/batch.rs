@@ -15,19 +15,21 @@ use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 
-/// Carry out several operations as one step
+/// Carry out several operations as one atomic step
 ///
-/// All of them are done, or, after an error or a crash, none.
+/// After an error or a crash, none of the operations is applied.
 #[derive(Args)]
 pub(crate) struct Batch {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One operation a line: put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, and the conditions expect KEY
-    /// VALUE and absent KEY, with tabs between; or JSON objects with op, key, value and ttl; - is standard input
+    /// File of operations, one per line; - is standard input
+    ///
+    /// A line is put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, or one of the conditions expect
+    /// KEY VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl.
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// By default what the extension of FILE says, and TSV from standard input
+    /// Format of FILE [default: by its extension; tsv for standard input]
     #[arg(long, value_enum)]
     format: Option<ChangeFormat>,
     #[command(flatten)]
@@ -36,12 +38,12 @@ pub(crate) struct Batch {
     durable: Durable,
 }
 
-/// How operations are written.
+/// A format of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum ChangeFormat {
-    /// Words with tabs between
+    /// Words separated by tabs
     Tsv,
-    /// An object a line
+    /// One JSON object per line
     Jsonl,
 }
 
@@ -54,19 +56,19 @@ impl From<ChangeFormat> for Format {
     }
 }
 
-/// What the operations so far have made of a key: a value and when the key expires, or none.
+/// The state of a key after the operations so far: its value and expiry, or `None` if the key is absent.
 type Made = Option<(Vec<u8>, Expiry)>;
 
-/// The keys that the operations so far name, and what they made of them.
+/// The keys in the operations so far, with their resulting states.
 #[derive(Default)]
 struct Changed {
     by_key: BTreeMap<Vec<u8>, Made>,
-    /// As a batch counts them.
+    /// The size of the batch, as [`WriteBatch`] counts it.
     len_bytes: u64,
     conditions: Vec<Required>,
 }
 
-/// A condition of the line of this number: the version of a key that has the value which it has to have, or none.
+/// A condition in line `line`: the version of the key, which has the expected value, or `None` if it must be absent.
 struct Required {
     line: u64,
     key: Vec<u8>,
@@ -74,7 +76,10 @@ struct Required {
 }
 
 impl Changed {
-    /// Refuses what a batch would refuse, before more of it is read.
+    /// Sets the state of a key.
+    ///
+    /// # Errors
+    /// The batch is too long, which is reported before more of it is read.
     fn insert(&mut self, key: Vec<u8>, made: Made) -> Result<(), Error> {
         let counted =
             |key: &[u8], made: &Made| Limits::batch_op_bytes(key, made.as_ref().map_or(&[], |(value, _)| value));
@@ -93,12 +98,11 @@ impl Batch {
         let (format, interrupt) = (self.format()?, Interrupt::install()?);
         let input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let reader = ChangeReader::new(BufReader::new(input.interruptible(&interrupt)), format);
-        let reader = reader.ok_or_else(|| {
-            Failure::at(self.file.display(), "operations are tsv or jsonl, not csv: --format names one of them")
-        })?;
+        let reader = reader
+            .ok_or_else(|| Failure::at(self.file.display(), "operations cannot be csv; give --format tsv or jsonl"))?;
         let store = self.kept.options(self.durable.options()).open(&self.dir)?;
         let gathered = self.gather(&store, reader);
-        let outcome = interrupt.check(|| "nothing was done".to_owned()).and(gathered);
+        let outcome = interrupt.check(|| "nothing was applied".to_owned()).and(gathered);
         let outcome = outcome.and_then(|changed| self.write(&store, &changed));
         store.close().map_err(Failure::at_path(&self.dir))?;
         outcome
@@ -111,10 +115,12 @@ impl Batch {
         };
         let by_default = || is_stdin(&self.file).then_some(Format::Tsv);
         let found = self.format.map(Format::from).or_else(by_default).or_else(by_name);
-        found.ok_or_else(|| Failure::at(self.file.display(), "its name tells no format: give --format tsv or jsonl"))
+        found.ok_or_else(|| {
+            Failure::at(self.file.display(), "the extension is neither tsv nor jsonl; give --format tsv or jsonl")
+        })
     }
 
-    /// Reads everything before anything is written. Nobody else writes to the store meanwhile.
+    /// Reads all operations before the first write. No other thread or process writes to the store during this.
     fn gather(
         &self,
         store: &Store,
@@ -151,12 +157,12 @@ impl Batch {
         }
     }
 
-    /// The condition that a line stands for.
+    /// Returns the condition in a line.
     fn required(&self, store: &Store, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
         let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
         match store.get_versioned(&key).map_err(Failure::at_path(&self.dir))? {
             Some((version, held)) if held == value => Ok(Required { line, key, version: Some(version) }),
-            Some(_) => Err(self.unmet(line, format!("'{}' has another value", key.escape_ascii()))),
+            Some(_) => Err(self.unmet(line, format!("the key '{}' has another value", key.escape_ascii()))),
             None => Err(self.unmet(line, not_found(&self.dir, &key))),
         }
     }
@@ -191,8 +197,8 @@ impl Batch {
         store.write(&batch).map_err(|error| match error {
             Error::ConditionFailed { condition } => {
                 let Required { line, key, version } = &changed.conditions[condition];
-                let what = if version.is_some() { "has changed" } else { "is there" };
-                self.unmet(*line, format!("'{}' {what}", key.escape_ascii()))
+                let what = if version.is_some() { "has changed" } else { "exists" };
+                self.unmet(*line, format!("the key '{}' {what}", key.escape_ascii()))
             }
             other => Failure::at_path(&self.dir)(other),
         })
@@ -206,17 +212,17 @@ impl Batch {
         Failure::Error(self.undone(line, what))
     }
 
-    /// The store is not as the line wants it, which is no error of the line.
+    /// Returns the failure for a condition in a line: the answer is no, but the line is correct.
     fn unmet(&self, line: u64, what: String) -> Failure {
         Failure::Negative(self.undone(line, what))
     }
 
     fn undone(&self, line: u64, what: String) -> String {
-        format!("{}:{line}: {what}; nothing was done", self.name().display())
+        format!("{}:{line}: {what}; nothing was applied", self.name().display())
     }
 }
 
-/// What the key holds.
+/// Returns the present value and expiry of the key.
 fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
     let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
     Ok(value.zip(expiry))

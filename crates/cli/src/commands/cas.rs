@@ -14,24 +14,24 @@ use crate::opening;
 
 /// Replace the value of a key if it is the expected one
 ///
-/// Ends with 1, and changes nothing, if the key holds another value.
+/// If the key has another value, nothing changes and the exit code is 1.
 #[derive(Args)]
 #[command(override_usage = "hikv cas [OPTIONS] <DIR> <KEY> <OLD> <NEW>
        hikv cas [OPTIONS] --absent <DIR> <KEY> <NEW>
        hikv cas [OPTIONS] --delete <DIR> <KEY> <OLD>")]
 pub(crate) struct Cas {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
-    /// OLD, which the key has to hold, and NEW; with --absent NEW alone, with --delete OLD alone
+    /// The expected value OLD and the new value NEW; with --absent only NEW, with --delete only OLD
     #[arg(value_name = "VALUE", num_args = 0..=2)]
     values: Vec<OsString>,
-    /// In place of OLD: the key has to be absent
+    /// Store NEW only if the key does not exist
     #[arg(long, conflicts_with = "delete")]
     absent: bool,
-    /// In place of NEW: delete the key
+    /// Remove the key if its value is OLD
     #[arg(long)]
     delete: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Cas {
     durable: Durable,
 }
 
-/// The expected value and the new one, where there are such.
+/// The expected and the new value; `None` means that the key is absent.
 type Swap<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
 impl Cas {
@@ -59,14 +59,14 @@ impl Cas {
             (false, false, [old, new]) => Ok((Some(old), Some(new))),
             (true, _, [new]) => Ok((None, Some(new))),
             (_, true, [old]) => Ok((Some(old), None)),
-            (true, ..) => Err(Failure::Error("cas --absent takes one value: NEW".into())),
-            (_, true, _) => Err(Failure::Error("cas --delete takes one value: OLD".into())),
-            _ => Err(Failure::Error("cas takes two values: OLD and NEW".into())),
+            (true, ..) => Err(Failure::Error("cas --absent needs one value: NEW".into())),
+            (_, true, _) => Err(Failure::Error("cas --delete needs one value: OLD".into())),
+            _ => Err(Failure::Error("cas needs two values: OLD and NEW".into())),
         }
     }
 
     fn refusal(&self) -> String {
-        let what = if self.absent { "is there already" } else { "does not hold the expected value" };
+        let what = if self.absent { "exists already" } else { "does not have the expected value" };
         format!("{}: the key '{}' {what}", self.dir.display(), Escaped(self.key.as_bytes()))
     }
 }

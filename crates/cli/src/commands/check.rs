@@ -14,18 +14,19 @@ use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
 
-/// Say where the store is damaged: headers and places, or, with --deep, everything
+/// Report damage: headers and references, or everything with --deep
 ///
-/// Changes nothing. The exit code is 1 if there is damage; `repair`, or `convert --skip-damaged` where an engine has no repair, salvages what is whole.
+/// Changes nothing. The exit code is 1 if there is damage. `repair` salvages the undamaged items, or `convert
+/// --skip-damaged` if the engine has no repair.
 #[derive(Args)]
 pub(crate) struct Check {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Read every key and value too, look each key up, and compare its order, if it has one, with the hash index
+    /// Also read every key and value, look up each key, and compare the key order, if there is one, with the hash index
     #[arg(long)]
     deep: bool,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
@@ -51,7 +52,7 @@ impl Check {
                 };
                 let dir = self.dir.display();
                 Err(Failure::Negative(format!(
-                    "{dir}: damaged in {places} place{s}; `hikv {remedy}` makes a new store of what is whole"
+                    "{dir}: damaged in {places} place{s}; `hikv {remedy}` salvages the undamaged items into a new store"
                 )))
             }
         }
@@ -77,7 +78,7 @@ impl Check {
         {
             return Ok(report);
         }
-        // What is damaged cannot be put in order.
+        // A damaged store cannot build a key order.
         let damage = put_in_order(store, every)?.verify()?.damage;
         Ok(Report { damage, ..report })
     }

@@ -14,22 +14,22 @@ use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
 
-/// Gather items in fewer places and give the space of the others back to the file system
+/// Move items together and return free space to the file system
 ///
-/// The file keeps its length and gets holes. The exit code is 1 if damaged items were met; they stay where they are.
+/// The file keeps its length and gets holes. The exit code is 1 if there were damaged items; they stay in place.
 #[derive(Args)]
 pub(crate) struct Compact {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
 
 impl Compact {
     pub(super) fn run(self) -> Result<(), Failure> {
-        // What the background would do, too, is counted here.
+        // Without compaction in the background, every move is counted here.
         let store = opening::open(&Options::new().create(false).compact_above(None), &self.dir)?;
         let interrupt = Interrupt::install()?;
         let every = Duration::from_secs(self.progress_every);
@@ -59,12 +59,12 @@ impl Compact {
 fn write_report(compacted: &CompactionReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for offset in &compacted.damaged {
-        writeln!(out, "damage at offset {offset:#x}: an item's checksum does not fit")?;
+        writeln!(out, "damage at offset {offset:#x}: the checksum of an item is wrong")?;
     }
     if compacted.left_items > 0 {
         writeln!(
             out,
-            "{} item{} stayed in place: there is no room for copies",
+            "{} item{} stayed in place: there is no space for copies",
             HumanCount(compacted.left_items),
             s(compacted.left_items)
         )?;

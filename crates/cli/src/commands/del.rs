@@ -14,10 +14,10 @@ use crate::opening;
 /// Remove keys and their values
 #[derive(Args)]
 pub(crate) struct Del {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The keys: any bytes, may be empty
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<OsString>,
     #[command(flatten)]

@@ -18,47 +18,50 @@ use crate::kept::Kept;
 use crate::plural::s;
 use crate::{notify, opening};
 
-/// Less than that is no room for anything.
+/// The least size of a store.
 const SIZE_MIN: u64 = 1 << 20;
-/// As many as serve Redis clients.
+/// The maximum of the server for Redis clients.
 const THREAD_COUNT_MAX: i64 = 128;
+/// Help of `--engine`, whose default here is not that of the other commands.
+const ENGINE_HELP: &str = "Engine of a new store [default: pmekv]; an existing store opens only with its own engine";
 
-/// Offer the store as an NVMe Key Value device, by NVMe over TCP
+/// Serve the store as an NVMe Key Value device, over TCP and shared memory
 ///
-/// Makes the store if there is none, of the engine pmekv unless another is asked for. SIGINT, SIGTERM and SIGHUP end it.
+/// Creates the store if it does not exist. SIGINT, SIGTERM and SIGHUP end the device.
 #[derive(Args)]
+#[command(mut_arg("engine", |engine| engine.help(ENGINE_HELP)))]
 pub(crate) struct Device {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Where hosts connect; port 0 takes a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4420")]
     tcp: String,
-    /// Where hosts of this machine connect that share memory with the device: a socket, made at this path
+    /// Socket to create for hosts on this machine, which share memory with the device
     #[arg(long, value_name = "SOCKET")]
     shm: Option<PathBuf>,
-    /// The permissions of that socket: users that may write to it may connect
+    /// Permissions of that socket: users with write permission may connect
     #[arg(long, value_name = "OCTAL", default_value = "600", value_parser = mode, requires = "shm")]
     shm_mode: u32,
-    /// A host that may connect, by its name, which any host can give; several times for more; by default all
+    /// Name of a host that may connect [default: all hosts]; may be repeated; a host can claim any name
     #[arg(long, value_name = "NQN")]
     host_nqn: Vec<String>,
-    /// The subsystem's name; by default one made of the store's identity
+    /// Name of the subsystem [default: derived from the store's UUID]
     #[arg(long, value_name = "NQN")]
     subnqn: Option<String>,
-    /// The most that the store may take, in bytes
+    /// Maximum size of the store
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 40, value_parser = value_parser!(u64).range(SIZE_MIN..))]
     size: u64,
-    /// Threads that serve; by default one a core, but for one core
+    /// Serving threads [default: cores - 1, at least 1]
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true, value_parser = value_parser!(u8).range(0..=THREAD_COUNT_MAX))]
     threads: u8,
-    /// A file with the secret that hosts have to know (DH-HMAC-CHAP), as `nvme gen-dhchap-key` makes it; hosts that share memory need none
+    /// File with the secret that hosts over TCP must prove (DH-HMAC-CHAP), as printed by `nvme gen-dhchap-key`
     #[arg(long, value_name = "FILE")]
     dhchap_key: Option<PathBuf>,
-    /// A file with the secret that the device shows hosts to know that ask for it
+    /// File with the secret that the device proves to hosts that request it
     #[arg(long, value_name = "FILE", requires = "dhchap_key")]
     dhchap_ctrl_key: Option<PathBuf>,
-    /// Listen beyond this machine, though hosts do not prove who they are
+    /// Listen on addresses that other machines can reach, even without --dhchap-key
     #[arg(long)]
     insecure: bool,
     #[command(flatten)]
@@ -83,15 +86,15 @@ impl Device {
             store_dir: Some(self.dir.clone()),
         };
         let not_started = |error| self.not_started(&error);
-        // What cannot be offered makes no store.
+        // Binds first: an address that is not available must not create a store.
         let listening = Listening::bind(&config).map_err(not_started)?;
         let store = self.open()?;
         let stop = StopHandle::new();
         let served = Served::at(listening, store.clone(), &config, stop.clone()).map_err(not_started)?;
         stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
         if let Err(error) = self.announce(&store, &served) {
-            // A device serves, though the reader of its first lines has gone or has no space for them.
-            warn(&format!("standard output did not take the device's address: {error}"));
+            // The device serves even if its first lines cannot be printed.
+            warn(&format!("cannot print the device's address to standard output: {error}"));
         }
         notify::ready();
         served.run().map_err(|error| Failure::at("the device", error))?;
@@ -109,7 +112,7 @@ impl Device {
         Ok(Some(Secrets { host: secret(path)?, controller }))
     }
 
-    /// The store that is there, or a new one.
+    /// Opens the store, or creates it.
     fn open(&self) -> Result<Store, Failure> {
         let options = self.durable.options().region_bytes_max(self.size);
         match opening::open(&self.kept.options(options.clone()).create(false), &self.dir) {
@@ -124,11 +127,10 @@ impl Device {
 
     fn not_started(&self, error: &StartError) -> Failure {
         match error {
-            StartError::Insecure(_) => Failure::at(
-                "--tcp",
-                format!("{error}; --dhchap-key has them prove it, and --insecure listens there all the same"),
-            ),
-            StartError::Name(_) => Failure::Error(format!("{error} (--subnqn, --host-nqn)")),
+            StartError::Insecure(_) => {
+                Failure::at("--tcp", format!("{error}; give --dhchap-key, or --insecure to listen there without it"))
+            }
+            StartError::Name(_) => Failure::Error(format!("{error}; check --subnqn and --host-nqn")),
             StartError::Shm(..) => Failure::at("--shm", error),
             StartError::Listen(_) => Failure::at(format!("--tcp '{}'", self.tcp), error),
             _ => Failure::at("the device", error),
@@ -150,7 +152,7 @@ impl Device {
         )?;
         if let Some(path) = &self.shm {
             let mode = self.shm_mode;
-            writeln!(out, "  memory      {}, shared with whoever may write to it ({mode:03o})", path.display())?;
+            writeln!(out, "  memory      {}, shared with users that may write to it ({mode:03o})", path.display())?;
         }
         writeln!(out, "  hosts       {}", self.describe_hosts(addr.ip().is_loopback()))?;
         writeln!(out, "  medium      {}", stats.medium)?;
@@ -159,29 +161,32 @@ impl Device {
     }
 
     fn describe_hosts(&self, is_local: bool) -> String {
-        let whose = if is_local { "every user of this machine" } else { "whoever reaches this address" };
-        let whose = if self.dhchap_key.is_some() { "whoever knows the secret" } else { whose };
+        let whose = if is_local { "every user of this machine" } else { "every host that reaches this address" };
+        let whose = if self.dhchap_key.is_some() { "every host with the secret" } else { whose };
         match self.host_nqn.len() as u64 {
             0 => format!("{whose} can read and write"),
-            count => format!("{whose} who gives the name of {count} host{} can read and write", s(count)),
+            count => format!("{whose} can read and write, by {count} host name{}", s(count)),
         }
     }
 }
 
-/// The secret in a file, which is none if everybody may read it.
+/// Reads the secret in a file.
+///
+/// # Errors
+/// Every user may read the file, or its content is not a secret.
 pub(super) fn secret(path: &Path) -> Result<Secret, Failure> {
     const READABLE_BY_ALL: u32 = 0o004;
     if fs::metadata(path).map_err(Failure::at_path(path))?.permissions().mode() & READABLE_BY_ALL != 0 {
-        return Err(Failure::at(path.display(), "everybody may read it, and it is to hold a secret: chmod o-r"));
+        return Err(Failure::at(path.display(), "every user may read this secret; restrict the file with chmod o-r"));
     }
     let text = server::read_unmarked(path).map_err(Failure::at_path(path))?;
     Secret::parse(&String::from_utf8_lossy(&text)).map_err(|error| Failure::at(path.display(), error))
 }
 
-/// Permissions in octal digits.
+/// Parses permissions in octal digits.
 fn mode(digits: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| "three octal digits, as of chmod".into())
+    mode.ok_or_else(|| "expected up to three octal digits, as for chmod".into())
 }
 
 fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {

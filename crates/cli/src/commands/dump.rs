@@ -9,7 +9,7 @@ use hikv::dump::DumpWriter;
 use hikv::{Damage, Error, Expiry, Options, Store};
 
 use super::listing::Listing;
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::opening;
 use crate::output::Output;
@@ -17,25 +17,26 @@ use crate::skipped::Skipped;
 
 /// Write all items as text or as a binary dump, in no particular order
 ///
-/// Every checksum is compared, and that a search for the key would find the item. FILE has its name once it is whole: an error or
-/// a signal leaves the file that was there. Text begins and ends with a line by which `load` notices a missing part.
+/// Verifies every checksum, and that a lookup of each key finds its item. FILE is replaced only once the dump is
+/// complete: after an error or a signal the previous file is unchanged. Text begins and ends with a line by which
+/// `load` detects missing parts.
 #[derive(Args)]
 pub(crate) struct Dump {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Standard output if none is given
+    /// The file to write [default: standard output]
     file: Option<PathBuf>,
-    /// By default what the extension of FILE says; TSV to standard output
+    /// Format of the dump [default: by the extension of FILE; tsv for standard output]
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// Leave out items that are damaged, rather than stop at the first: each is said, they are counted, and the exit code is 1
+    /// Skip, report and count damaged items instead of stopping at the first; the exit code is then 1
     #[arg(long)]
     skip_damaged: bool,
-    /// Write the items alone, for other programs: text without the first and the last line of a dump
+    /// Write text without the first and the last line of a dump, for other programs
     #[arg(long)]
     bare: bool,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
@@ -45,7 +46,7 @@ impl Dump {
         let format = self.format()?;
         let options = Options::new().read_only(true).skip_damaged(self.skip_damaged);
         let store = opening::open(&options, &self.dir)?;
-        // Some engines count by a walk over what may be damaged, and the dump says where.
+        // Some engines count items by a walk, which fails at damage. The dump then reports the damage.
         let total = match store.len() {
             Err(Error::Corrupt { .. }) => None,
             counted => Some(counted.map_err(Failure::at_path(&self.dir))?),
@@ -63,7 +64,7 @@ impl Dump {
                 let skipped =
                     self.show_all(&store, &mut listing, |out, key, value, _| format.write(key, value, out))?;
                 let items = listing.items();
-                // Only now: a dump of a part has no end.
+                // Last: an incomplete dump must have no last line.
                 listing.finish_with(|mut out| match self.bare {
                     true => Ok(out),
                     false => format.end(items, &mut out).map(|()| out),
@@ -75,7 +76,7 @@ impl Dump {
                 let skipped = self.show_all(&store, &mut listing, |dump, key, value, expiry| {
                     dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))
                 })?;
-                // Only now: a dump of a part has no end.
+                // Last: an incomplete dump must have no last line.
                 listing.finish_with(DumpWriter::finish)?;
                 skipped
             }
@@ -83,7 +84,7 @@ impl Dump {
         skipped.verdict(&self.dir)
     }
 
-    /// Shows all items; what was left out because it is damaged.
+    /// Writes all items; returns the damaged items that were skipped.
     fn show_all<S>(
         &self,
         store: &Store,
@@ -103,10 +104,10 @@ impl Dump {
 
     fn stopped_by(&self, error: &Error) -> Failure {
         let advice = match error {
-            Error::Corrupt { .. } => "; --skip-damaged leaves such items out",
+            Error::Corrupt { .. } => "; --skip-damaged skips damaged items",
             _ => "",
         };
-        Failure::at(self.dir.display(), format!("{error}{advice}"))
+        Failure::at(self.dir.display(), format!("{}{advice}", with_sources(error)))
     }
 
     fn format(&self) -> Result<FileFormat, Failure> {

@@ -13,28 +13,28 @@ use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::{opening, ttl_seconds};
 
-/// Let a key expire
+/// Set the expiry of a key
 #[derive(Args)]
 pub(crate) struct Expire {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
-    /// From now, with up to three decimals; 0 deletes the key
+    /// Seconds from now, with up to three decimals; 0 removes the key
     #[arg(value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     seconds: Duration,
     #[command(flatten)]
     durable: Durable,
 }
 
-/// Let a key stay that was to expire
+/// Remove the expiry of a key
 #[derive(Args)]
 pub(crate) struct Persist {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
     #[command(flatten)]
     durable: Durable,

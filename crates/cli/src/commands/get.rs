@@ -13,17 +13,17 @@ use crate::opening;
 use crate::serving::{self, Client, Reply};
 use crate::verified::Level;
 
-/// Write the value of a key to standard output, byte for byte
+/// Print the value of a key, byte for byte
 ///
-/// On a terminal a line feed follows it. A store that `hikv serve` holds is read through the server.
+/// On a terminal a line feed follows. If `hikv serve` has the store open, the value is read through the server.
 #[derive(Args)]
 pub(crate) struct Get {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
-    /// What is compared before it is believed
+    /// Data to compare with its checksum
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Absence)]
     verify: Level,
 }
@@ -41,7 +41,7 @@ impl Get {
         }
     }
 
-    /// Asks the server that holds the store.
+    /// Sends the request to the server that has the store open.
     fn ask_server(&self, mut server: Client, key: &[u8]) -> Result<(), Failure> {
         match server.ask(&[b"GET", key]).map_err(|error| Failure::at(server.addr(), error))? {
             Reply::Bulk(Some(value)) => write_out(value.as_slice()).map_err(Failure::output("the value")),

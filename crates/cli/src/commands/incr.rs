@@ -11,17 +11,17 @@ use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::opening;
 
-/// Add to the decimal number that a key holds, and write the sum to standard output
+/// Add to the decimal number in a key, and print the sum
 ///
-/// A key that is not there counts as 0.
+/// A key that does not exist counts as 0.
 #[derive(Args)]
 pub(crate) struct Incr {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
-    /// A whole number of 64 bits
+    /// The number to add: a signed 64-bit integer
     #[arg(default_value_t = 1, allow_negative_numbers = true)]
     by: i64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Items that a command writes out, one by one, until a signal comes or nobody reads them any more.
+//! Writes items one by one to standard output or a file, until a signal arrives or the reader closes the output.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// What items are written to.
+/// The writer of items.
 pub(super) type Out = BufWriter<Sink>;
 
 /// Standard output, or a file.
@@ -35,7 +35,7 @@ impl Write for Sink {
     }
 }
 
-/// Where the items go, and how many did.
+/// A writer of items that counts them and shows the progress.
 pub(super) struct Listing<S = Out> {
     out: S,
     name: PathBuf,
@@ -45,8 +45,8 @@ pub(super) struct Listing<S = Out> {
 }
 
 impl Listing {
-    /// Begins a listing, whose items are `verb`, on standard output. How far it is shows off a terminal
-    /// `every` so often; not at all beside items on the same terminal.
+    /// Begins a listing on standard output. `verb` describes it in messages, for example 'dumped'. Shows progress in
+    /// this interval, but not if standard output is a terminal, where the items are.
     pub(super) fn begin(verb: &'static str, total: Option<u64>, every: Duration) -> Result<Listing, Failure> {
         let progress = match io::stdout().is_terminal() {
             true => Progress::silent(verb),
@@ -55,7 +55,7 @@ impl Listing {
         Listing::to(Sink::Stdout(io::stdout().lock()), Path::new("standard output"), progress)
     }
 
-    /// As [`Listing::begin`], in a file, which gets its name in the end.
+    /// Like [`Listing::begin`], to a file, which is renamed to its path at the end.
     pub(super) fn begin_file(
         verb: &'static str,
         (file, name): (Output, &Path),
@@ -71,33 +71,33 @@ impl Listing {
         Ok(Listing { out, name, written: Ok(()), interrupt, progress })
     }
 
-    /// Ends the listing, and says how it went.
+    /// Ends the listing and returns its result.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.finish_with(Ok)
     }
 
-    /// Has `write` write what is no item, and is not counted.
+    /// Calls `write` for text that is not an item and not counted.
     pub(super) fn write(&mut self, write: impl FnOnce(&mut Out) -> io::Result<()>) {
         if self.written.is_ok() {
             self.written = write(&mut self.out);
         }
     }
 
-    /// The items so far.
+    /// Returns the number of items so far.
     pub(super) fn items(&self) -> u64 {
         self.progress.items()
     }
 }
 
 impl<S> Listing<S> {
-    /// The same listing, with `wrap` around what items are written to.
+    /// Wraps the writer of the listing.
     pub(super) fn wrapped<T>(self, wrap: impl FnOnce(S) -> io::Result<T>) -> Result<Listing<T>, Failure> {
         let Listing { out, name, written, interrupt, progress } = self;
         let out = wrap(out).map_err(Failure::output(name.display()))?;
         Ok(Listing { out, name, written, interrupt, progress })
     }
 
-    /// Has `write` write the next item; says whether another one is wanted.
+    /// Calls `write` for the next item; returns `Break` after an error or a signal.
     pub(super) fn show(&mut self, write: impl FnOnce(&mut S) -> io::Result<()>) -> ControlFlow<()> {
         self.written = write(&mut self.out);
         let items = self.progress.items() + 1;
@@ -106,7 +106,7 @@ impl<S> Listing<S> {
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Ends the listing with `end`, unless it was interrupted, and says how it went. Only then a file has its name.
+    /// Ends the listing with `end` unless it was interrupted, renames a file to its path, and returns the result.
     pub(super) fn finish_with(self, end: impl FnOnce(S) -> io::Result<Out>) -> Result<(), Failure> {
         self.written.map_err(Failure::output(self.name.display()))?;
         if let Some(signal) = self.interrupt.signal() {
@@ -118,7 +118,7 @@ impl<S> Listing<S> {
     }
 }
 
-/// Writes what is left in the buffer, and names the file.
+/// Writes the rest of the buffer, and renames a file to its path.
 fn finish(out: Out) -> io::Result<()> {
     match out.into_inner()? {
         Sink::Stdout(mut out) => out.flush(),

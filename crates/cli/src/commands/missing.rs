@@ -1,9 +1,9 @@
-//! What is said of a key that is not there.
+//! The message for a key that does not exist.
 
 use std::path::Path;
 
 use crate::formats::Escaped;
 
 pub(super) fn not_found(store: &Path, key: &[u8]) -> String {
-    format!("{}: there is no key '{}'", store.display(), Escaped(key))
+    format!("{}: key not found: '{}'", store.display(), Escaped(key))
 }

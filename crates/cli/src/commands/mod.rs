@@ -1,4 +1,4 @@
-//! The commands, a file each.
+//! The commands, one per file.
 
 mod backup;
 mod batch;
@@ -29,7 +29,7 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
-/// What to do.
+/// A command.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Put(put::Put),
@@ -60,7 +60,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Command::Put(put) => put.run(),
@@ -91,7 +91,7 @@ impl Command {
         }
     }
 
-    /// Whether it writes no log of its own.
+    /// Returns true if the command does not install a log itself.
     pub(crate) fn has_no_log(&self) -> bool {
         !matches!(self, Command::Serve(_))
     }

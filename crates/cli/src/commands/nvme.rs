@@ -13,19 +13,19 @@ use super::device::secret;
 use crate::failure::Failure;
 use crate::formats::Escaped;
 
-/// Use an NVMe Key Value device, as a host of its own
+/// Use an NVMe Key Value device, as a host
 #[derive(Args)]
 pub(crate) struct Nvme {
-    /// Where the device listens: an address and a port, or the path of its socket, with a '/', to share memory with it
+    /// The device: HOST:PORT, or the path of its socket, with a '/', to share memory with it
     #[arg(value_name = "ADDR")]
     addr: String,
-    /// The host's name; by default one that nobody has seen before
+    /// Name of the host [default: a new one]
     #[arg(long, value_name = "NQN")]
     host_nqn: Option<String>,
-    /// A file with the secret that the device wants the host to know
+    /// File with the secret that the host proves to the device
     #[arg(long, value_name = "FILE")]
     dhchap_key: Option<PathBuf>,
-    /// A file with the secret that the device has to know: one that does not show that it does is refused
+    /// File with the secret that the device must prove to the host
     #[arg(long, value_name = "FILE", requires = "dhchap_key")]
     dhchap_ctrl_key: Option<PathBuf>,
     #[command(subcommand)]
@@ -34,19 +34,19 @@ pub(crate) struct Nvme {
 
 #[derive(Subcommand)]
 enum What {
-    /// List the subsystems that the device tells of
+    /// List the subsystems that the device reports
     Discover,
-    /// Show what the controller and its namespace say of themselves
+    /// Show the properties of the controller and its namespace
     Identify,
     /// Store a value under a key of 1 to 16 bytes
     Store { key: OsString, value: OsString },
-    /// Write the value of a key to standard output, byte for byte
+    /// Print the value of a key, byte for byte
     Retrieve { key: OsString },
-    /// Delete a key, which need not be there
+    /// Delete a key, which need not exist
     Delete { key: OsString },
-    /// Say whether there is such a key
+    /// End with exit code 0 if the key exists, otherwise with 1
     Exist { key: OsString },
-    /// List keys in order, all or from one on
+    /// List keys in order, all or from FROM on
     List { from: Option<OsString> },
 }
 
@@ -56,7 +56,7 @@ impl Nvme {
         if !self.addr.contains(['/', ':']) {
             return Err(Failure::at(
                 &self.addr,
-                "a device is at an address with a port, HOST:PORT, or at a path with a '/'",
+                "not the address of a device; give HOST:PORT, or the path of a socket with a '/'",
             ));
         }
         let output = Failure::output("standard output");
@@ -106,7 +106,7 @@ impl Nvme {
         Ok(host)
     }
 
-    /// The socket, if it is one.
+    /// Returns the path of the socket, if the address is one.
     fn path(&self) -> Option<&Path> {
         self.addr.contains('/').then(|| Path::new(&self.addr))
     }
@@ -123,11 +123,11 @@ impl Nvme {
     }
 
     fn missing(&self, key: &OsString) -> Failure {
-        Failure::Negative(format!("{}: there is no key '{}'", self.addr, Escaped(key.as_bytes())))
+        Failure::Negative(format!("{}: key not found: '{}'", self.addr, Escaped(key.as_bytes())))
     }
 }
 
-/// The least key of the command set above `key`, if there is one.
+/// Returns the least key of the command set that is greater than `key`, if there is one.
 fn behind(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() < ::nvme::Key::BYTES_MAX {
         return Some([key, &[0]].concat());

@@ -1,4 +1,4 @@
-//! The order of a store's keys, for the commands that need it.
+//! Builds the key order for the commands that need it.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use hikv::{Error, Ordered, Store};
 
 use crate::progress::Progress;
 
-/// Waits until the store's keys are in order, and shows how far they are.
+/// Builds the key order, and shows the progress until it is complete.
 pub(super) fn put_in_order(store: &Store, every: Duration) -> Result<Ordered, Error> {
     let ordered = store.ordered()?;
     let items = store.len()?;
-    // Each key takes two steps.
+    // Two steps per key.
     let mut progress = Progress::new("ordered", Some(2 * items), every);
     ordered.wait_until_ready(|at| progress.set(at.done / 2, at.done))?;
     progress.set(items, 2 * items);

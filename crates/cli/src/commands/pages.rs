@@ -1,4 +1,4 @@
-//! `hikv completions` and `hikv man`: what shells and `man` know of the program, made from its own options.
+//! `hikv completions` and `hikv man`, generated from the program's options.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use pmem_os::WholeFile;
 use crate::Arguments;
 use crate::failure::Failure;
 
-/// Write completions for a shell to standard output
+/// Print completions for a shell
 ///
 /// For bash: hikv completions bash > ~/.local/share/bash-completion/completions/hikv
 #[derive(Args)]
@@ -21,12 +21,12 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// Write manual pages, hikv.1 and one for each command, into a directory
+/// Write manual pages, hikv.1 and one per command, into a directory
 ///
-/// They are read with man -l FILE, or from a directory such as ~/.local/share/man/man1.
+/// Read them with man -l FILE, or put them into a directory such as ~/.local/share/man/man1.
 #[derive(Args)]
 pub(crate) struct Man {
-    /// The directory, which is made if it is not there
+    /// The directory; created if it does not exist
     #[arg(value_name = "OUT")]
     out: PathBuf,
 }
@@ -47,7 +47,7 @@ impl Man {
         self.write_pages(&program)
     }
 
-    /// The pages of a command and of those below it.
+    /// Writes the pages of a command and its subcommands.
     fn write_pages(&self, command: &Command) -> Result<(), Failure> {
         command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| self.write_pages(below))?;
         let page = clap_mangen::Man::new(command.clone());

@@ -17,23 +17,23 @@ use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 use crate::{opening, ttl_seconds};
 
-/// Store a value under a key, in place of the one that was there
+/// Store a value under a key, replacing an earlier one
 ///
-/// Makes the store if there is none.
+/// Creates the store if it does not exist.
 #[derive(Args)]
 pub(crate) struct Put {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
-    /// Any bytes, also none; - reads them from standard input
+    /// The value: any bytes, may be empty; - reads it from standard input
     #[arg(required_unless_present = "value_file")]
     value: Option<OsString>,
     /// Read the value from FILE; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     value_file: Option<PathBuf>,
-    /// Let the key expire so long from now
+    /// Time until the key expires [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     ttl: Option<Duration>,
     #[command(flatten)]
@@ -50,14 +50,14 @@ impl Put {
             (_, Some(file)) => Source::open(file, &interrupt),
             (_, None) => Source::open(Path::new("-"), &interrupt),
         };
-        let source = interrupt.check(|| "nothing was put".to_owned()).and(source)?;
+        let source = interrupt.check(|| "nothing was stored".to_owned()).and(source)?;
         let store = opening::open(&self.kept.options(self.durable.options()), &self.dir)?;
         source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }
 }
 
-/// Where the value comes from.
+/// The source of the value.
 enum Source<'a> {
     Given(&'a [u8]),
     File { file: Input, len_bytes: u64 },
@@ -65,7 +65,8 @@ enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A value's length goes before its bytes, so what has no known length is spooled to a file that has no name.
+    /// Opens the source. The length must be known before the value is stored, so an input of unknown length is first
+    /// copied to an unnamed temporary file.
     fn open(path: &Path, interrupt: &Interrupt) -> Result<Source<'a>, Failure> {
         let open = || {
             let mut file = Input::open(path)?;
@@ -100,7 +101,8 @@ fn put_from(
     }
 }
 
-/// Reads one byte more than a value may have, which is enough to refuse it.
+/// Copies the input to a temporary file, at most one byte more than a value may have: enough for the store to refuse
+/// it.
 fn spool<'a>(input: Interruptible<'_>) -> io::Result<Source<'a>> {
     let mut file = tempfile::tempfile()?;
     let len_bytes = io::copy(&mut input.take(Limits::VALUE_BYTES_MAX + 1), &mut file)?;

@@ -11,28 +11,28 @@ use clap::Args;
 use hikv::repair::{Finding, MissingFile, RepairError, RepairEvent, RepairReport, Weight, repair};
 use serde::Serialize;
 
-use crate::failure::{Failure, unless_closed};
+use crate::failure::{Failure, unless_closed, with_sources};
 use crate::formats::Escaped;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::plural::s;
 use crate::progress::Progress;
 
-/// Salvage what is whole from a damaged store into a new one, and list what is lost
+/// Salvage a damaged store into a new one, and list the losses
 ///
-/// DIR is not changed. The exit code is 0 if nothing is lost, 1 if something is, and 2 if nothing could be done.
+/// DIR is not changed. The exit code is 0 if nothing is lost, 1 if something is, and 2 if no new store was made.
 #[derive(Args)]
 pub(crate) struct Repair {
-    /// The damaged store: a directory, or a DAX device
+    /// The damaged store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The directory of the new store; it must not be there, or be empty
+    /// The directory of the new store; must not exist, or be empty
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// Write each finding to FILE as well, as an object a line
+    /// Also write the findings to FILE, one JSON object per line
     #[arg(long, value_name = "FILE")]
     lost: Option<PathBuf>,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
@@ -61,24 +61,24 @@ impl Repair {
             let stop = written.is_err() || interrupt.signal().is_some();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        // A list of a part of the findings is none.
+        // An incomplete list is not completed, so it does not replace FILE.
         let list = list.filter(|_| outcome.is_ok());
         let written = written.and_then(|()| list.map_or(Ok(()), |list| list.into_inner()?.finish()));
-        // A repair whose list has no reader is not done.
-        written.map_err(|error| Failure::at("the list of what is lost", error))?;
+        // A closed pipe is also an error here: the list is part of the result.
+        written.map_err(|error| Failure::at("the list of losses", error))?;
         let end = progress.map(Progress::end).unwrap_or_default();
         match (outcome, interrupt.signal()) {
             (Ok(report), _) => self.conclude(&report, &end),
             (Err(RepairError::Stopped { .. }), Some(signal)) => {
-                Err(Failure::Interrupted { signal, done: format!("{end}; nothing of the new store is left") })
+                Err(Failure::Interrupted { signal, done: format!("{end}; the new store was removed") })
             }
-            (Err(error), _) => Err(Failure::Error(error.to_string())),
+            (Err(error), _) => Err(Failure::Error(with_sources(&error))),
         }
     }
 
     fn conclude(&self, report: &RepairReport, end: &str) -> Result<(), Failure> {
         if !end.is_empty() {
-            // If stderr is gone, progress has no reader.
+            // Ignores errors: if stderr is closed, nothing reads the progress.
             let _ = writeln!(io::stderr(), "{end}");
         }
         let RepairReport { items, mended_count, doubtful_count, lost_count } = report;
@@ -88,14 +88,14 @@ impl Repair {
         match lost_count {
             0 => Ok(()),
             _ => Err(Failure::Negative(format!(
-                "{}: not everything could be salvaged; --lost FILE lists what is lost",
+                "{}: not everything could be salvaged; --lost FILE lists the losses",
                 self.dir.display()
             ))),
         }
     }
 }
 
-/// The first error stays.
+/// Calls `write` unless an earlier write failed; keeps the first error.
 fn written_after(before: &io::Result<()>, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match before {
         Ok(()) => write(),
@@ -111,7 +111,7 @@ fn name(weight: Weight) -> &'static str {
     }
 }
 
-/// A finding as it stands in a line of the list.
+/// A finding, as an object in the list.
 #[derive(Serialize)]
 struct Object<'a> {
     finding: &'static str,
@@ -139,7 +139,7 @@ fn print_finding(finding: &Finding, list: Option<&mut BufWriter<Output>>) -> io:
     write_line(list, &object)
 }
 
-/// What is missing of the journal as it stands in a line of the list.
+/// A missing part of the journal, as an object in the list.
 #[derive(Serialize)]
 struct MissingObject<'a> {
     finding: &'static str,

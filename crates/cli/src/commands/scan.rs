@@ -17,53 +17,53 @@ use crate::formats::{Escaped, Format};
 use crate::opening;
 use crate::verified::Verified;
 
-/// Items of a limit that are found without ordering all keys ([`Store::first_items`]).
+/// The largest limit for which items are found without a key order ([`Store::first_items`]).
 const FEW_MAX: usize = 1_000;
 
-/// Write items to standard output in the order of their keys
+/// Print items in key order
 ///
-/// Keys sort as their bytes do. The order is built first, in memory, from the whole store; up to 1,000 items (--limit) are
-/// found by one pass over it instead.
+/// Keys are ordered by their bytes. The engine hikv first builds the order in memory; with a --limit of at most 1,000,
+/// one pass over the store finds the items instead.
 #[derive(Args)]
 pub(crate) struct Scan {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Keys that begin with P
+    /// Only keys that begin with P
     #[arg(long, value_name = "P", conflicts_with_all = ["from", "to"])]
     prefix: Option<OsString>,
-    /// Keys from K on, K among them
+    /// Only keys from K on, including K
     #[arg(long, value_name = "K")]
     from: Option<OsString>,
-    /// Keys up to K, K not among them
+    /// Only keys before K
     #[arg(long, value_name = "K")]
     to: Option<OsString>,
-    /// Items at most
+    /// Stop after N items
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Begin with the greatest key
+    /// Start with the greatest key
     #[arg(long)]
     reverse: bool,
-    /// How items are written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Form::Tsv)]
     format: Form,
     #[command(flatten)]
     verified: Verified,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
 }
 
-/// How items are written: as `dump` does, or as they are.
+/// An output format: one of `dump`, or unescaped bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Form {
     /// Key, tab, value, with escapes
     Tsv,
-    /// Two columns after RFC 4180, without a header
+    /// Two columns as in RFC 4180, without a header
     Csv,
-    /// {"key":…,"value":…} a line
+    /// One object {"key":…,"value":…} per line
     Jsonl,
-    /// Key, tab, value, line feed; the bytes as they are
+    /// Key, tab, value, line feed, without escapes
     Raw,
 }
 
@@ -87,7 +87,9 @@ impl Scan {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) if from > to => {
                 let [from, to] = [from, to].map(|key| Escaped(key.as_bytes()));
-                Err(Failure::Error(format!("no key is from '{from}' up to '{to}'; --reverse changes the order alone")))
+                Err(Failure::Error(format!(
+                    "--from '{from}' is greater than --to '{to}'; give the lesser key as --from, also with --reverse"
+                )))
             }
             _ => Ok(()),
         }

@@ -11,15 +11,15 @@ use crate::failure::Failure;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
-/// Show what the store holds, on what medium, and what it costs
+/// Show contents, storage, durability and cost of a store
 ///
-/// Of a store that `hikv serve` holds: what the server's INFO says.
+/// If `hikv serve` has the store open, shows the INFO of the server; --json then fails.
 #[derive(Args)]
 pub(crate) struct Stats {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +39,7 @@ impl Stats {
         written.map_err(Failure::output("standard output"))
     }
 
-    /// Shows what the server that holds the store says of itself.
+    /// Prints the INFO of the server that has the store open.
     fn ask_server(&self, mut server: Client) -> Result<(), Failure> {
         match server.ask(&[b"INFO"]).map_err(|error| Failure::at(server.addr(), error))? {
             Reply::Bulk(Some(reported)) => {
@@ -59,7 +59,7 @@ fn write_table(fields: &Map<String, Value>) -> io::Result<()> {
     Ok(())
 }
 
-/// The unit is the last part of a field's name.
+/// Formats a value; the last part of the field's name is its unit.
 fn readable(name: &str, value: &Value) -> String {
     match (value, value.as_u64()) {
         (_, Some(count)) if name.ends_with("_bytes") => format!("{} ({count} bytes)", HumanBytes(count)),

@@ -14,13 +14,13 @@ use crate::failure::Failure;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
-/// Write to standard output how many seconds a key has left, or `unlimited`
+/// Print the seconds that a key has left, or `unlimited`
 #[derive(Args)]
 pub(crate) struct Ttl {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Any bytes, also none
+    /// The key: any bytes, may be empty
     key: OsString,
 }
 
@@ -39,7 +39,7 @@ impl Ttl {
         writeln!(io::stdout(), "{shown}").map_err(Failure::output("the time"))
     }
 
-    /// Asks the server that holds the store.
+    /// Sends the request to the server that has the store open.
     fn ask_server(&self, mut server: Client, key: &[u8]) -> Result<Option<Left>, Failure> {
         match server.ask(&[b"PTTL", key]).map_err(|error| Failure::at(server.addr(), error))? {
             Reply::Integer(-2) => Ok(None),

@@ -1,4 +1,4 @@
-//! Operations as `hikv batch` reads them: one a line, as tab-separated columns or as JSON objects.
+//! Reads the operations of `hikv batch`: one per line, as tab-separated columns or as JSON objects.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -10,19 +10,19 @@ use super::lines::Lines;
 use super::{Format, ReadError, jsonl, tsv};
 use crate::ttl_seconds;
 
-/// What is to become of a key.
+/// An operation on a key, or a condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
-    /// It gets a value, and expires after the time, if there is one.
+    /// Stores a value, which expires after the time, if there is one.
     Put(Vec<u8>, Option<Duration>),
     Delete,
-    /// It keeps its value, and expires after the time.
+    /// Sets the expiry and keeps the value.
     Expire(Duration),
-    /// It keeps its value, and does not expire.
+    /// Removes the expiry and keeps the value.
     Persist,
-    /// Nothing is done unless it has this value before.
+    /// Condition: the key has this value before the batch.
     Expect(Vec<u8>),
-    /// Nothing is done unless it is not there before.
+    /// Condition: the key does not exist before the batch.
     Absent,
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct Change {
     pub(crate) operation: Operation,
 }
 
-/// What to say of a line of none of these forms.
+/// The error for a line of another form.
 const FORMS: &str = "expected put KEY VALUE, put KEY VALUE SECONDS, delete KEY, expire KEY SECONDS, persist KEY, expect KEY \
-                     VALUE or absent KEY, with a tab between two";
+                     VALUE or absent KEY, separated by tabs";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,14 +54,14 @@ struct Object<'a> {
     ttl: Option<f64>,
 }
 
-/// Reads operations one by one; blank lines are skipped.
+/// Reads operations one by one; skips blank lines.
 pub(crate) struct ChangeReader<R> {
     lines: Lines<R>,
     parse: fn(&[u8]) -> Result<Change, String>,
 }
 
 impl<R: BufRead> ChangeReader<R> {
-    /// Reads `input` as `format`, if operations can be written so.
+    /// Reads `input` as `format`; `None` if operations cannot have that format.
     pub(crate) fn new(input: R, format: Format) -> Option<ChangeReader<R>> {
         let parse = match format {
             Format::Tsv => of_columns,
@@ -71,7 +71,7 @@ impl<R: BufRead> ChangeReader<R> {
         Some(ChangeReader { lines: Lines::new(input, format), parse })
     }
 
-    /// The next operation, with the number of its line, from 1.
+    /// Reads the next operation; returns it with its line number, from 1.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Change)>, ReadError> {
         while self.lines.advance().map_err(ReadError::Input)? {
             if !self.lines.content().is_empty() {
@@ -118,10 +118,10 @@ fn of_object(line: &[u8]) -> Result<Change, String> {
         ("absent", false, None) => Operation::Absent,
         ("put" | "delete" | "expire" | "persist" | "expect" | "absent", ..) => {
             return Err(format!(
-                "op {op}: put takes value and perhaps ttl, expect value, expire ttl, all others neither"
+                "op {op} has wrong fields: put needs value and may have ttl, expect needs value, expire needs ttl, all others have neither"
             ));
         }
-        _ => return Err(format!("op '{op}' is none of put, delete, expire, persist, expect and absent")),
+        _ => return Err(format!("unknown op '{op}'; expected put, delete, expire, persist, expect or absent")),
     };
     Ok(Change { key: bytes.0, operation })
 }
@@ -129,7 +129,7 @@ fn of_object(line: &[u8]) -> Result<Change, String> {
 fn time_of(text: &[u8]) -> Result<Duration, String> {
     let shown = tsv::Escaped(text);
     let number: Option<f64> = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    let number = number.ok_or_else(|| format!("'{shown}' is no number of seconds"))?;
+    let number = number.ok_or_else(|| format!("'{shown}' is not a number of seconds"))?;
     ttl_seconds::of_number(number).map_err(|error| format!("'{shown}' seconds: {error}"))
 }
 

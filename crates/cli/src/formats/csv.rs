@@ -1,7 +1,7 @@
-//! Comma-separated values after RFC 4180, two columns, no header.
+//! Comma-separated values as in RFC 4180: two columns, no header.
 //!
-//! The reader is strict where the `csv` crate is lenient: a quote that is never closed would make the rest of a file
-//! one value, and a malformed line must be named by its number. The tests hold both directions against that crate.
+//! The reader is stricter than the `csv` crate: an unclosed quote would make the rest of a file one value, and the
+//! error for a malformed line must give the line number. The tests compare reader and writer with that crate.
 
 use std::io::{self, BufRead, Write};
 
@@ -20,7 +20,7 @@ pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Resul
 }
 
 fn write_field(field: &[u8], out: &mut impl Write) -> io::Result<()> {
-    // A file that began with such bytes would be taken for one with a byte-order mark.
+    // Quoted because a file that begins with these bytes would seem to have a byte-order mark.
     if !field.iter().any(|byte| b",\"\r\n".contains(byte)) && !looks_marked(field) {
         return out.write_all(field);
     }
@@ -32,7 +32,7 @@ fn write_field(field: &[u8], out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Reads one item, which begins in the current line of `lines` and may reach into later ones.
+/// Reads one item, which begins in the current line of `lines` and may continue in later lines.
 pub(super) fn parse<R: BufRead>(lines: &mut Lines<R>, item: &mut Item) -> io::Result<Result<(), String>> {
     let mut cursor = Cursor { lines, at: 0 };
     for (field, ending) in [(&mut item.key, Ending::Comma), (&mut item.value, Ending::Line)] {
@@ -47,7 +47,7 @@ pub(super) fn parse<R: BufRead>(lines: &mut Lines<R>, item: &mut Item) -> io::Re
     Ok(Ok(()))
 }
 
-/// What follows a field.
+/// The end of a field.
 #[derive(Clone, Copy, PartialEq)]
 enum Ending {
     Comma,
@@ -56,7 +56,7 @@ enum Ending {
 
 struct Cursor<'a, R> {
     lines: &'a mut Lines<R>,
-    /// Where in the current line.
+    /// The position in the current line.
     at: usize,
 }
 

@@ -1,7 +1,7 @@
-//! The first and the last line of a dump as text. A dump whose last line is missing was cut off, and `load` reports that.
+//! The first and the last line of a text dump, by which `load` detects that a dump was cut off.
 //!
-//! Neither line is an item in any of the formats: no tab in TSV, one column in CSV, other names in JSON Lines. Text of other
-//! programs has neither line. Several dumps may follow each other in one text.
+//! Neither line is an item in any format: TSV without a tab, CSV with one column, JSON Lines with other names. Text of
+//! other programs has neither line. A text may contain several dumps, one after the other.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,14 @@ use super::Format;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A line that is no item.
+/// The first or the last line of a dump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     /// The first line.
     Begin,
     /// The last line.
     End {
-        /// The items between the two.
+        /// The number of items in the dump.
         items: u64,
     },
 }
@@ -31,9 +31,9 @@ impl Mark {
         }
     }
 
-    /// The mark that `line` is, if it is one.
+    /// Parses a mark; `None` if `line` is not one.
     pub(super) fn of_line(line: &[u8], format: Format) -> Option<Mark> {
-        // Dumps that an editor saved may follow each other.
+        // Each of several dumps may have been saved by an editor, which added a mark.
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let [begin, before, behind] = texts(format).map(str::as_bytes);
         if line == begin {
@@ -44,7 +44,7 @@ impl Mark {
     }
 }
 
-/// The first line, and what stands before and behind the count in the last one.
+/// Returns the first line, and the text before and after the count in the last line.
 fn texts(format: Format) -> [&'static str; 3] {
     match format {
         Format::Tsv | Format::Csv => ["#hikv dump begins", "#hikv dump ends: ", " items"],
@@ -52,23 +52,23 @@ fn texts(format: Format) -> [&'static str; 3] {
     }
 }
 
-/// How much of a dump a reader has met.
+/// The part of a dump that a reader has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Frame {
-    /// No first line: text of another program, or of an older version.
+    /// No first line: text of another program, or of an older version of hikv.
     #[default]
     Unmarked,
-    /// A first line, and lines behind it that are items or were to be items.
+    /// The first line, and lines after it, which are items or malformed.
     Open {
-        /// Their number.
+        /// The number of these lines.
         items: u64,
     },
-    /// The last line, with the right count.
+    /// The last line, with the correct count.
     Closed,
 }
 
 impl Frame {
-    /// An item, or a line that is none.
+    /// Counts an item or a malformed line.
     pub(super) fn count(&mut self) {
         match self {
             Frame::Open { items } => *items += 1,
@@ -76,25 +76,28 @@ impl Frame {
         }
     }
 
-    /// A mark; an error if it is not the one that comes next.
+    /// Processes a mark.
+    ///
+    /// # Errors
+    /// The mark is not the expected one, or its count is wrong.
     pub(super) fn meet(&mut self, mark: Mark) -> Result<(), String> {
         *self = match (*self, mark) {
             (Frame::Open { items }, Mark::Begin) => {
-                return Err(format!("the dump is cut off after {items} items: another one begins"));
+                return Err(format!("the dump is cut off after {items} items: another dump begins"));
             }
             (_, Mark::Begin) => Frame::Open { items: 0 },
             (Frame::Open { items: found }, Mark::End { items }) if found != items => {
                 return Err(format!(
-                    "the dump had {items} items and {found} are there; of a dump that was edited by hand remove the first and the last line"
+                    "the dump had {items} items, but {found} are there; if it was edited by hand, remove its first and last line"
                 ));
             }
             (Frame::Open { .. }, Mark::End { .. }) => Frame::Closed,
-            (_, Mark::End { .. }) => return Err("the dump ends, and its first line is missing".to_owned()),
+            (_, Mark::End { .. }) => return Err("the last line of a dump, whose first line is missing".to_owned()),
         };
         Ok(())
     }
 
-    /// The input ends; an error if a dump has begun.
+    /// Checks that no dump is open at the end of the input.
     pub(super) fn end(self) -> Result<(), String> {
         match self {
             Frame::Open { items } => Err(format!("the dump is cut off after {items} items: its last line is missing")),

@@ -1,4 +1,4 @@
-//! JSON Lines: an object a line. Text stands as it is, other bytes as base64 under a name that says so.
+//! JSON Lines: one object per line. Text is written as it is, other bytes as base64 under a separate name.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Item;
 
-/// The object; each half is given in exactly one of its two forms.
+/// An item; key and value each have exactly one of their two forms.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object<'a> {
@@ -45,7 +45,7 @@ pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
     half("value", object.value, object.value_base64, &mut item.value)
 }
 
-/// `serde_json` counts lines within its input, which here is always one line.
+/// Formats an error of `serde_json` without its line number, which counts within the input and is always 1 here.
 pub(super) fn describe(error: serde_json::Error) -> String {
     let (text, column) = (error.to_string(), error.column());
     match text.split_once(" at line ") {
@@ -54,7 +54,7 @@ pub(super) fn describe(error: serde_json::Error) -> String {
     }
 }
 
-/// The bytes of one half, from whichever form it is given in.
+/// Reads the bytes of a key or a value from its form.
 pub(super) fn half(
     name: &str,
     text: Option<Cow<'_, str>>,
@@ -67,8 +67,8 @@ pub(super) fn half(
         (None, Some(base64)) => BASE64_STANDARD
             .decode_vec(base64.as_bytes(), bytes)
             .map_err(|error| format!("{name}_base64 is not base64: {error}"))?,
-        (None, None) => return Err(format!("neither {name} nor {name}_base64")),
-        (Some(_), Some(_)) => return Err(format!("both {name} and {name}_base64")),
+        (None, None) => return Err(format!("neither {name} nor {name}_base64 is given")),
+        (Some(_), Some(_)) => return Err(format!("both {name} and {name}_base64 are given")),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Numbered lines. A byte-order mark before the first is skipped.
+//! Reads numbered lines; skips a byte-order mark before the first.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -7,20 +7,20 @@ use server::without_mark;
 
 use super::Format;
 
-/// Of a line that goes on so much is read before the next look at its length.
+/// The part of a long line that is read before its length is checked again.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// How long a line can be that is an item. What has no line ends would otherwise be read until there is no memory left.
+/// The maximum length of a line that is an item. Without it, input without line ends would fill the memory.
 #[derive(Clone, Copy)]
 struct Bound {
     /// Bytes of a line without escapes.
     plain_bytes_max: u64,
-    /// The byte that begins an escape, and how many bytes an escape takes at most beyond the one that it stands for.
+    /// The byte that begins an escape, and the most bytes that an escape adds to the byte that it represents.
     escape: (u8, u64),
 }
 
 impl Bound {
-    /// An item has a key and a value of these lengths at most, and little around them.
+    /// The maximum length of a key plus a value; a line has little else.
     const ITEM_BYTES_MAX: u64 = Limits::KEY_BYTES_MAX as u64 + Limits::VALUE_BYTES_MAX;
     const AROUND_BYTES: u64 = 1024;
 
@@ -28,22 +28,22 @@ impl Bound {
         let (plain_bytes_max, escape) = match format {
             // \xHH
             Format::Tsv => (Bound::ITEM_BYTES_MAX, (b'\\', 3)),
-            // A quote that is doubled.
+            // A doubled quote.
             Format::Csv => (Bound::ITEM_BYTES_MAX, (b'"', 1)),
-            // \u00HH; base64 has four letters for three bytes.
+            // \u00HH; base64 has four characters for three bytes.
             Format::Jsonl => (Bound::ITEM_BYTES_MAX / 3 * 4, (b'\\', 5)),
         };
         Bound { plain_bytes_max: plain_bytes_max + Bound::AROUND_BYTES, escape }
     }
 
-    /// The most by which the escapes in `piece` make a line longer.
+    /// Returns the most bytes that the escapes in `piece` add to a line.
     fn escaped_bytes(self, piece: &[u8]) -> u64 {
         let (escape, more_bytes) = self.escape;
         piece.iter().filter(|&&byte| byte == escape).count() as u64 * more_bytes
     }
 }
 
-/// Walks an input line by line.
+/// Reads an input line by line.
 pub(super) struct Lines<R> {
     input: R,
     line: Vec<u8>,
@@ -61,7 +61,7 @@ impl<R: BufRead> Lines<R> {
         Lines { input, line: Vec::new(), bound, number: 0, done_bytes: 0 }
     }
 
-    /// Goes to the next line; false at the end of the input.
+    /// Reads the next line; returns false at the end of the input.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         self.line.clear();
         let piece_bytes = PIECE_BYTES.min(self.bound.plain_bytes_max);
@@ -90,28 +90,28 @@ impl<R: BufRead> Lines<R> {
         Ok(true)
     }
 
-    /// The line with what ends it.
+    /// Returns the line with its line end.
     pub(super) fn whole(&self) -> &[u8] {
         &self.line
     }
 
-    /// The line without LF or CR LF.
+    /// Returns the line without LF or CR LF.
     pub(super) fn content(&self) -> &[u8] {
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// True if the line has its end; the last line of an input may lack it.
+    /// Returns true if the line has a line end; the last line of an input may have none.
     pub(super) fn is_ended(&self) -> bool {
         self.line.ends_with(b"\n")
     }
 
-    /// Of the line, from 1.
+    /// Returns the number of the line, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Of this line and those before it.
+    /// Returns the length of this line and all lines before it.
     pub(super) fn done_bytes(&self) -> u64 {
         self.done_bytes
     }

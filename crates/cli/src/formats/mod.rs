@@ -1,5 +1,4 @@
-//! The forms of items that `load` reads and `dump` writes: lines of text, each of which carries any bytes, and hikv's own
-//! dumps (`hikv::dump`).
+//! The formats of `load` and `dump`: lines of text, which can hold any bytes, and binary dumps (`hikv::dump`).
 
 mod changes;
 mod csv;
@@ -23,17 +22,17 @@ pub(crate) use tsv::Escaped;
 use frame::Mark;
 use lines::Lines;
 
-/// What to say of a file whose format [`Format::of_file`] does not know.
-pub(crate) const UNKNOWN_FORMAT: &str = "its name tells no format: give --format tsv, csv, jsonl or hikv";
+/// The error for a file whose extension [`FileFormat::of_file`] does not recognise.
+pub(crate) const UNKNOWN_FORMAT: &str = "the extension names no format; give --format tsv, csv, jsonl or hikv";
 
-/// How items are written as text.
+/// A text format of items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Format {
-    /// Key, tab, value; \t \n \r \\ \0 and \xHH stand for bytes
+    /// Key, tab, value; \t \n \r \\ \0 and \xHH represent bytes
     Tsv,
-    /// Two columns after RFC 4180, without a header; bytes that are not UTF-8 stand as they are
+    /// Two columns as in RFC 4180, without a header; invalid UTF-8 is written as it is
     Csv,
-    /// {"key":…,"value":…} a line; key_base64 and value_base64 for bytes that are not UTF-8
+    /// One object {"key":…,"value":…} per line; key_base64 and value_base64 for bytes that are not UTF-8
     Jsonl,
 }
 
@@ -52,26 +51,26 @@ impl Format {
         Mark::Begin.write(self, out)
     }
 
-    /// Writes the last line of a dump of so many items.
+    /// Writes the last line of a dump of `items` items.
     pub(crate) fn end(self, items: u64, out: &mut impl Write) -> io::Result<()> {
         Mark::End { items }.write(self, out)
     }
 }
 
-/// What a file of items is.
+/// The format of a file of items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileFormat {
     /// Lines.
     Text(Format),
-    /// A dump of hikv's own format.
+    /// A binary dump.
     Hikv,
 }
 
 impl FileFormat {
-    /// What standard input and output are unless told otherwise.
+    /// The default format of standard input and output.
     pub(crate) const TSV: FileFormat = FileFormat::Text(Format::Tsv);
 
-    /// The format that the extension of `file` names.
+    /// Returns the format for the extension of `file`.
     pub(crate) fn of_file(file: &Path) -> Option<FileFormat> {
         match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "tsv" => Some(FileFormat::Text(Format::Tsv)),
@@ -97,41 +96,41 @@ impl ValueEnum for FileFormat {
         match self {
             FileFormat::Text(format) => format.to_possible_value(),
             FileFormat::Hikv => {
-                Some(PossibleValue::new("hikv").help("Binary, with checksums: what is cut off is noticed"))
+                Some(PossibleValue::new("hikv").help("Binary, with checksums, which detect damage and missing parts"))
             }
         }
     }
 }
 
-/// One item of a file, in memory that is used again.
+/// One item of a file, in reused memory.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
 }
 
-/// Why an item could not be read.
+/// The reason why an item could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
     /// The input failed.
     Input(io::Error),
-    /// The text is no item; reading goes on with the next line.
+    /// The text is not an item; reading continues with the next line.
     Malformed {
-        /// Where the item begins, from 1.
+        /// The line in which the item begins, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// A description of the error.
         what: String,
     },
-    /// A dump is not whole; nothing more is read.
+    /// A dump is incomplete; reading ends.
     CutOff {
         /// The last line, from 1.
         line: u64,
-        /// What is missing.
+        /// A description of the missing part.
         what: String,
     },
 }
 
-/// Reads items one by one; blank lines are skipped.
+/// Reads items one by one; skips blank lines.
 pub(crate) struct Reader<R> {
     lines: Lines<R>,
     format: Format,
@@ -145,7 +144,7 @@ impl<R: BufRead> Reader<R> {
         Reader { lines: Lines::new(input, format), format, item_line: 0, frame: Frame::default() }
     }
 
-    /// Reads the next item; false at the end of the input.
+    /// Reads the next item; returns false at the end of the input.
     pub(crate) fn read(&mut self, item: &mut Item) -> Result<bool, ReadError> {
         loop {
             if !self.lines.advance().map_err(ReadError::Input)? {
@@ -166,7 +165,7 @@ impl<R: BufRead> Reader<R> {
             Format::Jsonl => jsonl::parse(self.lines.content(), item),
         };
         if !self.lines.is_ended() {
-            // A line of a dump that is cut off may look like an item, whose value is not the one that was dumped.
+            // The line at which a dump is cut off may look like an item with a shorter value.
             self.frame.end().map_err(|what| self.cut_off(what))?;
         }
         self.frame.count();
@@ -177,17 +176,17 @@ impl<R: BufRead> Reader<R> {
         ReadError::CutOff { line: self.lines.number(), what }
     }
 
-    /// How much of a dump was read.
+    /// Returns the part of a dump that was read.
     pub(crate) fn frame(&self) -> Frame {
         self.frame
     }
 
-    /// The line that the last item began in, from 1.
+    /// Returns the line in which the last item began, from 1.
     pub(crate) fn item_line(&self) -> u64 {
         self.item_line
     }
 
-    /// How much of the input has become items.
+    /// Returns the length of the input that was read so far.
     pub(crate) fn done_bytes(&self) -> u64 {
         self.lines.done_bytes()
     }

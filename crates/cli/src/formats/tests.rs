@@ -1,4 +1,4 @@
-//! Any bytes go through every format and come back; what is no item is named by its line.
+//! Every format preserves any bytes; errors for malformed items give the line number.
 
 use std::io::{BufReader, ErrorKind, Read};
 use std::iter;
@@ -16,7 +16,7 @@ fn write(format: Format, items: &[Item]) -> Vec<u8> {
     text
 }
 
-/// The items of `text`, and the lines that are none.
+/// Returns the items in `text`, and the malformed lines.
 fn read(format: Format, text: impl BufRead) -> (Vec<Item>, Vec<(u64, String)>) {
     let mut reader = Reader::new(text, format);
     let (mut items, mut bad, mut item) = (Vec::new(), Vec::new(), Item::default());
@@ -31,7 +31,7 @@ fn read(format: Format, text: impl BufRead) -> (Vec<Item>, Vec<(u64, String)>) {
     }
 }
 
-/// An input that comes in pieces of these lengths, again and again; where one is 0, a signal interrupts the read.
+/// An input in pieces of these lengths, repeated; length 0 means that a signal interrupts the read.
 struct Pieces<'a, L> {
     text: &'a [u8],
     lens_bytes: L,
@@ -54,7 +54,7 @@ fn item(key: &[u8], value: &[u8]) -> Item {
     Item { key: key.to_vec(), value: value.to_vec() }
 }
 
-/// Any bytes, with those that mean something to a format more often than chance has them.
+/// Generates bytes; those with a meaning in a format are more frequent.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let special = proptest::sample::select(b"\t\n\r\\\0\",x0{}:\x7f\xc3\xa9\xff".to_vec());
     vec(prop_oneof![special, any::<u8>()], 0..24)
@@ -166,7 +166,7 @@ fn marks_of_editors_do_not_matter() {
     }
 }
 
-/// The line in which a dump is cut off may look like an item whose value is shorter.
+/// The line at which a dump is cut off may look like an item with a shorter value.
 #[test]
 fn cut_dumps_have_no_other_items() {
     let items = [item(b"one", b"1, 22 and \"333\""), item(b"two", b"4444\n\xff5555\r\n"), item(b"", b"")];
@@ -210,9 +210,9 @@ fn malformed_input_is_reported() {
     for (format, text, line, what) in [
         (Format::Tsv, "a\tb\n\nc\n", 3, "found 0 tabs"),
         (Format::Tsv, "a\tb\tc\n", 1, "found 2 tabs in 'a\\tb\\tc'"),
-        (Format::Tsv, "a\\q\tb\n", 1, "\\q is no escape"),
+        (Format::Tsv, "a\\q\tb\n", 1, "\\q is not an escape"),
         (Format::Tsv, "a\tb\\x4\n", 1, "two hex digits"),
-        (Format::Tsv, "a\tb\\xg4\n", 1, "\\xg4 is no escape"),
+        (Format::Tsv, "a\tb\\xg4\n", 1, "\\xg4 is not an escape"),
         (Format::Tsv, "a\tb\\\n", 1, "a backslash ends the column"),
         (Format::Csv, "\"a\n\nb\",c\n\nd\n", 5, "found one"),
         (Format::Csv, "a,b,c\n", 1, "found more"),

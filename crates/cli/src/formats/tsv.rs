@@ -1,18 +1,18 @@
-//! Tab-separated values: a key, a tab, a value. A backslash begins an escape, so that any bytes stay one line of text.
+//! Tab-separated values: a key, a tab, a value. Escapes with a backslash keep any bytes on one line of text.
 
 use std::fmt;
 use std::io::{self, Write};
 
 use super::Item;
 
-/// Of a line that is no item, as much as shows where it comes from.
+/// The part of a malformed line that the error quotes.
 const SHOWN_BYTES_MAX: usize = 80;
 
-/// Of UTF-8.
+/// The byte-order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Writes one item. What is not UTF-8, and control characters, become escapes: the file is text. So does a byte-order mark that a
-/// key begins with, since a file may begin with the key.
+/// Writes one item. Invalid UTF-8 and control characters are escaped, so the file is text. A byte-order mark at the
+/// start of a key is also escaped, because the file may begin with that key.
 pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
     let key = match key.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => {
@@ -24,7 +24,7 @@ pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Resul
     writeln!(out, "{}\t{}", Escaped(key), Escaped(value))
 }
 
-/// Bytes as text, by the escapes of this format.
+/// Displays bytes as text, with the escapes of this format.
 pub(crate) struct Escaped<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Escaped<'_> {
@@ -67,7 +67,7 @@ pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
     unescape(value, &mut item.value)
 }
 
-/// The bytes of one column.
+/// Returns the bytes of one column.
 pub(super) fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     unescape(text, &mut bytes)?;
@@ -86,7 +86,7 @@ fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The byte that an escape stands for, and the escape's length after the backslash.
+/// Returns the byte that an escape represents, and the escape's length after the backslash.
 fn escape(text: &[u8]) -> Result<(u8, usize), String> {
     match text {
         [b't', ..] => Ok((b'\t', 1)),
@@ -96,11 +96,13 @@ fn escape(text: &[u8]) -> Result<(u8, usize), String> {
         [b'0', ..] => Ok((0, 1)),
         [b'x', high, low, ..] => match (hex(*high), hex(*low)) {
             (Some(high), Some(low)) => Ok((high << 4 | low, 3)),
-            _ => Err(format!("\\x{} is no escape: two hex digits follow \\x", Escaped(&[*high, *low]))),
+            _ => Err(format!("\\x{} is not an escape; write two hex digits after \\x", Escaped(&[*high, *low]))),
         },
-        [b'x', ..] => Err("two hex digits follow \\x".to_owned()),
-        [other, ..] => Err(format!("\\{} is no escape: there are \\t \\n \\r \\\\ \\0 \\xHH", Escaped(&[*other]))),
-        [] => Err("a backslash ends the column: write \\\\ for one".to_owned()),
+        [b'x', ..] => Err("an incomplete escape; write two hex digits after \\x".to_owned()),
+        [other, ..] => {
+            Err(format!("\\{} is not an escape; write \\t, \\n, \\r, \\\\, \\0 or \\xHH", Escaped(&[*other])))
+        }
+        [] => Err("a backslash ends the column; write \\\\ for a backslash".to_owned()),
     }
 }
 

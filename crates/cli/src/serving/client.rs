@@ -1,4 +1,4 @@
-//! A client of a server, for one question at a time.
+//! A client of a server, which sends one request at a time.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use hikv::Limits;
 
-/// A server on this host answers within this time, or has other things to do.
+/// The time limit for connecting to a server on this host, and for each reply.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a server answers.
+/// A reply of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Reply {
-    /// `+`, or the text of an error, with its `-`.
+    /// A line that begins with `+`, or with `-` for an error.
     Line(String),
     /// A number.
     Integer(i64),
@@ -29,7 +29,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects, if something at `addr` speaks the protocol without TLS.
+    /// Connects to `addr`; `None` unless a server there uses the protocol without TLS.
     pub(super) fn connect(addr: SocketAddr) -> Option<Client> {
         let stream = TcpStream::connect_timeout(&addr, PATIENCE).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -39,25 +39,25 @@ impl Client {
         Some(client)
     }
 
-    /// Whether it answers without a password.
+    /// Returns true if the server needs no password.
     pub(super) fn is_open(&self) -> bool {
         self.greeting == Reply::Line("+PONG".into())
     }
 
-    /// What `redis-cli` needs to come here.
+    /// Returns the options of `redis-cli` for this server.
     pub(super) fn options(&self) -> String {
         format!("-h {} -p {}", self.addr.ip(), self.addr.port())
     }
 
-    /// The address.
+    /// Returns the address of the server.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Sends a command, and reads the answer.
+    /// Sends a command and reads the reply.
     ///
     /// # Errors
-    /// The connection's; [`io::ErrorKind::InvalidData`] if the answer is none that is known here.
+    /// Errors of the connection; [`io::ErrorKind::InvalidData`] if the reply has an unknown form.
     pub(crate) fn ask(&mut self, words: &[&[u8]]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
@@ -84,7 +84,7 @@ impl Client {
     }
 
     fn line(&mut self) -> io::Result<String> {
-        /// The longest that errors are.
+        /// An upper bound for the length of an error.
         const LINE_BYTES_MAX: u64 = 64 * 1024;
         let mut line = String::new();
         (&mut self.stream).take(LINE_BYTES_MAX).read_line(&mut line)?;
@@ -106,7 +106,10 @@ impl Client {
 }
 
 fn unknown() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "this is no answer of a server for Redis clients")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the reply is not one of the Redis protocol; another program may listen there",
+    )
 }
 
 impl fmt::Display for Reply {

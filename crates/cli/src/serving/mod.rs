@@ -1,8 +1,8 @@
-//! A store that a server holds: a program that wants to read it can ask the server.
+//! Finds the server that has a store open, so that a command can send its request to the server.
 //!
-//! Where that listens the kernel knows: the process that holds the lock is named by the error, and its sockets by `/proc`, as far as
-//! this process may look. Nothing is left in the store for that, and nothing but messages, and reads that would fail otherwise,
-//! depends on it.
+//! The error of opening the store names the process that has the lock, and `/proc` lists the listening sockets of that
+//! process, if this process may read them. The store contains no address. Only error messages depend on this, and reads
+//! that would fail without it.
 
 mod client;
 
@@ -12,32 +12,35 @@ use std::path::Path;
 
 use hikv::OpenError;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 
 pub(crate) use client::{Client, Reply};
 
-/// Of a line of `/proc/PID/net/tcp`: a socket that listens.
+/// The state of a listening socket in `/proc/PID/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// What to say of a store that cannot be opened: of one that a server holds, how to ask that.
+/// Returns the failure for a store that cannot be opened. If a server has it open, the failure gives its address.
 pub(crate) fn unopened(error: OpenError) -> Failure {
+    let text = with_sources(&error);
     match &error {
         OpenError::Locked { holder, .. } if holds(&error) => Failure::Error(match at(holder) {
-            Some(client) => format!("{error}; ask it: redis-cli {}, where BGSAVE makes a backup", client.options()),
-            None => format!("{error}; ask it by redis-cli, where BGSAVE makes a backup"),
+            Some(client) => {
+                format!("{text}; connect to it with redis-cli {} (BGSAVE makes a backup), or stop it", client.options())
+            }
+            None => format!("{text}; connect to it with redis-cli (BGSAVE makes a backup), or stop it"),
         }),
-        OpenError::Missing { .. } => Failure::Error(format!("{error}; `hikv put`, `load` and `serve` make one")),
+        OpenError::Missing { .. } => Failure::Error(format!("{text}; `hikv put`, `load` and `serve` create one")),
         OpenError::NotADirectory { .. } => {
-            Failure::Error(format!("{error}: name the directory that has store.hikv in it"))
+            Failure::Error(format!("{text}; name the directory that contains store.hikv"))
         }
-        other => Failure::Error(other.to_string()),
+        _ => Failure::Error(text),
     }
 }
 
-/// The server that holds the store, by whose lock opening failed.
+/// Connects to the server that has the store open, after `error` of opening it.
 ///
 /// # Errors
-/// That of the opening, if nobody answers or everybody has to say a password.
+/// The failure for `error` if no server replies, or if it needs a password.
 pub(crate) fn instead(error: OpenError) -> Result<Client, Failure> {
     let found = match &error {
         OpenError::Locked { holder, .. } if is_server(holder) => at(holder).filter(Client::is_open),
@@ -46,12 +49,12 @@ pub(crate) fn instead(error: OpenError) -> Result<Client, Failure> {
     found.ok_or_else(|| unopened(error))
 }
 
-/// The error of a server that was asked in the place of the store at `dir`.
+/// Returns the failure for an error reply of the server that has the store at `dir` open.
 pub(crate) fn refused(dir: &Path, reply: &Reply) -> Failure {
-    Failure::at(dir.display(), format!("its server answers: {reply}"))
+    Failure::at(dir.display(), format!("the server that has the store open replied: {reply}"))
 }
 
-/// Whether a server holds the store, which can make a backup of it.
+/// Returns true if a server has the store open; it can make a backup.
 pub(crate) fn holds(error: &OpenError) -> bool {
     matches!(error, OpenError::Locked { holder, .. } if is_server(holder))
 }
@@ -60,17 +63,17 @@ fn is_server(holder: &str) -> bool {
     pid_of(holder).is_some() && holder.contains("hikv serve ")
 }
 
-/// The process number in `process 1234 (hikv serve ./data)`.
+/// Parses the process ID in `process 1234 (hikv serve ./data)`.
 fn pid_of(holder: &str) -> Option<u32> {
     holder.strip_prefix("process ")?.split(' ').next()?.parse().ok()
 }
 
-/// The first address of the holder at which a server for Redis clients answers.
+/// Connects to the first address of the holder at which a Redis server replies.
 fn at(holder: &str) -> Option<Client> {
     listening(pid_of(holder)?).into_iter().find_map(Client::connect)
 }
 
-/// Where the process listens, as far as this one may know.
+/// Returns the addresses at which the process listens, if this process may read them.
 fn listening(pid: u32) -> Vec<SocketAddr> {
     let sockets = sockets_of(pid);
     let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")));
@@ -78,14 +81,14 @@ fn listening(pid: u32) -> Vec<SocketAddr> {
     lines.filter_map(|line| listener_in(line, &sockets)).collect()
 }
 
-/// The numbers of the process' open sockets.
+/// Returns the inode numbers of the open sockets of the process.
 fn sockets_of(pid: u32) -> Vec<String> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let names = files.filter_map(|file| fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
     names.filter_map(|name| Some(name.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect()
 }
 
-/// The address in a line of the kernel's table, if it is one of these sockets and listens.
+/// Parses the address in a line of the kernel's table; `None` unless it is one of `sockets` and listens.
 fn listener_in(line: &str, sockets: &[String]) -> Option<SocketAddr> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (local, state, socket) = (words.get(1)?, words.get(3)?, words.get(9)?);
@@ -97,7 +100,7 @@ fn listener_in(line: &str, sockets: &[String]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// The kernel writes words of 32 bits, each in the order of the host's bytes.
+/// Parses an IP address, which the kernel writes as 32-bit words in the host's byte order.
 fn ip_of(hex: &str) -> Option<IpAddr> {
     let word = |at: usize| u32::from_str_radix(hex.get(at * 8..at * 8 + 8)?, 16).ok().map(u32::to_ne_bytes);
     match hex.len() {
@@ -111,7 +114,7 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// A server that listens everywhere listens at the loopback interface, too.
+/// Replaces the unspecified address by the loopback address, on which such a server also listens.
 fn here(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,11 +1,11 @@
-//! A client whose server may go away.
+//! A client of a server that may be killed.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use resp::{Protocol, Reply};
 
-/// What the server answered.
+/// A reply of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     Line(String),
@@ -23,10 +23,13 @@ impl Client {
         Ok(Client(BufReader::new(stream)))
     }
 
-    /// The answer to one request; an error if the server went away before.
+    /// Returns the reply to a request.
+    ///
+    /// # Errors
+    /// The server was killed before it replied.
     ///
     /// # Panics
-    /// If the server refuses it.
+    /// The server refuses the request.
     pub(crate) fn call(&mut self, arguments: &[&[u8]]) -> io::Result<Answer> {
         self.send(&[arguments])?;
         self.answer()

@@ -1,4 +1,4 @@
-//! Clients that ask at random, through several lives of one server, and what they were told.
+//! Clients that send random requests through several lives of one server, and a history of the replies.
 
 use std::fs;
 use std::io;
@@ -15,11 +15,11 @@ use crate::On;
 use crate::client::{Answer, Client};
 use crate::process::Process;
 
-/// What a broken twin does to the store while no server runs.
+/// The fault that a broken variant injects into the store while no server runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Undone {
     Nothing,
-    /// It sets the store's files back to what they were before the last life but one.
+    /// Restores the store's files from before the last life but one.
     LifeBeforeLast,
 }
 
@@ -27,9 +27,9 @@ pub(crate) enum Undone {
 pub(crate) struct Trial {
     pub(crate) on: On,
     pub(crate) client_count: u64,
-    /// How often the server is started and killed.
+    /// The number of times that the server is started and killed.
     pub(crate) life_count: u64,
-    /// A life has fewer answers than this.
+    /// Upper bound of the replies in a life.
     pub(crate) answers_max: u64,
     pub(crate) key_count: u64,
     pub(crate) undone: Undone,
@@ -37,7 +37,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs the trial, and judges it. Says how many events there were.
+    /// Runs the trial and checks its history. Returns the number of events.
     pub(crate) fn judge(&self) -> Result<u64, Anomaly> {
         let (home, clock, put_count) = (self.on.home(), Clock::default(), AtomicU64::new(0));
         let (store, kept) = (home.path().join("store"), home.path().join("kept"));
@@ -58,7 +58,7 @@ impl Trial {
         recorders.into_iter().collect::<History>().judge()
     }
 
-    /// One life of the server, killed after so many answers.
+    /// Runs one life of the server, which is killed after `answer_count` replies.
     fn life<'a>(
         &self,
         store: &Path,
@@ -92,7 +92,7 @@ impl Trial {
     }
 }
 
-/// Puts the files of one store in the place of another's.
+/// Replaces the directory `to` by a copy of the files in `from`.
 fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     fs::create_dir(to).unwrap();
@@ -114,7 +114,7 @@ fn name(key: u64) -> [u8; 8] {
     key.to_be_bytes()
 }
 
-/// The put that the key's value comes from.
+/// Returns the number of the put that wrote the key's value.
 fn get(client: &mut Client, key: u64) -> io::Result<Option<u64>> {
     match client.call(&[b"GET", &name(key)])? {
         Answer::Value(value) => Ok(value.map(|value| put_of(key, &value))),
@@ -123,32 +123,32 @@ fn get(client: &mut Client, key: u64) -> io::Result<Option<u64>> {
 }
 
 fn put_of(key: u64, value: &[u8]) -> u64 {
-    let stamped = Stamped::read(value).unwrap_or_else(|| panic!("key {key} has a value that nobody put"));
+    let stamped = Stamped::read(value).unwrap_or_else(|| panic!("key {key} has a value that no client put"));
     assert_eq!(stamped.key, key, "a key has the value of another");
     stamped.put
 }
 
-/// A client, until its server goes away.
+/// A client, which runs until its server is killed.
 struct Asking<'a, 'c> {
     key_count: u64,
-    /// Numbers each put of all clients.
+    /// Counts the puts of all clients.
     put_count: &'a AtomicU64,
     rng: Rng,
     recorder: Recorder<'c>,
-    /// The value that this client saw last in some key.
+    /// The key that this client read last, with the put and the value that it read.
     seen: Option<(u64, u64, Vec<u8>)>,
     answered: Sender<()>,
 }
 
-/// The server went away.
+/// The server was killed.
 struct Gone;
 
 impl<'c> Asking<'_, 'c> {
     fn run(mut self, addr: SocketAddr) -> Recorder<'c> {
-        // It may be gone by now.
+        // The server may be gone already.
         if let Ok(mut client) = Client::connect(addr) {
             while self.ask(&mut client).is_ok() {
-                // The receiver has heard enough; the kill comes.
+                // An error means that the receiver has counted enough replies, and the kill follows.
                 let _ = self.answered.send(());
             }
         }
@@ -170,7 +170,7 @@ impl<'c> Asking<'_, 'c> {
         (put, Stamped { key, put }.value(self.rng.usize(..300)))
     }
 
-    /// A write that is not answered is in the history, too.
+    /// Sends a write. A write without a reply is also in the history.
     fn write(
         &mut self,
         client: &mut Client,
@@ -202,7 +202,7 @@ impl<'c> Asking<'_, 'c> {
         })
     }
 
-    /// By another value, where the key still holds what this client saw there last.
+    /// Replaces the value of the key that this client read last, if the value is still the same.
     fn swap(&mut self, client: &mut Client) -> Result<(), Gone> {
         let Some((key, seen, old)) = self.seen.take() else { return Ok(()) };
         let (put, new) = self.new_value(key);

@@ -1,10 +1,10 @@
-//! `hikv serve` under several clients, killed by SIGKILL at random points and started again on the same store: what clients
-//! were told must fit one order of all that they asked for ([`testkit::History`]), and no transaction is half done.
+//! Tests `hikv serve` with several clients, killed by SIGKILL at random points and restarted on the same store: the
+//! replies must fit one order of all requests ([`testkit::History`]), and no transaction may be half done.
 //!
-//! What was in flight when the server died may have happened or not. The kill is the sockets' end: by then none of the
-//! server's threads runs any more.
+//! Requests without a reply when the server died may have happened or not. The clients see the kill as the end of their
+//! sockets: by then no thread of the server runs any more.
 //!
-//! The tests that are ignored are the same for longer: `cargo test -p hikv-cli --release --test histories -- --ignored`.
+//! The ignored tests run longer: `cargo test -p hikv-cli --release --test histories -- --ignored`.
 
 mod client;
 mod drive;
@@ -18,12 +18,12 @@ use tempfile::TempDir;
 use drive::{Trial, Undone};
 use transactions::{Asked, Rounds};
 
-/// What the store lies on.
+/// The storage of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// Memory, where there is such a file system.
+    /// Memory, if there is such a file system.
     Memory,
-    /// The file system of temporary directories: with a journal, unless that is memory, too.
+    /// The file system of temporary directories: with a journal, unless it is also memory.
     Disk,
 }
 
@@ -43,9 +43,9 @@ const SHORT: Trial = Trial {
     undone: Undone::Nothing,
     seed: 1,
 };
-/// A write is synced before it is answered.
+/// Short, because each write is synced before its reply.
 const SHORT_ON_DISK: Trial = Trial { on: On::Disk, answers_max: 300, ..SHORT };
-/// How many trials a long test makes.
+/// The number of trials of a long test.
 const LONG: u64 = 40;
 
 #[test]
@@ -58,7 +58,7 @@ fn histories_are_linearizable_on_a_journal() {
     SHORT_ON_DISK.judge().unwrap_or_else(|anomaly| panic!("{anomaly}"));
 }
 
-/// The twin whose files are set back by one life of the server: what was acknowledged in it is lost.
+/// Broken variant: the files are set back by one life of the server, so acknowledged writes are lost.
 #[test]
 fn store_that_forgets_is_caught() {
     let trial = Trial { undone: Undone::LifeBeforeLast, ..SHORT };
@@ -78,7 +78,7 @@ fn histories_are_linearizable_for_long() {
 
 const TRANSACTIONS: Rounds =
     Rounds { on: On::Memory, asked: Asked::AsTransaction, count: 6, answers_max: 600, seed: 1 };
-/// A transaction is synced before it is answered.
+/// Short, because each transaction is synced before its reply.
 const TRANSACTIONS_ON_DISK: Rounds = Rounds { on: On::Disk, count: 4, answers_max: 60, ..TRANSACTIONS };
 
 fn whole(rounds: Rounds) {
@@ -92,7 +92,7 @@ fn transactions_are_there_whole_or_not_at_all() {
     whole(TRANSACTIONS_ON_DISK);
 }
 
-/// The twin whose commands are not one step.
+/// Broken variant: the commands are not atomic.
 #[test]
 fn transactions_that_are_half_done_are_caught() {
     for rounds in [TRANSACTIONS, TRANSACTIONS_ON_DISK] {

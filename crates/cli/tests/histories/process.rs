@@ -1,4 +1,4 @@
-//! A server that is a process of its own.
+//! A server in a separate process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -8,12 +8,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 pub(crate) struct Process {
     child: Child,
     pub(crate) addr: SocketAddr,
-    /// Open as long as the server runs, which ends when it cannot say how it serves.
+    /// Kept open: the server prints to it.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Process {
-    /// Serves the store in `dir` on a free port.
+    /// Starts a server for the store in `dir` on a free port.
     pub(crate) fn serve(dir: &Path) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikv"));
         command.arg("serve").arg(dir).args(["--addr", "127.0.0.1:0", "--threads", "2"]);
@@ -27,7 +27,7 @@ impl Process {
         Process { addr: addr.expect("the server says where it listens"), child, _stdout: stdout }
     }
 
-    /// By SIGKILL; returns when the process is gone.
+    /// Sends SIGKILL and waits for the end of the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("the server can be killed");
         self.child.wait().expect("the server ends");
@@ -36,7 +36,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A test that fails leaves no server behind; one that was killed is gone already.
+        // A failing test leaves no server behind. A killed server is not affected.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

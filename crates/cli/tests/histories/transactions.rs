@@ -1,8 +1,8 @@
-//! Transactions of several kinds of commands, under SIGKILL: all that one has changed is there, or nothing.
+//! Tests transactions of several kinds of commands under SIGKILL: all changes of a transaction exist, or none.
 //!
-//! Each client counts up in keys of its own, in one `EXEC` a number: two values, a counter, a key that is renamed, one
-//! that expires much later. After each kill the keys must all be of one number: the last one that was answered, or the
-//! next.
+//! Each client has separate keys and counts up in them, one `EXEC` per number: two values, a counter, a renamed key,
+//! and a key with a distant expiry. After each kill all keys must have the same number: the last acknowledged one, or
+//! the next.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ use crate::process::Process;
 
 const CLIENT_COUNT: usize = 3;
 
-/// How clients ask for what belongs together.
+/// The way in which clients send the commands of one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asked {
     /// In one `EXEC`.
     AsTransaction,
-    /// The broken twin: one command after the other, each when the one before it was answered.
+    /// Broken variant: each command is sent after the reply to the previous one.
     OneByOne,
 }
 
@@ -30,15 +30,18 @@ pub(crate) enum Asked {
 pub(crate) struct Rounds {
     pub(crate) on: On,
     pub(crate) asked: Asked,
-    /// How often the server is killed.
+    /// The number of kills.
     pub(crate) count: u64,
-    /// A round has fewer transactions than this.
+    /// Upper bound of the transactions in a round.
     pub(crate) answers_max: usize,
     pub(crate) seed: u64,
 }
 
 impl Rounds {
-    /// How many transactions were answered; or what was found of one that is half done.
+    /// Returns the number of acknowledged transactions.
+    ///
+    /// # Errors
+    /// A description of a transaction that is half done.
     pub(crate) fn judge(self) -> Result<u64, String> {
         let (home, mut rng) = (self.on.home(), Rng::with_seed(self.seed));
         let store = home.path().join("store");
@@ -53,7 +56,7 @@ impl Rounds {
                 let threads: Vec<_> = threads
                     .map(|(client, done)| {
                         let answered = answered.clone();
-                        // A client that found no server any more has done nothing.
+                        // An error means that the server was killed first: the client has done nothing.
                         scope.spawn(move || _ = count_up(addr, self.asked, client, done, &answered))
                     })
                     .collect();
@@ -75,12 +78,12 @@ fn count_up(addr: SocketAddr, asked: Asked, client: usize, done: &mut u64, answe
         assert_eq!(answers[1], Answer::Number(*done as i64 + 1), "the counter");
         assert_eq!(answers[5], Answer::Value(Some((*done + 1).to_string().into())), "it reads what it wrote");
         *done += 1;
-        // The receiver has heard enough; the kill comes.
+        // An error means that the receiver has counted enough replies, and the kill follows.
         let _ = answered.send(());
     }
 }
 
-/// Puts `number` everywhere.
+/// Writes `number` to all keys of the client.
 fn transaction(connection: &mut Client, asked: Asked, client: usize, number: u64) -> io::Result<Vec<Answer>> {
     let key = |name: &str| format!("{name}:{client}").into_bytes();
     let text = number.to_string().into_bytes();
@@ -105,12 +108,12 @@ fn transaction(connection: &mut Client, asked: Asked, client: usize, number: u64
     Ok(answers)
 }
 
-/// Sets each client's number to the one that is found.
+/// Sets each client's number to the one in its keys.
 fn find_all(addr: SocketAddr, done: &mut [u64]) -> Result<(), String> {
     done.iter_mut().enumerate().try_for_each(|(client, done)| found(addr, client, *done).map(|number| *done = number))
 }
 
-/// The number that all of the client's keys are of: `done`, or the next one.
+/// Returns the number in all of the client's keys, which must be `done` or the next one.
 fn found(addr: SocketAddr, client: usize, done: u64) -> Result<u64, String> {
     let mut connection = Client::connect(addr).expect("the server listens");
     let names = ["first", "counter", "new", "session", "old"].map(|name| format!("{name}:{client}").into_bytes());

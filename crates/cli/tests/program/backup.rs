@@ -1,4 +1,4 @@
-//! `backup` and `restore`: a copy that opens as a store, or none.
+//! Tests `backup` and `restore`: they leave a copy that opens as a store, or nothing.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn backup_is_store_and_comes_back() {
     assert!(!place.file("out.partial").exists() && !place.file("back.partial").exists());
 }
 
-/// The files of a copy that is being written are where its writer put them.
+/// Writing a copy causes no warning that the files of a store were moved.
 #[test]
 fn copies_warn_of_nothing() {
     let place = filled();
@@ -59,7 +59,7 @@ fn nothing_is_overwritten() {
 fn store_in_use_names_backup_command() {
     let place = filled();
     let store = Store::open(place.store()).unwrap();
-    place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "nobody but that process"]);
+    place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "only that process"]);
     assert!(!place.file("out").exists());
     drop(store);
     place.run("backup", &[place.file("out")]).succeeded();

@@ -1,4 +1,4 @@
-//! Wrong paths, wrong sizes, wrong arguments: a clear error each, and nothing made or lost.
+//! Tests wrong paths, sizes and arguments: each is an error, and nothing is created or lost.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Stores that cannot be used, or not wholly: the error names the file and what is wrong, and nothing changes.
+//! Tests damaged and foreign files: the error names the file and the fault, and the file does not change.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use crate::support::Place;
 
-/// Both copies of the superblock.
+/// The offsets of both copies of the superblock.
 const SUPERBLOCK_OFFSETS: [u64; 2] = [0, 4096];
-/// Of the format's major version within a copy.
+/// The offset of the format's major version within a copy.
 const MAJOR_OFFSET: u64 = 8;
 
-/// A store of 1,000 items.
+/// Creates a store of 1,000 items.
 fn filled() -> Place {
     let place = Place::new();
     let text: String = (0..1_000).map(|number| format!("key-{number}\tvalue-{number}-{}\n", "v".repeat(100))).collect();
@@ -23,7 +23,7 @@ fn region(place: &Place) -> PathBuf {
     place.store().join("store.hikv")
 }
 
-/// Every command that opens a store ends with 2 and `words`, and the region stays as it is.
+/// Checks that every command that opens a store ends with 2 and `words`, and that the region does not change.
 fn refused(place: &Place, words: &[&str]) {
     let before = fs::read(region(place)).unwrap();
     for (command, arguments) in [("get", &["key-1"][..]), ("put", &["k", "v"]), ("check", &[]), ("serve", &[])] {

@@ -1,4 +1,4 @@
-//! `batch`: all of it or nothing.
+//! Tests `batch`: all operations are applied, or none.
 
 use crate::support::Place;
 
@@ -28,7 +28,7 @@ fn line_that_is_wrong_leaves_nothing_done() {
     place.run("put", &["k", "before"]).succeeded();
     let too_long = format!("put\tk\tv\nput\t{}\tv\n", "x".repeat(65_536));
     for (input, code, words) in [
-        ("put\tk\tafter\nput\tk\n", 2, &["standard input:2:", "put KEY VALUE", "nothing was done"][..]),
+        ("put\tk\tafter\nput\tk\n", 2, &["standard input:2:", "put KEY VALUE", "nothing was applied"][..]),
         ("put\tk\tafter\ndelete\ta\tb\n", 2, &["standard input:2:"]),
         ("put\tk\tafter\n\nexpire\tno such key\t5\n", 1, &["standard input:3:", "'no such key'"]),
         ("delete\tk\npersist\tk\n", 1, &["standard input:2:", "'k'"]),
@@ -49,8 +49,8 @@ fn conditions_are_of_the_moment_before_the_batch() {
     let sell = b"expect\tstock\t7\nabsent\tsold\nput\tstock\t6\nput\tsold\t1\nabsent\tsold\n";
     place.run_with_input("batch", &[] as &[&str], sell).succeeded();
     for (input, code, words) in [
-        (&sell[..], 1, &["standard input:1:", "'stock' has another value", "nothing was done"][..]),
-        (b"expect\tstock\t6\nabsent\tsold\nput\tstock\t5\n", 1, &["standard input:2:", "'sold' is there"]),
+        (&sell[..], 1, &["standard input:1:", "'stock' has another value", "nothing was applied"][..]),
+        (b"expect\tstock\t6\nabsent\tsold\nput\tstock\t5\n", 1, &["standard input:2:", "'sold' exists"]),
         (b"put\tstock\t5\nexpect\tno such key\t1\n", 1, &["standard input:2:", "'no such key'"]),
         (b"{\"op\":\"absent\",\"key\":\"k\",\"value\":\"v\"}", 2, &["KEY VALUE"]),
     ] {

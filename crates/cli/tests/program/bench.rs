@@ -1,4 +1,4 @@
-//! `bench`: figures in the form that is promised, and nothing left behind.
+//! Tests `bench`: the form of its results, and that no store remains.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -60,7 +60,7 @@ fn memory_is_slowed_down_by_persists_reads_and_blocks() {
     refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);
 }
 
-/// Workloads that change the order and read it.
+/// Workloads that write to the key order and read it.
 const ORDERED: &str = "insert-ordered,delete-ordered,scan,ycsb-e";
 
 #[test]
@@ -134,7 +134,7 @@ fn calling_threads_are_split_as_asked() {
     assert_eq!(split(&["--threads", "2", "--variant", "sync"]), None, "writers leave nothing to apply");
     assert_eq!(split(&["--threads", "2", "--variant", "sync", "--split", "1-1"]), Some([1, 1]));
     assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
-    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);
+    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, but 4 calling threads"]);
     let refused = bench(&place, &["--split", "half"]);
     assert_eq!(refused.0.status.code(), Some(2));
     assert!(refused.messages().contains("'half' is no split"), "{}", refused.messages());

@@ -1,4 +1,4 @@
-//! `cas` and `incr`: changes that go by what a key holds.
+//! Tests `cas` and `incr`: writes that depend on the present value.
 
 use crate::support::Place;
 
@@ -7,7 +7,7 @@ fn value_is_replaced_if_expected() {
     let place = Place::new();
     place.run("put", &["k", "old"]).succeeded();
     place.run("cas", &["k", "old", "new"]).succeeded();
-    place.run("cas", &["k", "old", "newer"]).failed(1, &["'k'", "does not hold"]);
+    place.run("cas", &["k", "old", "newer"]).failed(1, &["'k'", "does not have"]);
     place.run("cas", &["other", "", "new"]).failed(1, &["'other'"]);
     assert_eq!(place.run("get", &["k"]).succeeded(), b"new");
     place.run("cas", &["--delete", "k", "old"]).failed(1, &["'k'"]);
@@ -19,7 +19,7 @@ fn value_is_replaced_if_expected() {
 fn value_is_stored_if_there_is_none() {
     let place = Place::new();
     place.run("cas", &["--absent", "k", "first"]).succeeded();
-    place.run("cas", &["--absent", "k", "second"]).failed(1, &["'k'", "is there already"]);
+    place.run("cas", &["--absent", "k", "second"]).failed(1, &["'k'", "exists already"]);
     assert_eq!(place.run("get", &["k"]).succeeded(), b"first");
 }
 
@@ -29,8 +29,8 @@ fn cas_needs_all_its_values() {
     place.run("put", &["k", "v"]).succeeded();
     for (arguments, named) in [
         (&["k", "v"][..], "OLD and NEW"),
-        (&["--absent", "k"], "takes one value: NEW"),
-        (&["--delete", "k", "v", "w"], "takes one value: OLD"),
+        (&["--absent", "k"], "needs one value: NEW"),
+        (&["--delete", "k", "v", "w"], "needs one value: OLD"),
         (&["--absent", "k", "v", "w"], "--absent"),
         (&["--absent", "--delete", "k", "v"], "--absent"),
     ] {

@@ -1,5 +1,5 @@
-//! The machine's clock, set forward and back under a server: what the system tells is a file's, by libfaketime. Time goes on by
-//! itself as ever.
+//! Tests a server whose clock is set forward and back. libfaketime reads the clock's offset from a file; the monotonic
+//! clock is not changed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,13 +13,13 @@ use crate::support::{Place, hikv, left_out};
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 const HOUR_S: i64 = 3_600;
 const YEAR_S: i64 = 365 * 24 * HOUR_S;
-/// What a test takes at the most.
+/// The maximum duration of a test, in seconds.
 const SLACK_S: i64 = 300;
 
-/// A server whose clock is set.
+/// A server with a clock that the test sets.
 struct Clocked {
     serving: Serving,
-    /// How far its clock is from the machine's, in seconds.
+    /// The file with the offset of the clock from the machine's, in seconds.
     set: PathBuf,
     client: BufReader<TcpStream>,
 }
@@ -41,7 +41,7 @@ impl Clocked {
         Some(Clocked { serving, set, client })
     }
 
-    /// The whole file takes its name at once, since the server reads it at any time.
+    /// Sets the clock. Replaces the file atomically, because the server may read it at any time.
     fn set(&self, from_machine_s: i64) {
         let new = self.set.with_extension("new");
         std::fs::write(&new, format!("{from_machine_s:+}")).unwrap();
@@ -58,7 +58,7 @@ impl Clocked {
         line.trim_end().into()
     }
 
-    /// An answer of one line.
+    /// Sends a request whose reply is one line.
     fn ask(&mut self, request: &str) -> String {
         self.send(request);
         self.line()
@@ -68,7 +68,7 @@ impl Clocked {
         self.ask(request)[1..].parse().unwrap()
     }
 
-    /// The time as clients are told it, in seconds.
+    /// Returns the server's time in seconds.
     fn time_s(&mut self) -> i64 {
         self.send("TIME");
         let [_, _, seconds, _, _] = [0; 5].map(|_| self.line());
@@ -78,7 +78,7 @@ impl Clocked {
     #[track_caller]
     fn lives_for(&mut self, key: &str, seconds: i64) {
         let left = self.number(&format!("TTL {key}"));
-        assert!((seconds - SLACK_S..=seconds).contains(&left), "{key} lives for {left} s, and was to for {seconds}");
+        assert!((seconds - SLACK_S..=seconds).contains(&left), "{key} has {left} s left instead of {seconds}");
     }
 
     #[track_caller]
@@ -86,7 +86,7 @@ impl Clocked {
         assert_eq!((self.number(&format!("TTL {key}")), self.number(&format!("EXISTS {key}"))), (-2, 0), "{key}");
     }
 
-    /// It ends, having said nothing of its own fault.
+    /// Ends the server, and checks that no thread panicked.
     fn stop(self) {
         self.serving.signal(Signal::TERM);
         let ended = self.serving.ended();
@@ -109,7 +109,7 @@ fn set_back_keys_live_as_long_as_they_are_to() {
     server.is_gone("soon");
     assert_eq!(server.ask("SET after v EX 1000"), "+OK");
     server.lives_for("after", 1_000);
-    // By the clock that clients see, which is an hour behind.
+    // By the server's clock, which is an hour behind.
     let until = now + 1_000;
     assert_eq!(server.ask(&format!("SET at v EXAT {until}")), "+OK");
     assert_eq!((server.ask("SET later v"), server.number(&format!("EXPIREAT later {until}"))), ("+OK".into(), 1));
@@ -132,7 +132,7 @@ fn set_forward_and_put_right_it_goes_on() {
     assert_eq!(server.ask("SET watched v EX 1000"), "+OK");
     assert_eq!(["WATCH watched", "MULTI", "SET done v"].map(|request| server.ask(request)), ["+OK", "+OK", "+QUEUED"]);
     server.set(YEAR_S);
-    assert_eq!(server.ask("EXEC"), "*-1", "what was watched has expired");
+    assert_eq!(server.ask("EXEC"), "*-1", "the watched key has expired");
     server.is_gone("short");
     assert_eq!(server.ask("SET during v EX 1000"), "+OK");
     server.set(0);
@@ -144,7 +144,7 @@ fn set_forward_and_put_right_it_goes_on() {
     server.stop();
 }
 
-/// What is shown of the last minutes is in the order in which it was.
+/// The samples of the last minutes stay in order.
 #[test]
 fn samples_stay_in_order() {
     let place = Place::new();
@@ -167,7 +167,7 @@ fn samples_stay_in_order() {
     server.stop();
 }
 
-/// Of the samples that the page gets.
+/// Returns the uptimes of the samples for the live page.
 fn uptimes(address: &str) -> Vec<u64> {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.write_all(b"GET /live.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();

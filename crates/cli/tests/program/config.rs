@@ -1,5 +1,5 @@
-//! `serve --config`: a file says what options say, options count more, and a restart from what `CONFIG REWRITE` wrote is the
-//! same server.
+//! Tests `serve --config`: the file sets the same parameters as options, options override it, and a server that
+//! restarts from the file of `CONFIG REWRITE` has the same configuration.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::serve::Serving;
 use crate::support::{Ended, Place, program};
 
-/// `hikv serve --config FILE ARGUMENTS…` with a file that says `text` and where the store is.
+/// Returns `hikv serve --config FILE ARGUMENTS…`, with a file of `text` and the store's directory.
 fn serve(place: &Place, text: &str, arguments: &[&str]) -> Command {
     let file = place.write("hikv.conf", format!("dir {}\n{text}", place.store().display()));
     let mut command = program();
@@ -20,7 +20,7 @@ fn serve(place: &Place, text: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// A port that is free, or was a moment ago.
+/// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -140,7 +140,7 @@ fn world_readable_password_is_warned_about() {
     }
 }
 
-/// The reply to `request`, which has so many lines, from each of the addresses.
+/// Returns the reply to `request`, of `line_count` lines, from each address.
 fn said_at(port: u16, hosts: &[&str], request: &[u8], line_count: usize) -> Vec<Vec<String>> {
     let ask = |host: &&str| {
         let mut socket = TcpStream::connect((*host, port)).unwrap();
@@ -154,7 +154,7 @@ fn said_at(port: u16, hosts: &[&str], request: &[u8], line_count: usize) -> Vec<
 fn several_addresses_are_listened_on_and_rewritten() {
     let place = Place::new();
     let port = free_port();
-    // The last is reserved for documentation: no host has it.
+    // The last address is reserved for documentation: no host has it.
     let text = format!("port {port}\nbind 127.0.0.1 127.0.0.2 -192.0.2.1\n");
     let serving = Serving::spawned(serve(&place, &text, &["--unprotected"]));
     for host in ["127.0.0.1", "127.0.0.2"] {

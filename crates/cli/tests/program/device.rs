@@ -1,6 +1,6 @@
-//! `hikv device` and `hikv nvme`: a device as another process, used, stopped and killed.
+//! Tests `hikv device` and `hikv nvme`: a device in another process is used, stopped and killed.
 //!
-//! The long form of the kills: `cargo xtask device rounds N`.
+//! `cargo xtask device rounds N` runs more kills.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -16,10 +16,10 @@ use crate::serve::Serving;
 use crate::strace::Strace;
 use crate::support::{Ended, Place, hikv, program};
 
-/// Kills of a run, and of the long form.
+/// Kills per run; the second is for the long form.
 const KILL_COUNT: u64 = 3;
 const KILL_COUNT_LONG: u64 = 200;
-/// Hosts that write meanwhile, the keys of each, and how often all of these are written between two kills.
+/// Hosts that write during the kills, keys per host, and rounds over all keys between two kills.
 const HOST_COUNT: usize = 2;
 const KEY_COUNT: usize = 40;
 const ROUNDS_PER_KILL: u64 = 5;
@@ -50,8 +50,8 @@ fn one_command_offers_a_store_and_another_uses_it() {
     assert_eq!(nvme(&addr, &["list", "g"]).succeeded(), b"grain\n");
     nvme(&addr, &["exist", "grain"]).succeeded();
     nvme(&addr, &["delete", "grain"]).succeeded();
-    nvme(&addr, &["exist", "grain"]).failed(1, &["no key 'grain'"]);
-    nvme(&addr, &["retrieve", "grain"]).failed(1, &["no key 'grain'"]);
+    nvme(&addr, &["exist", "grain"]).failed(1, &["key not found: 'grain'"]);
+    nvme(&addr, &["retrieve", "grain"]).failed(1, &["key not found: 'grain'"]);
     nvme(&addr, &["store", "seventeen letters", "x"]).failed(2, &["17 bytes"]);
     nvme(host, &["list"]).failed(2, &[host, "HOST:PORT"]);
     let subsystem = banner.split_once(" -n ").unwrap().1.lines().next().unwrap();
@@ -114,10 +114,10 @@ fn hosts_and_devices_prove_who_they_are() {
     let (hosts, devices) = (secret("hosts", HOSTS), secret("devices", DEVICES));
     let open = place.write("open", HOSTS).into_os_string().into_string().unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
-    place.run("device", &["--tcp", "127.0.0.1:0", "--dhchap-key", &open]).failed(2, &["everybody may read it"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--dhchap-key", &open]).failed(2, &["every user may read"]);
     let keys = ["--dhchap-key", &*hosts, "--dhchap-ctrl-key", &*devices];
     let device = Serving::spawned(hikv("device", &place.store(), &[&["--tcp", "127.0.0.1:0"], &keys[..]].concat()));
-    assert!(device.banner().contains("whoever knows the secret"), "{}", device.banner());
+    assert!(device.banner().contains("every host with the secret"), "{}", device.banner());
     let addr = device.address().to_owned();
     nvme(&addr, &["store", "k", "v"]).failed(2, &["must authenticate"]);
     nvme(&addr, &["--dhchap-key", &devices, "store", "k", "v"]).failed(2, &["does not take the secret"]);
@@ -125,7 +125,7 @@ fn hosts_and_devices_prove_who_they_are() {
     nvme(&addr, &["--dhchap-key", &hosts, "--dhchap-ctrl-key", &hosts, "list"])
         .failed(2, &["does not know its secret"]);
     device.stop(Signal::TERM);
-    // Who poses as the device and asks nothing.
+    // Another device at the same address, which requests no secret.
     let other = Place::new();
     let posing = Serving::spawned(hikv("device", &other.store(), &["--tcp", &addr]));
     nvme(&addr, &[&keys[..], &["store", "k", "v"]].concat()).failed(2, &["does not show that it knows"]);
@@ -164,7 +164,7 @@ fn hosts_of_this_machine_share_memory_with_a_device() {
     assert!(printed.starts_with(device.address()), "{printed}");
     let mut client = Client::connect_shm(&path, Options::default()).unwrap();
     client.store("grain", "rye").unwrap();
-    // What a killed device leaves is replaced, and the client goes on with the next one.
+    // The next device replaces the socket of a killed one, and the client continues with the new device.
     device.child.kill().unwrap();
     device.child.wait().unwrap();
     assert!(path.exists());
@@ -175,19 +175,19 @@ fn hosts_of_this_machine_share_memory_with_a_device() {
     assert!(!path.exists());
 }
 
-/// Commands of a host that sends the next when the one before is completed.
+/// Commands of a host at queue depth 1.
 const ALONE_COUNT: usize = 1000;
-/// What a device calls besides, to stop.
+/// The maximum number of other system calls, to stop.
 const OTHER_CALLS_MAX: usize = 400;
 
-/// Whether a line of strace's is a look before a sleep, which has found nothing, or lets others run between two: so many come as the other
-/// side takes time, up to a bound (`rings::PollBudget`).
+/// Returns true if a line of strace is an empty poll before a sleep, or a yield between two polls. Their number depends
+/// on the other side's speed, up to a bound (`rings::Looks`).
 fn is_look(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
 }
 
-/// The calls of a device's threads, but for looks, while a host, by one transport, reads a key again and again.
+/// Counts the system calls of a device's threads, without polls, while a host reads one key repeatedly.
 fn calls_of_commands(by_shm: bool) -> Option<usize> {
     let place = Place::new();
     let path = place.file("device.socket");
@@ -205,7 +205,7 @@ fn calls_of_commands(by_shm: bool) -> Option<usize> {
     Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_look(line)).count())
 }
 
-/// A wait and a wake by memory that is shared, at most; by TCP a wait, a read and a write.
+/// At most a wait and a wake per command over shared memory; over TCP a wait, a read and a write.
 #[test]
 fn commands_that_come_alone_take_few_calls() {
     for (by_shm, each) in [(true, 2), (false, 3)] {
@@ -215,7 +215,7 @@ fn commands_that_come_alone_take_few_calls() {
     }
 }
 
-/// `--size` is what the store may take; its file system may have less.
+/// `--size` limits the store; its file system may have less space.
 #[test]
 fn hosts_are_told_of_little_room_in_the_file_system() {
     Place::on_tmpfs(16, |place| {
@@ -232,10 +232,10 @@ fn hosts_are_told_of_little_room_in_the_file_system() {
     });
 }
 
-/// From now on nothing that is synced becomes durable.
+/// From now on every sync fails.
 const FAILING: &[&str] = &["trace=fdatasync,fsync", "inject=fdatasync,fsync:error=EIO"];
 
-/// Nothing is completed that is not durable; then the device says what it has, and its hosts are told.
+/// Commands that are not durable are not completed. The device then logs the failure and notifies its hosts.
 #[test]
 fn device_whose_disk_fails_says_so() {
     let place = Place::new();
@@ -254,11 +254,11 @@ fn device_whose_disk_fails_says_so() {
     let Some(strace) = Strace::attach(&place, &device, FAILING) else { return };
     let once = Options { reconnect_max: Duration::ZERO, ..Options::default() };
     let mut other = Client::connect(device.address(), once.clone()).unwrap();
-    // Its connection ends, and if it is repeated it is refused.
+    // The connection ends, and a repeated command is refused.
     let lost = other.store("lost", "2");
     let is_refused = |error: &Error| matches!(error, Error::Refused(status) if status.is(Status::INTERNAL_ERROR));
     assert!(lost.as_ref().is_err_and(|error| error.is_of_connection() || is_refused(error)), "{lost:?}");
-    // What is there is read, and nothing is written.
+    // Reads succeed, writes are refused.
     let mut third = Client::connect(device.address(), once).unwrap();
     for refused in [third.store("k", "v"), third.delete("kept"), third.store_if("k", "v", StoreIf::Absent).map(drop)] {
         assert!(refused.as_ref().is_err_and(is_refused), "{refused:?}");
@@ -275,14 +275,14 @@ fn device_whose_disk_fails_says_so() {
     again.stop(Signal::TERM);
 }
 
-/// What hosts were told of their keys.
+/// The completions that hosts received for their keys.
 struct Printed {
     /// The latest number that was completed for each key.
     completed: Vec<AtomicU64>,
     rounds: AtomicU64,
 }
 
-/// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
+/// Writes rising numbers to all keys of a host, while the device may be killed.
 fn write(mut client: Client, host: usize, printed: &Printed, round_count: u64) {
     for number in 1..=round_count {
         let operations: Vec<Operation> = (0..KEY_COUNT)
@@ -302,7 +302,7 @@ fn name(host: usize, key: usize) -> Vec<u8> {
     format!("{host}:{key}").into_bytes()
 }
 
-/// Every key has what was completed before, or what came later, and whole.
+/// Checks that every key has its last completed number or a later one, and that its value is intact.
 fn compare(addr: &str, completed: &[u64]) {
     let mut client = Client::connect(addr, Options::default()).unwrap();
     for (place, least) in completed.iter().enumerate() {
@@ -326,7 +326,7 @@ fn killed(kill_count: u64) {
     };
     let mut serving = start("127.0.0.1:0");
     let addr = serving.address().to_owned();
-    // Hosts by turns of both transports. On a busy machine it takes a device long to come again.
+    // Hosts alternate between both transports. On a busy machine a device needs long to restart.
     let connect = |host: usize| {
         let options = Options { reconnect_max: Duration::from_secs(120), ..Options::default() };
         if host.is_multiple_of(2) { Client::connect(&*addr, options) } else { Client::connect_shm(&shm, options) }
@@ -338,7 +338,7 @@ fn killed(kill_count: u64) {
     };
     let completed = || printed.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
     thread::scope(|scope| {
-        // More than is needed, so that the last kill comes under load, too.
+        // More rounds than needed, so that the last kill also happens under load.
         let round_count = (kill_count + 1) * ROUNDS_PER_KILL;
         let hosts: Vec<_> = (0..HOST_COUNT)
             .map(|host| {

@@ -1,4 +1,4 @@
-//! What writes survive: what is said of it, what is refused, and that the disk has a write before the client is told.
+//! Tests durability: the reported level, refused levels, and that a write is on the disk before its acknowledgement.
 
 use std::fs;
 
@@ -83,7 +83,7 @@ fn the_journals_figures_and_its_interval_are_shown() {
     let arguments = ["--addr", "127.0.0.1:0", "--durability", "buffered", "--sync-interval", "25"];
     let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
     assert!(
-        serving.banner().contains("a log of at most 256.00 MiB, a sync begun every 25 ms; "),
+        serving.banner().contains("a log of at most 256.00 MiB, a sync begins every 25 ms; "),
         "{}",
         serving.banner()
     );
@@ -103,7 +103,7 @@ fn the_journals_figures_and_its_interval_are_shown() {
     });
 }
 
-/// The lines of a trace, in the order in which the calls began or ended.
+/// Returns the lines of a trace, in the order in which the calls began or ended.
 fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
     let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
     let strace =
@@ -113,7 +113,7 @@ fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
     Some(strace.lines())
 }
 
-/// The lines as far as people read them: what is written is in there whole.
+/// Shortens the lines for messages: each line of a trace contains all written bytes.
 fn starts(trace: &str) -> String {
     trace.lines().map(|line| line.chars().take(120).chain(['\n']).collect::<String>()).collect()
 }
@@ -134,7 +134,7 @@ fn durable_set_is_synced_before_its_reply() {
     assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{}", starts(&trace));
 }
 
-/// A read of what is not durable yet, a transaction and what follows them are behind the sync as well.
+/// A read of a value that is not yet durable, a transaction, and all later replies also wait for the sync.
 #[test]
 fn whatever_tells_of_a_write_follows_its_sync() {
     let place = Place::new();
@@ -150,7 +150,7 @@ fn whatever_tells_of_a_write_follows_its_sync() {
     assert!(synced.count() > 0, "no sync comes before the first reply:\n{}", starts(&trace));
 }
 
-/// The lines of `trace` in which one of `calls` ended well, with their numbers.
+/// Returns the lines of `trace` in which one of `calls` succeeded, with their numbers.
 fn ended<'t>(trace: &'t str, calls: &'t [&str]) -> impl Iterator<Item = (usize, &'t str)> {
     let is_of = |line: &str| {
         calls.iter().any(|call| line.contains(&format!("{call}(")) || line.contains(&format!("{call} resumed")))
@@ -164,7 +164,8 @@ fn save_syncs_directory_after_each_rename() {
     place.run("put", &["k", "v"]).succeeded();
     let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
     let Some(strace) = Strace::attach(&place, &serving, &["trace=rename,renameat,renameat2,fsync"]) else { return };
-    // The first takes the place, the second replaces it. The third finds what an interrupted one left, and gives it its name first.
+    // The first creates the backup, the second replaces it. The third finds the remains of an interrupted one, and
+    // renames them first.
     assert_eq!(serving.ask(b"SAVE\r\nSAVE\r\n", 10), b"+OK\r\n+OK\r\n");
     fs::rename(place.store().join("backup"), place.store().join("backup.new")).unwrap();
     assert_eq!(serving.ask(b"SAVE\r\n", 5), b"+OK\r\n");
@@ -181,10 +182,10 @@ fn save_syncs_directory_after_each_rename() {
     }
 }
 
-/// The store says that it was made where writes survive more, as persistent memory would have it.
+/// The store records that it was created on storage with stronger durability, as persistent memory would have.
 #[test]
 fn each_command_warns_of_lower_durability() {
-    // Where a region says it (docs/format/region.md).
+    // The field of the region (docs/format/region.md).
     const MADE_FOR: std::ops::Range<usize> = 9_536..9_544;
     const POWER: u64 = 3;
     let place = Place::new();

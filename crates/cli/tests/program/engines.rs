@@ -1,4 +1,4 @@
-//! Stores of an engine that has no order, by the commands that ask for one and those that do not.
+//! Tests all commands on a store of an engine without key order.
 
 use crate::support::Place;
 

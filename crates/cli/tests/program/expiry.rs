@@ -1,8 +1,8 @@
-//! `expire`, `ttl`, `persist` and `put --ttl`.
+//! Tests `expire`, `ttl`, `persist` and `put --ttl`.
 
 use crate::support::Place;
 
-/// What `ttl` says, in seconds.
+/// Returns the output of `ttl` in seconds.
 fn ttl(place: &Place, key: &str) -> f64 {
     String::from_utf8(place.run("ttl", &[key]).succeeded()).unwrap().trim_end().parse().unwrap()
 }

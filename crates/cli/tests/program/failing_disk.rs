@@ -1,5 +1,5 @@
-//! A journal's disk whose syncs fail while replies wait for them. It is the system call that fails, by strace: everything
-//! else is as it is run.
+//! Tests a server whose journal syncs fail while replies wait for them. strace makes the system call fail; everything
+//! else is real.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,18 +11,18 @@ use crate::serve::Serving;
 use crate::strace::Strace;
 use crate::support::{Place, hikv};
 
-/// From now on a sync takes so long that the clients' requests meet, and then makes nothing durable.
+/// From now on a sync takes so long that all requests wait for it, and then fails.
 const FAILING: &str = "inject=fdatasync,fsync:error=EIO:delay_enter=500000";
-/// The same, but for the failure.
+/// The same delay, without the failure.
 const SLOW: &str = "inject=fdatasync,fsync:delay_enter=500000";
 
-/// Longer than any answer takes: a test that would hang fails.
+/// Longer than any reply takes: a test that hangs fails.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 const KEPT_COUNT: u32 = 200;
 
-/// What clients ask for at once, each on a connection of its own, and what they are told when all is well. The later ones
-/// meet what the earlier ones wrote.
+/// Concurrent requests, each on a separate connection, and their replies without a failure. Later requests depend on
+/// the writes of earlier ones.
 const REQUESTS: [(&str, &str); 6] = [
     ("SET lost plain\r\n", "+OK\r\n"),
     ("ECHO before\r\nSET other 1\r\nINCR other\r\nECHO after\r\n", "$6\r\nbefore\r\n+OK\r\n:2\r\n$5\r\nafter\r\n"),
@@ -32,7 +32,7 @@ const REQUESTS: [(&str, &str); 6] = [
     ("MGET left right\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n"),
 ];
 
-/// What a client may be told though nothing becomes durable any more.
+/// The replies that are allowed although no write becomes durable.
 const HARMLESS: [&str; 6] = ["", "$6\r\nbefore\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n", "", "", ""];
 
 fn serve(place: &Place) -> Serving {
@@ -40,7 +40,7 @@ fn serve(place: &Place) -> Serving {
     Serving::spawned(hikv("serve", &place.store(), &arguments))
 }
 
-/// A connection on which `request` is sent, and nothing after it.
+/// Opens a connection and sends only `request`.
 fn asking(address: &str, request: &str) -> TcpStream {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(ANSWER_MAX)).unwrap();
@@ -49,7 +49,7 @@ fn asking(address: &str, request: &str) -> TcpStream {
     socket
 }
 
-/// All that is received until the connection is closed.
+/// Returns all bytes received until the connection is closed.
 fn printed(mut socket: TcpStream) -> String {
     let mut answer = Vec::new();
     if let Err(error) = socket.read_to_end(&mut answer) {
@@ -70,12 +70,12 @@ fn health(serving: &Serving) -> String {
     ))
 }
 
-/// Serves acknowledged writes, and has `REQUESTS` meet a disk that is treated as `injection` says. What clients were told.
+/// Serves acknowledged writes, then sends `REQUESTS` while strace applies `injection` to the disk. Returns the replies.
 fn printed_by(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<String>)> {
     let serving = serve(place);
     let kept: String = (0..KEPT_COUNT).map(|key| format!("SET kept:{key} {key}\r\n")).collect();
     assert_eq!(ask(&serving, &kept), "+OK\r\n".repeat(KEPT_COUNT as usize));
-    // The region has the space for a batch: a growth would be refused before anything is written.
+    // Reserves space for the batch: a growth would be refused before anything is written.
     let batch = ask(&serving, "MULTI\r\nSET first 1\r\nSET second 1\r\nEXEC\r\nDEL first second\r\n");
     assert!(batch.ends_with(":2\r\n"), "{batch}");
     let strace = Strace::attach(place, &serving, &["trace=fdatasync,fsync", injection])?;
@@ -136,7 +136,7 @@ fn failed_sync_is_never_acknowledged() {
     again.stop(Signal::TERM);
 }
 
-/// The table of databases cannot be read when the transaction is taken back: its last write may be lost.
+/// The table of databases cannot be read when the transaction is rolled back: its last write may be lost.
 #[test]
 fn unwritable_transaction_has_one_answer() {
     let place = Place::new();
@@ -158,7 +158,7 @@ fn unwritable_transaction_has_one_answer() {
     serving.ended().failed(2, &["error number 5"]);
 }
 
-/// `EXEC` tells by a null that another client has changed a watched key: not before that change is durable.
+/// `EXEC` replies null if another client has changed a watched key, but only once that change is durable.
 #[test]
 fn transaction_hides_failed_sync() {
     let place = Place::new();
@@ -173,7 +173,7 @@ fn transaction_hides_failed_sync() {
     assert_eq!(answer, queued);
     let Some(_strace) = Strace::attach(&place, &serving, &["trace=fdatasync,fsync", FAILING]) else { return };
     let writer = asking(serving.address(), "SET watched after\r\n");
-    // The figures wait for nobody: they show when the write is done, whatever the disk does.
+    // INFO does not wait for the disk: it shows when the write is in memory.
     while !ask(&serving, "INFO commandstats\r\n").contains("cmdstat_set:calls=2,") {}
     watcher.write_all(b"EXEC\r\n").unwrap();
     watcher.shutdown(Shutdown::Write).unwrap();

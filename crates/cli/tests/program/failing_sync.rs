@@ -1,12 +1,13 @@
-//! Syncs that fail while a command runs, each in its turn: whatever was to be made durable, the command says that it is not,
-//! and what is left can be gone on with.
+//! Tests commands with each of their syncs failing in turn: the command reports the failure, and the store that remains
+//! is usable.
 
 use std::process::Command;
 
 use crate::strace::traced;
 use crate::support::{Ended, Place, hikv};
 
-/// Runs `command` with the sync of this number failing in each of its threads; true if one did. Then it says so.
+/// Runs `command` with sync number `number` failing in each of its threads. Returns true if one failed; checks that the
+/// command then reports it.
 fn fails(place: &Place, command: &Command, number: u32) -> Option<bool> {
     let injection = format!("inject=fdatasync,fsync:error=EIO:when={number}");
     let (ended, trace) = traced(place, command, &["trace=fdatasync,fsync", &injection])?;
@@ -21,7 +22,7 @@ fn fails(place: &Place, command: &Command, number: u32) -> Option<bool> {
     Some(true)
 }
 
-/// A store with a key and a counter, and files for `batch` and `load`.
+/// Creates a store with a key and a counter, and files for `batch` and `load`.
 fn filled() -> Place {
     let place = Place::new();
     place.run("put", &["key", "old"]).succeeded();
@@ -31,7 +32,7 @@ fn filled() -> Place {
     place
 }
 
-/// Commands that write, with arguments; a command that takes a file takes the last.
+/// Commands that write, with arguments; the last two read a file.
 const COMMANDS: [(&str, &[&str]); 8] = [
     ("put", &["key", "new"]),
     ("del", &["key"]),
@@ -81,7 +82,7 @@ fn at_process() {
     each_failing_sync_is_reported("process");
 }
 
-/// What makes a store, or a copy of one, leaves none; so it can be done again.
+/// A failed command that creates or copies a store leaves no store, so it can be repeated.
 #[test]
 fn failing_create_leaves_no_store() {
     let place = filled();

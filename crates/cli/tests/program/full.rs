@@ -1,4 +1,4 @@
-//! A server whose disk is full, and has space again.
+//! Tests a server whose disk becomes full, then has space again.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Ten thousand clients that say nothing.
+//! Tests a server with ten thousand idle clients.
 
 use std::fs;
 use std::net::TcpStream;
@@ -9,9 +9,9 @@ use crate::serve::Serving;
 use crate::support::{Place, hikv, left_out};
 
 const CLIENT_COUNT: u64 = 10_000;
-/// Files beside the connections.
+/// Open files in addition to the connections.
 const OTHER_FILE_COUNT: u64 = 200;
-/// What the process may hold for a client that says nothing.
+/// The maximum memory per idle client.
 const CLIENT_BYTES_MAX: u64 = 4 << 10;
 
 fn resident_bytes(process: u32) -> u64 {

@@ -1,4 +1,4 @@
-//! Commands that a signal ends: what was acknowledged is there afterwards.
+//! Tests commands that are killed: acknowledged items exist afterwards.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::strace::traced;
 use crate::support::{Ended, Place, hikv};
 
-/// A load from a pipe that the test feeds, and the count of items that it says it has stored.
+/// A `load` from a pipe that the test feeds, and the progress lines that it prints.
 struct Loading {
     child: Child,
     input: ChildStdin,
@@ -71,7 +71,7 @@ fn interrupted_load_closes_the_store() {
     }
 }
 
-/// A store of which items 0 to 699 were acknowledged when its writer was killed.
+/// Creates a store with acknowledged items 0 to 699, whose writer was killed.
 fn after_a_killed_load() -> Place {
     let place = Place::new();
     let mut loading = Loading::start(&place);
@@ -91,10 +91,11 @@ fn killed_load_loses_nothing_that_was_acknowledged() {
     assert_holds(&place, 0..700);
 }
 
-/// The calls by which a journaled store is changed.
+/// The system calls that write to a journaled store.
 const CALLS: &str = "pwrite64,fdatasync";
 
-/// A `put` that is killed at call number `number` of one of its threads; whether it came so far. None where strace cannot be had.
+/// Runs a `put` that is killed at call `number` of one of its threads. Returns true if it made so many calls; `None`
+/// without strace.
 fn killed_at(number: u32, place: &Place) -> Option<bool> {
     let put = hikv("put", &place.store(), &["later", &number.to_string()]);
     let (ended, _) = traced(place, &put, &[&format!("inject={CALLS}:signal=KILL:when={number}")])?;

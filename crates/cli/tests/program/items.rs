@@ -1,4 +1,4 @@
-//! `put`, `get` and `del`: one item at a time.
+//! Tests `put`, `get` and `del`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::support::{Ended, Place, hikv};
 
-/// Every byte that an argument may hold: all but NUL.
+/// Returns every byte that an argument may contain: all except NUL.
 fn all_bytes() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
@@ -68,7 +68,7 @@ fn value_is_read_from_pipe_or_file() {
 fn key_that_is_not_there_is_said() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
-    place.run("get", &["a\tb"]).failed(1, &["store", "there is no key 'a\\tb'"]);
-    place.run("del", &["k", "other"]).failed(1, &["there is no key 'other'"]);
-    place.run("get", &["k"]).failed(1, &["there is no key 'k'"]);
+    place.run("get", &["a\tb"]).failed(1, &["store", "key not found: 'a\\tb'"]);
+    place.run("del", &["k", "other"]).failed(1, &["key not found: 'other'"]);
+    place.run("get", &["k"]).failed(1, &["key not found: 'k'"]);
 }

@@ -1,5 +1,5 @@
-//! A process that may not have all it asks for: long files, many files, addresses, threads, memory. It says so, and nothing that was
-//! there is lost.
+//! Tests resource limits: file size, open files, address space, threads, memory. The program reports an error, and
+//! stored items remain.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use crate::support::{Ended, Place, hikv, left_out};
 
 const KEPT_COUNT: u32 = 50;
 
-/// A store, and a file of items that fill some 20 MB.
+/// Creates a store, and a file of items of about 20 MB.
 fn filled(level: &str) -> Place {
     let place = Place::new();
     let items = |range: std::ops::Range<u32>, bytes: usize| -> String {
@@ -26,7 +26,7 @@ fn filled(level: &str) -> Place {
     place
 }
 
-/// `command` within a limit that `prlimit` sets.
+/// Returns `command` with a limit set by `prlimit`.
 fn limited(limit: &str, command: &Command) -> Command {
     let mut limited = Command::new("prlimit");
     limited.arg(limit).arg(command.get_program()).args(command.get_args());
@@ -34,8 +34,8 @@ fn limited(limit: &str, command: &Command) -> Command {
     limited
 }
 
-/// Runs `command` within a limit: it ends by itself, with an error at the most. None where there is no `prlimit`; else whether the
-/// limit was felt.
+/// Runs `command` with a limit, and checks that it succeeds or ends with an error. Returns true if the limit caused an
+/// error; `None` without `prlimit`.
 fn is_felt(limit: &str, command: &Command) -> Option<bool> {
     let Ok(ended) = limited(limit, command).output() else {
         left_out("there is no prlimit");
@@ -44,7 +44,7 @@ fn is_felt(limit: &str, command: &Command) -> Option<bool> {
     Some(is_refused(limit, Ended(ended)))
 }
 
-/// Whether there is an error, which then is one with its reason.
+/// Returns true if the command failed; checks that the error then has a reason.
 fn is_refused(limit: &str, ended: Ended) -> bool {
     if ended.0.status.success() {
         return false;
@@ -83,7 +83,7 @@ fn on_the_length_of_files() {
 fn on_open_files() {
     let place = filled("power");
     let mut felt_count = 0;
-    // With fewer its libraries cannot be loaded.
+    // With fewer open files, the dynamic linker cannot load the libraries.
     for count in 4..32 {
         let Some(is_felt) = is_felt(&format!("--nofile={count}"), &hikv("put", &place.store(), &["k", "v"])) else {
             return;
@@ -111,10 +111,10 @@ fn on_addresses() {
     }
 }
 
-/// A user whom nobody else is, since the limit counts all threads of one. Root has none.
+/// A user without other processes, because the limit counts all threads of a user. Root has no such limit.
 const USER_ID: u32 = 54_321;
 
-/// `command`, as that user.
+/// Returns `command`, run by that user.
 fn as_user(command: &Command) -> Command {
     let mut user = Command::new("setpriv");
     user.arg(format!("--reuid={USER_ID}")).arg("--clear-groups").arg(command.get_program()).args(command.get_args());
@@ -122,14 +122,14 @@ fn as_user(command: &Command) -> Command {
     user
 }
 
-/// How a server ends that is told to as soon as it serves, if it comes so far.
+/// Runs a server, and stops the process as soon as it serves, if startup succeeds.
 fn served(mut command: Command) -> Ended {
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
     while !banner.contains("durability") && out.read_line(&mut banner).unwrap() > 0 {}
     if banner.contains("durability") {
-        // It may have ended by itself.
+        // The server may have ended already.
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
     }
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -159,7 +159,7 @@ fn on_threads() {
     assert!(felt_counts[0] >= 4 && felt_counts[1] > felt_counts[0], "{felt_counts:?} were felt");
 }
 
-/// No memory at all for what a client sends: the process ends as if it were killed, and what it has acknowledged is there.
+/// If there is no memory for a request, the process aborts; acknowledged writes remain.
 #[test]
 fn on_memory() {
     const CLIENT_COUNT_MAX: usize = 2_000;

@@ -1,5 +1,5 @@
-//! A server whose base is still being read, from a disk that is slow, by strace: it answers as if all were there, and what cannot
-//! be read is an error.
+//! Tests a server that is still reading its base from a disk that strace makes slow: it serves all items, and a read
+//! error is an error reply.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -10,19 +10,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::serve::Serving;
 use crate::support::{Place, hikv, left_out};
 
-/// Each is as long as what is read at once, so that opening reads few of the pages that begin with a header.
+/// Each value is as long as one read, so that opening reads few of the pages that begin with a header.
 const VALUE_BYTES: usize = 1 << 20;
 const ITEM_COUNT: usize = 24;
-/// Of each read: all of it takes much longer than to ask for some of it.
+/// The delay of each read: reading all of the base takes much longer than requests for parts of it.
 const SLOW: &str = "inject=pread64:delay_enter=40000";
-/// A machine that is busy may have read all before it is asked.
+/// Attempts: on a busy machine, the server may have read everything before the first request.
 const START_COUNT_MAX: usize = 10;
 
 fn value(number: usize) -> String {
     format!("{number:04}").repeat(VALUE_BYTES / 4)
 }
 
-/// A store of keys 0, 1, ….
+/// Creates a store of keys 0, 1, ….
 fn filled() -> Place {
     let place = Place::new();
     let lines: String = (0..ITEM_COUNT).map(|number| format!("{number}\t{}\n", value(number))).collect();
@@ -30,7 +30,7 @@ fn filled() -> Place {
     place
 }
 
-/// A server on a slow disk, under an strace that is its parent.
+/// A server on a slow disk; its parent is strace.
 struct Slow(Serving);
 
 impl Slow {
@@ -64,13 +64,13 @@ impl Slow {
         figure("loaded_bytes") >= figure("base_bytes")
     }
 
-    /// The server is killed, and not its strace, which ends behind it.
+    /// Kills the server; strace then ends.
     fn killed(self) {
         self.signal(Signal::KILL);
         self.0.ended();
     }
 
-    /// To the server, and not to its strace.
+    /// Sends a signal to the server, not to strace.
     fn signal(&self, signal: Signal) {
         let strace = self.0.child.id();
         let children = std::fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).unwrap();
@@ -79,7 +79,7 @@ impl Slow {
     }
 }
 
-/// `attack` is true once it has met a server that had not read all of its base.
+/// Repeats `attack` until it returns true: it reached a server that had not read all of its base.
 fn until_met(mut attack: impl FnMut(&Place, Slow) -> bool) {
     let met = |_| {
         let place = filled();
@@ -128,7 +128,7 @@ fn kill_during_load_loses_nothing() {
     });
 }
 
-/// Its file is cut under it, so that what is read there fails.
+/// The server's file is truncated, so that reads in it fail.
 #[test]
 fn unreadable_region_is_an_error_during_load() {
     until_met(|place, slow| {
@@ -136,7 +136,7 @@ fn unreadable_region_is_an_error_during_load() {
         let whole = std::fs::read(&path).unwrap();
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.set_len(whole.len() as u64 / 2).unwrap();
-        // Of something that is not there it knows when it has met what cannot be read.
+        // A request for an absent key fails once a read error has occurred.
         while !slow.ask("GET absent\r\n").starts_with("-ERR ") && !slow.is_loaded() {}
         let is_met = slow.ask("GET absent\r\n").starts_with("-ERR ");
         let mut lost_count = 0;

@@ -1,4 +1,4 @@
-//! The server's log: what an operator wants to know, and nothing that is secret.
+//! Tests the server's log: it has the events for operators, and no secrets.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ const GUESS: &str = "wrong-guess";
 const KEY: &str = "private-key";
 const VALUE: &str = "private-value";
 
-/// A request whose arguments are words.
+/// Encodes a request.
 fn request(words: &[&str]) -> Vec<u8> {
     let words = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
     format!("*{}\r\n{}", words.len(), words.collect::<String>()).into()
@@ -24,7 +24,7 @@ fn command(place: &Place, arguments: &[&str]) -> Command {
     hikv("serve", &place.store(), &[&["--addr", "127.0.0.1:0", "--threads", "1"], arguments].concat())
 }
 
-/// Ends the server, and returns its log.
+/// Stops the server and returns its log.
 fn log_of(serving: Serving) -> String {
     serving.signal(Signal::TERM);
     let output = serving.ended().0;

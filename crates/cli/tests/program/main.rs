@@ -1,4 +1,4 @@
-//! The program as users run it: real processes, real files, exit codes and what is said.
+//! Tests the program as users run it: real processes, real files, exit codes and messages.
 
 mod backup;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! Media that refuse: full, or not to be written.
+//! Tests full and read-only file systems.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use rustix::mount::{MountFlags, mount_remount};
 
 use crate::support::Place;
 
-/// Lines that together exceed the file system of the test several times.
+/// Returns lines that exceed the file system of the test several times.
 fn too_much() -> String {
     (0..40_000).map(|number| format!("key-{number}\t{number}-{}\n", "v".repeat(1_000))).collect()
 }

@@ -1,4 +1,4 @@
-//! What a server takes of the machine's memory.
+//! Tests the memory use of a server.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::support::{Place, hikv};
 const CLIENT_COUNT: usize = 500;
 const HALF_BYTES: usize = 200_000;
 
-/// A figure of INFO.
+/// Returns a number in INFO.
 fn figure(serving: &Serving, name: &str) -> u64 {
     let request = b"INFO\r\n";
     let length = String::from_utf8(serving.ask(request, 7)).unwrap();
@@ -30,7 +30,7 @@ fn memory_of_a_burst_is_given_back() {
     let half = [b"*2\r\n$4\r\nECHO\r\n$400000\r\n".as_slice(), &[b'x'; HALF_BYTES]].concat();
     let mut clients: Vec<_> = (0..CLIENT_COUNT).map(|_| serving.connect()).collect();
     clients.iter_mut().for_each(|client| client.write_all(&half).unwrap());
-    // It has read all of them when it holds what they sent.
+    // The server has read all requests once its memory has grown by their length.
     while figure(&serving, "used_memory_rss") < before + (CLIENT_COUNT * HALF_BYTES) as u64 {}
     drop(clients);
     while figure(&serving, "connected_clients") > 1 {}

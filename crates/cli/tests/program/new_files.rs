@@ -1,5 +1,5 @@
-//! Files that commands make: a file of a store is locked before the first byte is written, and each file is durable before a rename of
-//! the file, or of a directory above. The trace shows that.
+//! Tests, by traces of system calls, the files that commands create: a store's file is locked before the first byte
+//! is written, and each file is synced before a rename of the file or of a directory above.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use std::process::Command;
 use crate::strace::traced;
 use crate::support::{Ended, Place, hikv};
 
-/// A shorter length, holes, and room that is taken are none: where a file is as it was before them, nothing is lost.
+/// The traced calls. Truncations, holes and allocations are not among them: if a crash undoes one, nothing is lost.
 const CALLS: &str = "trace=mmap,write,pwrite64,fcntl,fsync,fdatasync,rename,renameat,renameat2";
 
-/// What the trace has told of files so far.
+/// The state of files after the trace so far.
 #[derive(Default)]
 struct Files {
     locked: BTreeSet<PathBuf>,
-    /// Changed, or mapped so that they may be, and not synced since.
+    /// Files that were written, or mapped for writing, and not synced since.
     unsynced: BTreeSet<PathBuf>,
-    /// By thread: the file that is being synced.
+    /// The file that each thread is syncing.
     syncing: BTreeMap<String, PathBuf>,
-    /// Files that got another name, or whose directory did.
+    /// The number of files that were renamed, or whose directory was.
     renamed_count: usize,
 }
 
 impl Files {
-    /// Takes note of a call of a thread. The file that it is about stands first in angle brackets.
+    /// Processes a call of a thread. Its file is the first path in angle brackets.
     fn note(&mut self, thread: &str, call: &str) {
         let (name, rest) = call.split_once('(').unwrap_or((call, ""));
         let path = rest.split_once('<').and_then(|(_, path)| path.split_once('>')).map(|(path, _)| PathBuf::from(path));
@@ -37,7 +37,7 @@ impl Files {
             }
             ("fcntl", Some(path)) if call.contains("F_OFD_SETLK, {l_type=F_UNLCK") => _ = self.locked.remove(&path),
             ("write" | "pwrite64", Some(path)) => self.write(path, call),
-            // It is locked next, and written by stores after that.
+            // The mapped file is locked next, then written.
             ("mmap", Some(path)) if call.contains("PROT_WRITE") && call.contains("MAP_SHARED") => {
                 self.unsynced.insert(path);
             }
@@ -54,7 +54,7 @@ impl Files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_of_store = name.starts_with("store.hikv") || name.starts_with("journal.hikv");
         assert!(!is_of_store || self.locked.contains(&path), "{} is not locked: {call}", path.display());
-        // Its text names the process that has it, as long as that is there.
+        // The text of the lock file is only valid while its process runs, so it needs no sync.
         if name != "lock" {
             self.unsynced.insert(path);
         }
@@ -71,12 +71,12 @@ impl Files {
     }
 }
 
-/// Without a slash behind it where nothing follows.
+/// Joins paths; adds no slash if `rest` is empty.
 fn joined(dir: &Path, rest: &Path) -> PathBuf {
     dir.components().chain(rest.components()).collect()
 }
 
-/// Runs `command`, and sees to all files below the place; how many got another name.
+/// Runs `command` and checks all files below the place. Returns the number of renamed files.
 fn renamed_count(place: &Place, command: &Command) -> Option<usize> {
     let (ended, trace) = traced(place, command, &[CALLS])?;
     Ended(ended).succeeded();

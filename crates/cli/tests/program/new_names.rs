@@ -1,5 +1,5 @@
-//! Names that are made: each is durable before the command that made it ends, wherever the name stands. What creates
-//! or renames has the directory synced, and the trace shows it.
+//! Tests, by traces of system calls, that each created or renamed name is durable before the command ends: its
+//! directory is synced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,12 +9,12 @@ use crate::support::{Ended, Place, hikv};
 
 const CALLS: &str = "trace=mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,fsync";
 
-/// The quoted words of a call, which are paths.
+/// Returns the quoted words of a call, which are paths.
 fn paths(call: &str) -> Vec<PathBuf> {
     call.split('"').skip(1).step_by(2).map(PathBuf::from).collect()
 }
 
-/// The directories whose names a call has changed.
+/// Returns the directories whose entries a call has changed.
 fn changed(call: &str) -> Vec<PathBuf> {
     let has_changed = !call.contains("fsync(") && call.contains(") = 0");
     let paths = if has_changed { paths(call) } else { Vec::new() };
@@ -25,7 +25,7 @@ fn is_sync_of(call: &str, dir: &Path) -> bool {
     call.contains("fsync(") && call.contains(&format!("<{}>)", dir.display())) && call.contains("= 0")
 }
 
-/// Runs `command`, and sees that each name it made is synced afterwards; how many there are.
+/// Runs `command` and checks that each name it created is synced afterwards. Returns their number.
 fn synced_names(place: &Place, command: &Command) -> Option<usize> {
     let (ended, trace) = traced(place, command, &[CALLS])?;
     Ended(ended).succeeded();
@@ -51,7 +51,7 @@ fn store_that_is_made_stays() {
     }
 }
 
-/// A directory that is there may have been made by a process that died before it was synced.
+/// An existing directory may have been created by a process that died before it synced the directory's name.
 #[test]
 fn the_directory_that_an_interrupted_making_left_is_synced() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! A server that may open few files: it says so, keeps those that are open, and takes others once there is room.
+//! Tests a server with a low limit of open files: the server reports the limit, keeps open connections, and
+//! accepts new ones once others are closed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use crate::serve::Serving;
 use crate::support::{Place, hikv, left_out};
 
-/// Longer than any answer takes: a test that would hang fails.
+/// Longer than any reply takes: a test that hangs fails.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 fn limit(serving: &Serving, count: u64) {
@@ -42,7 +43,7 @@ fn maxclients_is_what_the_limit_on_open_files_allows() {
     limited.arg("--nofile=50").arg(serve.get_program()).args(serve.get_args());
     limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let serving = Serving::spawned(limited);
-    // 32 of those are not for clients, and 3 for each event loop.
+    // 32 open files are reserved, and 3 per event loop.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| serving.connect()).collect();
     clients.iter_mut().for_each(|client| asked(client, "PING\r\n", "+PONG\r\n"));
     answered(&mut serving.connect(), "-ERR max number of clients reached\r\n");
@@ -66,7 +67,7 @@ fn unaccepted_clients_wait() {
     let mut first = serving.connect();
     asked(&mut first, "SET k v\r\n", "+OK\r\n");
     for _ in 0..2 {
-        // Fewer than are open already.
+        // Fewer than the open files.
         limit(&serving, 8);
         let mut second = serving.connect();
         second.write_all(b"GET k\r\n").unwrap();
@@ -80,7 +81,7 @@ fn unaccepted_clients_wait() {
     let messages = ended.messages();
     ended.succeeded();
     let said = messages.lines().filter(|line| line.contains("clients wait that cannot be accepted"));
-    // Once each time, however often it is tried.
+    // One message each time, not one per attempt.
     assert_eq!(said.count(), 2, "{messages}");
     assert!(messages.contains("Too many open files"), "{messages}");
 }

@@ -1,4 +1,4 @@
-//! What shells, `man` and people are told of the program itself.
+//! Tests completions, manual pages and `--version`.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! Stores whose files are removed or moved while they are open.
+//! Tests stores whose files are removed or moved while they are open.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,13 +9,13 @@ use rustix::process::Signal;
 use crate::serve::Serving;
 use crate::support::{Place, hikv};
 
-/// A server with a port for health.
+/// Starts a server with an HTTP port for health.
 pub(crate) fn watched(place: &Place, options: &[&str]) -> Serving {
     let arguments = ["--addr", "127.0.0.1:0", "--threads", "1", "--http", "127.0.0.1:0"];
     Serving::spawned(hikv("serve", &place.store(), &[&arguments, options].concat()))
 }
 
-/// The answer to a request by HTTP.
+/// Returns the response to an HTTP request.
 pub(crate) fn shown(serving: &Serving, path: &str) -> String {
     let (_, address) = serving.banner().split_once("http://").unwrap();
     let mut socket = TcpStream::connect(address.split('/').next().unwrap()).unwrap();
@@ -25,12 +25,12 @@ pub(crate) fn shown(serving: &Serving, path: &str) -> String {
     answer
 }
 
-/// The first line of the answer to a request of words.
+/// Returns the first line of the reply to a request.
 pub(crate) fn answered(serving: &Serving, request: &str) -> String {
     first_line(serving, request).expect("an answer")
 }
 
-/// The same; `None` if the server ends the connection instead.
+/// Like [`answered`]; `None` if the server closes the connection.
 fn first_line(serving: &Serving, request: &str) -> Option<String> {
     let mut socket = serving.connect();
     let words: Vec<String> = request.split(' ').map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
@@ -65,7 +65,7 @@ fn removed_memory_is_noticed_by_the_background() {
         let serving = watched(place, &[]);
         assert_eq!(answered(&serving, "SET before 1"), "+OK");
         fs::remove_file(place.store().join("store.hikv")).unwrap();
-        // The thread that looks does so once a second.
+        // The server checks its files once a second.
         while answered(&serving, "SET after 1") == "+OK" {}
         assert!(answered(&serving, "SET after 1").contains("removed"));
         assert_eq!(serving.ask(b"GET before\r\n", 7), b"$1\r\n1\r\n", "reads go on");

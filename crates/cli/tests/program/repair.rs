@@ -1,4 +1,4 @@
-//! `check` and `repair`: what is damaged is told, what is whole is salvaged, and the exit code says which.
+//! Tests `check` and `repair`: damage is reported, undamaged items are salvaged, and the exit code shows losses.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn filled() -> Place {
     place
 }
 
-/// Changes the region's bytes.
+/// Changes bytes of the region.
 fn alter(place: &Place, alter: impl FnOnce(&mut Vec<u8>)) {
     let region = place.store().join("store.hikv");
     let mut bytes = fs::read(&region).unwrap();
@@ -34,7 +34,7 @@ fn sorted(text: Vec<u8>) -> Vec<String> {
     lines
 }
 
-/// The items of the store in `OUT`, as lines.
+/// Returns the items of the store in `OUT`, as lines.
 fn dumped(place: &Place) -> Vec<String> {
     let dump = hikv("dump", &place.file("out"), &["--bare"]).output().unwrap();
     assert!(dump.status.success());
@@ -79,7 +79,7 @@ fn damaged_value_is_refused_skipped_and_lost() {
     let skipping = place.run("dump", &["--bare", "--skip-damaged"]);
     assert_eq!(skipping.messages().matches("skipped at offset 0x").count(), 1, "{}", skipping.messages());
     assert_eq!(sorted(skipping.0.stdout.clone()), others);
-    skipping.failed(1, &["store: 1 damaged item left out"]);
+    skipping.failed(1, &["store: skipped 1 damaged item"]);
     place.run("dump", &["--skip-damaged", place.file("items.hikv").to_str().unwrap()]).failed(1, &["1 damaged item"]);
     fs::remove_dir_all(place.store()).unwrap();
     place.run("load", &[place.file("items.hikv")]).succeeded();
@@ -95,7 +95,7 @@ fn hidden_key_is_reported_by_dump() {
     let position = region.chunks(8).position(|word| word[..6] == key.to_le_bytes()[..6]).unwrap() * 8;
     alter(&place, |bytes| bytes[position - 32] ^= 1);
     place.run("get", &["key"]).failed(2, &["damaged", "signature"]);
-    place.run("get", &["key", "--verify", "values"]).failed(1, &["there is no key 'key'"]);
+    place.run("get", &["key", "--verify", "values"]).failed(1, &["key not found: 'key'"]);
     place.run("dump", &["--bare"]).failed(2, &["signature"]);
     let ended = place.run("check", &["--deep"]);
     let printed = String::from_utf8(ended.0.stdout.clone()).unwrap();
@@ -177,7 +177,7 @@ fn usage_error_exits_2_and_makes_nothing() {
     assert!(!out.exists() && !place.file("out.partial").exists());
 }
 
-/// The mark says of which store the copy was to be; the region has no name yet.
+/// The killed repair left a mark that names the damaged store, and a region without its final name.
 #[test]
 fn killed_repair_blocks_no_later_one() {
     let place = filled();
@@ -197,7 +197,7 @@ fn killed_repair_blocks_no_later_one() {
     assert!(!place.file("out.partial").exists());
 }
 
-/// What is whole of a damaged store, of each engine.
+/// The undamaged items of a damaged store, for each engine.
 #[test]
 fn damage_is_skipped_by_dump_and_conversion() {
     for engine in ["hikv", "rewo-hash", "ink", "pmekv"] {
@@ -213,7 +213,7 @@ fn damage_is_skipped_by_dump_and_conversion() {
         let out = place.file("out").into_os_string().into_string().unwrap();
         place.run("convert", &[&out, "--engine", "hikv"]).failed(1, &["is damaged", "--skip-damaged"]);
         assert!(!place.file("out").exists());
-        let left = ["1 damaged item left out"];
+        let left = ["skipped 1 damaged item"];
         place.run("convert", &[&out, "--engine", "hikv", "--skip-damaged"]).failed(1, &left);
         assert_eq!(dumped(&place), expected, "{engine}");
     }

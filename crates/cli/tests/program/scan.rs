@@ -1,11 +1,11 @@
-//! `scan`: items in the order of their keys.
+//! Tests `scan`: items in key order.
 
 use std::io::Read;
 use std::process::Stdio;
 
 use crate::support::{Ended, Place, hikv};
 
-/// A store of `b/1` to `b/3`, `a`, `c`, and a key and a value of unusual bytes.
+/// Creates a store of `b/1` to `b/3`, `a`, `c`, and a key and a value of unusual bytes.
 fn filled() -> Place {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"b/3\t33\nc\t4\nb/1\t31\n\\xff\\t\t\\n\\xfe\na\t1\nb/2\t32\n").succeeded();

@@ -1,4 +1,4 @@
-//! `serve`: what the server says, and how it stops.
+//! Tests the output and the end of `serve`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Ended, Place, hikv};
 
-/// A server on a port of its own.
+/// A running server on a free port.
 pub(crate) struct Serving {
     pub(crate) child: Child,
     out: BufReader<ChildStdout>,
@@ -23,7 +23,7 @@ impl Serving {
         Serving::spawned(hikv("serve", &place.store(), &arguments))
     }
 
-    /// The server that `command` starts.
+    /// Starts the server by `command`.
     pub(crate) fn spawned(mut command: Command) -> Serving {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -44,18 +44,18 @@ impl Serving {
         &self.address
     }
 
-    /// What it said when it began.
+    /// Returns the lines that the server printed at its start.
     pub(crate) fn banner(&self) -> &str {
         &self.banner
     }
 
-    /// The port that is served by TLS.
+    /// Returns the TLS port.
     pub(crate) fn tls_port(&self) -> &str {
         let (_, rest) = self.banner.split_once("tls         127.0.0.1:").unwrap();
         rest.split(',').next().unwrap()
     }
 
-    /// The first `len_bytes` of the answer to `request`.
+    /// Returns the first `len_bytes` of the reply to `request`.
     pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
         let mut socket = self.connect();
         socket.write_all(request).unwrap();
@@ -68,13 +68,13 @@ impl Serving {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// What is said after the banner, once the process has ended well.
+    /// Stops the server, checks its success, and returns the output after the banner.
     pub(crate) fn stop(self, signal: Signal) -> String {
         self.signal(signal);
         String::from_utf8(self.ended().succeeded()).unwrap()
     }
 
-    /// How the process ends, for which something else sees.
+    /// Waits for the end of the process, which the caller causes.
     pub(crate) fn ended(mut self) -> Ended {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         self.out.read_to_end(&mut stdout).unwrap();
@@ -85,7 +85,7 @@ impl Serving {
     }
 }
 
-/// A test that fails leaves no server behind; one that was stopped is gone already.
+/// Kills the server, so that a failing test leaves none behind. A stopped server is not affected.
 impl Drop for Serving {
     fn drop(&mut self) {
         let _ = (self.child.kill(), self.child.wait());
@@ -153,7 +153,7 @@ fn served_store_is_read_through_server() {
     let file = place.write("value", &value);
     place.run("put", &["k", "--value-file", file.to_str().unwrap()]).succeeded();
     place.run("put", &["soon", "v", "--ttl", "1000"]).succeeded();
-    // The second address is no server for clients.
+    // The second address does not use the Redis protocol.
     let serving = Serving::spawned(hikv(
         "serve",
         &place.store(),
@@ -210,7 +210,7 @@ fn an_option_that_cannot_be_makes_no_store() {
     }
 }
 
-/// As it is said, so it is: to clients, and by commands that ask the server in the store's place.
+/// The split is in effect, and both clients and `stats` report it.
 #[test]
 fn split_option_counts_loops_and_store_threads() {
     let place = Place::new();
@@ -239,12 +239,12 @@ fn hangup_ends_nobody() {
     let mut serving = Serving::start(&place);
     kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();
     let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(log.any(|line| line.contains("a hangup")));
+    assert!(log.any(|line| line.contains("SIGHUP")));
     assert_eq!(serving.ask(b"PING\r\n", 7), b"+PONG\r\n");
     serving.stop(Signal::TERM);
 }
 
-/// With a socket in the file system beside the port.
+/// The server also has a socket in the file system.
 #[test]
 fn port_and_bind_are_those_of_redis() {
     let place = Place::new();

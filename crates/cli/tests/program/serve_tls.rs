@@ -1,4 +1,4 @@
-//! `serve` by TLS: to redis-cli, with files that are wrong, and with ones that are replaced.
+//! Tests `serve` over TLS: with redis-cli, with wrong files, and with replaced files.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::serve::Serving;
 use crate::support::{Place, hikv, left_out, program};
 
-/// Puts a new certificate, which is its own authority, and its key into the files that [`serve`] names.
+/// Writes a new self-signed certificate and its key into the files that [`serve`] uses.
 fn certify(place: &Place) {
     let certified = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     place.write("cert.pem", certified.cert.pem());
@@ -24,7 +24,7 @@ fn serve(place: &Place) -> Command {
     hikv("serve", &place.store(), &[&["--addr", "127.0.0.1:0"], &tls[..]].concat())
 }
 
-/// What redis-cli prints for `PING`; nothing where there is none that knows TLS.
+/// Returns the output of redis-cli for `PING`; `None` if there is no redis-cli with TLS.
 fn ping_by_redis_cli(place: &Place, port: &str) -> Option<String> {
     let mut command = Command::new("redis-cli");
     command.args(["--tls", "--sni", "localhost", "--cacert"]).arg(place.file("cert.pem")).args(["-p", port, "PING"]);
@@ -54,7 +54,7 @@ fn certificates_are_renewed_at_sighup() {
     assert!(answer.contains("certificate"), "the old certificate is served: {answer}");
     serving.signal(Signal::HUP);
     let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(log.any(|line| line.contains("the certificates were read anew")));
+    assert!(log.any(|line| line.contains("certificates reloaded")));
     assert_eq!(ping_by_redis_cli(&place, serving.tls_port()).unwrap(), "PONG\n");
     serving.stop(Signal::TERM);
 }
@@ -69,12 +69,12 @@ fn file_that_is_wrong_is_named() {
     run().failed(2, &["key.pem", "no private key"]);
 }
 
-/// The answer to a line without TLS, as far as it comes.
+/// Returns the reply to a line without TLS, as far as there is one.
 fn said_in_plain(port: &str) -> Vec<u8> {
     let mut socket = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     socket.write_all(b"PING\r\n").unwrap();
     let mut answer = Vec::new();
-    // Who does not understand may close in any way.
+    // The server may close the connection in any way.
     let _ = socket.read_to_end(&mut answer);
     answer
 }

@@ -1,9 +1,9 @@
-//! A file system that stops as at a loss of power, under a server that is being written to: what was not synced is gone, by the
-//! kernel's own hand (`FS_IOC_SHUTDOWN` without a flush), and what was acknowledged is judged after the next mount.
+//! Tests a server whose file system stops as at a power loss while clients write: the kernel discards everything that
+//! was not synced (`FS_IOC_SHUTDOWN` without a flush). After the next mount, all acknowledged writes must exist.
 //!
-//! It needs the right to mount a file by a loop device; where that is refused, or a file system cannot be made or shut down,
-//! the test is left out and says so. That the rig takes away what was not synced is seen by the level `process`, which has to
-//! lose something.
+//! The tests need the right to mount a file by a loop device. They are skipped, with a message, if that is refused or a
+//! file system cannot be created or shut down. The level `process` must lose writes, which proves that unsynced data is
+//! discarded.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -25,29 +25,29 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::serve::Serving;
 use crate::support::{Ended, Place, hikv, left_out};
 
-/// `FS_IOC_SHUTDOWN`, and its mode that writes back nothing, not even the file system's own journal.
+/// `FS_IOC_SHUTDOWN`, and its mode that writes nothing back, not even the file system's journal.
 const SHUTDOWN: Opcode = 0x8004_587D;
 const WITHOUT_A_FLUSH: u32 = 2;
 
-/// File systems, the smallest image that each likes, and the options that make one quickly.
+/// File systems and the smallest image for each.
 const KINDS: [(&str, &str); 3] = [("ext4", "128M"), ("xfs", "320M"), ("btrfs", "128M")];
 
-/// The power goes after so many acknowledged writes: at once, within the first segment of the log, and beyond it.
+/// Acknowledged writes before the shutdown: one, within the first segment of the log, and beyond it.
 const ACKNOWLEDGED_COUNTS: [u64; 3] = [1, 60, 300];
 
 /// Large enough that the last of those counts fill segments.
 const VALUE_BYTES: usize = 20_000;
 
-/// Shutdowns under syncs that need the file system's own log: one in ten loses a page on ext4 and XFS where a sync is
-/// believed without a read behind it.
+/// Shutdowns during syncs that need the file system's log: on ext4 and XFS, one in ten loses a page if a sync is
+/// trusted without reading the page back.
 const SYNCED_ROUND_COUNT: u64 = 60;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// More tries than a fork takes.
+/// More attempts than a fork takes.
 const BUSY_COUNT_MAX: usize = 1_000_000;
 
-/// A file system of `kind` in a file, mounted for this thread and its children alone.
+/// A file system in a file, mounted only for this thread and its children.
 struct Disk<'a> {
     place: &'a Place,
     image: std::path::PathBuf,
@@ -58,24 +58,25 @@ impl Disk<'_> {
         done(Command::new("mount").args(["-o", "loop"]).args([&self.image, &self.place.file("disk")]))
     }
 
-    /// The power is gone: nothing is written any more. False where the file system cannot do that.
+    /// Cuts the power: nothing is written any more. Returns false if the file system does not support it.
     fn shut_down(&self) -> bool {
         let root = File::open(self.place.file("disk")).unwrap();
         // SAFETY: the call reads one number, which lives through it, and touches nothing else of this process.
         unsafe { ioctl(root.as_fd(), Setter::<SHUTDOWN, u32>::new(WITHOUT_A_FLUSH)) }.is_ok()
     }
 
-    /// A process that another test starts has our files open between its fork and its exec: it is waited for.
+    /// Unmounts the file system. Repeats it, because processes of other tests have our files open between fork and
+    /// exec.
     fn unmount(&self) {
         let is_busy = || match unmount(self.place.file("disk"), UnmountFlags::empty()) {
             Err(Errno::BUSY) => true,
             unmounted => unmounted.map(|()| false).unwrap(),
         };
         let busy_count = (0..BUSY_COUNT_MAX).take_while(|_| is_busy()).inspect(|_| thread::yield_now()).count();
-        assert!(busy_count < BUSY_COUNT_MAX, "somebody keeps the file system");
+        assert!(busy_count < BUSY_COUNT_MAX, "the file system stays busy");
     }
 
-    /// The power is back: the file system recovers from what its device has.
+    /// Restores the power: the file system recovers from its device.
     fn mount_again(&self) {
         self.unmount();
         assert!(self.mount(), "the file system cannot be mounted again");
@@ -90,7 +91,7 @@ fn done(command: &mut Command) -> bool {
 fn on_each_kind(test: impl Fn(&str, &Disk<'_>) + Sync) {
     for (kind, size) in KINDS {
         let place = Place::new();
-        // Where its syncs cost nothing, if there is such a place.
+        // In memory, where syncs cost nothing, if possible.
         let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let disk = Disk { place: &place, image: memory.path().join("image") };
         fs::create_dir(place.file("disk")).unwrap();
@@ -116,7 +117,7 @@ fn on_each_kind(test: impl Fn(&str, &Disk<'_>) + Sync) {
     }
 }
 
-/// An empty store with a journal, which is there durably whatever becomes of its items.
+/// Creates an empty store with a journal, durably.
 fn make(store: &Path) {
     Ended(hikv("put", store, &["made", ""]).output().unwrap()).succeeded();
     Ended(hikv("del", store, &["made"]).output().unwrap()).succeeded();
@@ -134,13 +135,13 @@ fn value(number: u64) -> String {
     format!("{number:>VALUE_BYTES$}")
 }
 
-/// Sets keys from `first` on, one after the other, until one is not acknowledged; tells of each that is.
+/// Sets keys from `first` on, one after the other, until one is not acknowledged; reports each acknowledgement.
 fn write_until_refused(address: &str, first: u64, acknowledged: &Sender<()>) {
     let mut socket = TcpStream::connect(address).unwrap();
     let mut answers = BufReader::new(socket.try_clone().unwrap());
     for number in first.. {
         let mut answer = String::new();
-        // In one piece: the system would hold back a second one until the first is acknowledged.
+        // In one write: the kernel would delay a second one until the first is acknowledged.
         let asked = format!("SET {} {}\r\n", key(number), value(number).replace(' ', "0"));
         if socket.write_all(asked.as_bytes()).is_err() || answers.read_line(&mut answer).is_err() || answer != "+OK\r\n"
         {
@@ -150,28 +151,28 @@ fn write_until_refused(address: &str, first: u64, acknowledged: &Sender<()>) {
     }
 }
 
-/// Writes while the power goes after `count` acknowledged writes; how many were acknowledged in all. None where the file system
-/// cannot be shut down.
+/// Writes, and cuts the power after `count` acknowledged writes. Returns the number of acknowledged writes; `None` if
+/// the file system cannot be shut down.
 fn cut_after(count: u64, disk: &Disk<'_>, serving: &Serving, first: u64) -> Option<u64> {
     let (acknowledged, is_cut) = write_until(count, serving, first, || disk.shut_down());
     is_cut.then_some(acknowledged)
 }
 
-/// Writes until the server is killed, which it is after `count` acknowledged writes and `stop`; how many were acknowledged in all,
-/// and what `stop` returned.
+/// Writes; after `count` acknowledged writes calls `stop`, then kills the server. Returns the number of acknowledged
+/// writes, and the result of `stop`.
 fn write_until<R>(count: u64, serving: &Serving, first: u64, stop: impl FnOnce() -> R) -> (u64, R) {
     let (tell, acknowledged) = channel();
     thread::scope(|scope| {
         scope.spawn(move || write_until_refused(serving.address(), first, &tell));
         let before = acknowledged.iter().take(count as usize).count();
         let stopped = stop();
-        // Nobody answers a server whose disk is gone for ever: the writer ends with it.
+        // A server without its disk never replies: killing it ends the writer.
         serving.signal(Signal::KILL);
         ((before + acknowledged.iter().count()) as u64, stopped)
     })
 }
 
-/// How many keys the store has: those from 0 on, and no other.
+/// Returns the number of keys; checks that they are 0, 1, … without gaps.
 fn kept(store: &Path) -> u64 {
     let checked = hikv("check", store, &["--deep"]).output().unwrap();
     Ended(checked).succeeded();
@@ -207,15 +208,16 @@ fn acknowledged_writes_survive_at_their_level() {
             }
             match level {
                 "power" => assert_eq!(lost, 0, "{kind} at power"),
-                "process" => assert!(lost > 0, "{kind}: what nobody synced has survived: the rig takes nothing away"),
+                "process" => assert!(lost > 0, "{kind}: unsynced writes survived: the shutdown discards nothing"),
                 _ => {}
             }
         }
     });
 }
 
-/// What a killed server left lies in the kernel's cache alone, and the next one finds it there. What is acknowledged on top of it,
-/// at power, keeps all of it: a loss of power then leaves no write without those before it.
+/// The writes of a killed server are only in the kernel's cache, where the next server finds them. Once that server
+/// acknowledges a write at level `power`, all earlier writes are durable: a power loss leaves no write without those
+/// before it.
 #[test]
 fn kill_and_then_power() {
     on_each_kind(|kind, disk| {
@@ -241,7 +243,7 @@ fn kill_and_then_power() {
     });
 }
 
-/// Writes pages to new space, and syncs each, until that fails. Reports each page that is synced, while the receiver is there.
+/// Writes pages to new space and syncs each, until that fails. Reports each synced page, while the receiver exists.
 fn sync_pages(file: &OsFile, synced: &Sender<()>) {
     for number in 0u64.. {
         let (at, page) = (number * PAGE_BYTES, number.to_le_bytes().repeat(PAGE_BYTES as usize / 8));
@@ -255,7 +257,7 @@ fn sync_pages(file: &OsFile, synced: &Sender<()>) {
     }
 }
 
-/// The sync that the shutdown overtakes is the one of interest: it is no acknowledgement unless the file system recovers the page.
+/// The sync that the shutdown overtakes must not succeed unless the file system recovers the page.
 #[test]
 fn sync_that_succeeds_survives() {
     on_each_kind(|kind, disk| {
@@ -293,11 +295,11 @@ fn fill(disk: &Disk<'_>) {
         let piece = vec![1; piece_bytes];
         while (&file).write_all(&piece).is_ok() {}
     }
-    // A delayed allocation fails here, if at all.
+    // A delayed allocation may fail here.
     let _ = file.sync_all();
 }
 
-/// Btrfs writes nothing in place where it checks what it reads, so a full one takes no write.
+/// Btrfs with checksums never writes in place, so a full one accepts no write.
 #[test]
 fn full_disk_keeps_no_young_store_shut() {
     on_each_kind(|kind, disk| {

@@ -1,4 +1,4 @@
-//! Signals: commands that they stop, and signals that mean nothing.
+//! Tests signals: those that stop commands, and those that are ignored.
 
 use std::fs;
 use std::io::{PipeReader, Read, Write, pipe};
@@ -14,11 +14,11 @@ use crate::removed::answered;
 use crate::serve::Serving;
 use crate::support::{Place, hikv, program};
 
-/// What the pipe of [`nearly_full`] holds, and how much of that is free: room for a line of progress, and not for three.
+/// The capacity and the free space of the pipe of [`nearly_full`]: enough for one progress line, not for three.
 const PIPE_BYTES: usize = 4096;
 const ROOM_BYTES: usize = 120;
 
-/// A pipe whose writer is stopped at the second or third line, until the reader takes what is there.
+/// Creates a pipe that blocks its writer at the second or third line, until the reader reads.
 fn nearly_full() -> (PipeReader, Stdio) {
     let (reader, mut writer) = pipe().unwrap();
     fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap();
@@ -26,11 +26,12 @@ fn nearly_full() -> (PipeReader, Stdio) {
     (reader, writer.into())
 }
 
-/// Runs a command that shows its progress, and sends it a signal between the first line and the last: its code, and what it said.
+/// Runs a command that shows its progress, and sends it a signal between the first and the last line. Returns the exit
+/// code and the messages.
 fn interrupted(mut command: Command, signal: Signal) -> (Option<i32>, String) {
     let (mut reader, stderr) = nearly_full();
     let mut child = command.arg("--progress-every").arg("0").stderr(stderr).stdout(Stdio::null()).spawn().unwrap();
-    // The command keeps no other end of the pipe for the test to wait for.
+    // Closes the command's end of the pipe here, so that the read ends with the process.
     drop(command);
     while ioctl_fionread(&reader).unwrap() <= (PIPE_BYTES - ROOM_BYTES) as u64 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it showed any progress");
@@ -42,12 +43,14 @@ fn interrupted(mut command: Command, signal: Signal) -> (Option<i32>, String) {
     (child.wait().unwrap().code(), said.trim_start().to_owned())
 }
 
-/// Reads from a terminal or a pipe that gives nothing are ended, and the store is closed.
+/// Signals end reads from a silent terminal or pipe, and the store is closed.
 #[test]
 fn commands_that_wait_for_input_are_interrupted() {
-    for (command, arguments, said) in
-        [("put", &["k", "-"][..], "nothing was put"), ("batch", &[], "nothing was done"), ("load", &["-"], "loaded 0")]
-    {
+    for (command, arguments, said) in [
+        ("put", &["k", "-"][..], "nothing was stored"),
+        ("batch", &[], "nothing was applied"),
+        ("load", &["-"], "loaded 0"),
+    ] {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
             let place = Place::new();
             let mut child = hikv(command, &place.store(), arguments).stdin(Stdio::piped()).spawn().unwrap();
@@ -74,7 +77,7 @@ fn await_caught(child: &Child, signal: Signal) {
     }
 }
 
-/// Every step of a compaction leaves a whole store, in each engine.
+/// Every step of a compaction leaves an undamaged store, in each engine.
 #[test]
 fn compactions_stop_between_steps() {
     for engine in ["hikv", "ink", "pmekv", "rewo-hash"] {
@@ -145,7 +148,7 @@ fn truncated_files_are_named_by_the_killed_server() {
         assert_eq!(answered(&serving, "SET k v"), "+OK");
         let region = place.store().join("store.hikv");
         fs::OpenOptions::new().write(true).open(&region).unwrap().set_len(0).unwrap();
-        // Nobody answers this one.
+        // This request gets no reply.
         let _ = serving.connect().write_all(b"GET k\r\n");
         let ended = serving.ended();
         assert_eq!(ended.0.status.signal(), Some(Signal::BUS.as_raw()), "{}", ended.messages());
@@ -174,7 +177,7 @@ fn servers_outlive_the_readers_of_their_banner() {
     let mut child = command.stdin(Stdio::null()).stdout(writer).spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("did not take") {
+    while !line.contains("cannot print") {
         line.clear();
         assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server has ended");
     }

@@ -1,4 +1,4 @@
-//! `check`, `stats` and `compact`: what a store says of itself, and what room one takes.
+//! Tests `check`, `stats` and `compact`: the reported state of a store, and its disk usage.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -30,7 +30,7 @@ fn stats_are_one_json_object() {
     for (name, figure) in [("order_dram_bytes", 0), ("queued_count", 0), ("delta_count", 0), ("items", 2)] {
         assert_eq!(stats[name], figure, "{name}");
     }
-    assert_eq!(stats["order"], "off", "nobody has asked for it");
+    assert_eq!(stats["order"], "off", "no command has requested the order");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn stats_have_units_for_people() {
     assert!(field("order ").ends_with(" off"), "{stats}");
 }
 
-/// What the store's file takes, as the operating system counts.
+/// Returns the disk usage of the store's file.
 fn allocated_bytes(place: &Place) -> u64 {
     fs::metadata(place.store().join("store.hikv")).unwrap().blocks() * 512
 }
@@ -55,7 +55,7 @@ fn compacted_store_is_smaller_and_equal() {
     let lines = |keys: &mut dyn Iterator<Item = u32>, value: &str| -> String {
         keys.map(|key| format!("{key}\t{value}\n")).collect()
     };
-    // One chunk's keys stay in many.
+    // Replaces 49 of 50 long values by short ones: the remaining long values are spread over many chunks.
     place.run_with_input("load", &["-"], lines(&mut (0..20_000), &"x".repeat(900)).as_bytes()).succeeded();
     let replaced = lines(&mut (0..20_000).filter(|key| key % 50 > 0), "y");
     place.run_with_input("load", &["-"], replaced.as_bytes()).succeeded();
@@ -67,7 +67,7 @@ fn compacted_store_is_smaller_and_equal() {
     assert_eq!(place.run("check", &[""; 0]).succeeded(), b"20000 items, no damage\n");
     let stats: Value = serde_json::from_slice(&place.run("stats", &["--json"]).succeeded()).unwrap();
     let [region_bytes, used_bytes] = ["region_bytes", "used_bytes"].map(|name| stats[name].as_u64().unwrap());
-    // Room ahead of need, one step of growth or two, is none that a compaction gives back.
+    // Compaction does not free the space that the store keeps ahead: one or two steps of growth.
     let ahead_bytes = region_bytes - used_bytes;
     assert!(allocated_bytes(&place) <= before_bytes && allocated_bytes(&place) < ahead_bytes + (4 << 20), "{said}");
     assert_eq!(stats["allocated_bytes"], allocated_bytes(&place));

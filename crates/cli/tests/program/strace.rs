@@ -1,4 +1,4 @@
-//! System calls, watched or made to fail from outside.
+//! Traces system calls, or makes them fail, with strace.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,11 +8,11 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use crate::serve::Serving;
 use crate::support::{Place, left_out};
 
-/// More than any call's argument has: what is written is in the trace whole.
+/// More than the length of any argument, so that the trace contains all written bytes.
 const ARGUMENT_BYTES_MAX: &str = "1048576";
 
-/// Runs a command to its end while every call that `expressions` name is traced, and treated as they say (strace's `-e`):
-/// how it ended, and the trace, with the paths of open files. None where there is no strace, or it is not allowed.
+/// Runs a command with strace and its `-e` options `expressions`. Returns the output and the trace, with the paths of
+/// open files; `None` if there is no strace, or it is not allowed.
 pub(crate) fn traced(place: &Place, command: &Command, expressions: &[&str]) -> Option<(Output, String)> {
     let trace = place.file("trace");
     let mut strace = Command::new("strace");
@@ -32,17 +32,17 @@ pub(crate) fn traced(place: &Place, command: &Command, expressions: &[&str]) -> 
     Some((ended, lines))
 }
 
-/// An strace of all of a server's threads.
+/// An strace of all threads of a server.
 pub(crate) struct Strace {
     child: Child,
-    /// It tells of new threads there, and would not outlive that if nobody could hear it.
+    /// Kept open: strace reports new threads here, and would die of SIGPIPE.
     _messages: BufReader<ChildStderr>,
     trace: PathBuf,
 }
 
 impl Strace {
-    /// From when this returns every call that `expressions` name is traced, and each is treated as they say (strace's `-e`).
-    /// None where there is no strace, or it is not allowed.
+    /// Attaches strace with its `-e` options `expressions`; traces every call from the return of this function on.
+    /// `None` if there is no strace, or it is not allowed.
     pub(crate) fn attach(place: &Place, serving: &Serving, expressions: &[&str]) -> Option<Strace> {
         let trace = place.file("trace");
         let mut strace = Command::new("strace");
@@ -63,14 +63,14 @@ impl Strace {
         Some(strace)
     }
 
-    /// The trace, once the server has ended.
+    /// Waits for the end of the server, and returns the trace.
     pub(crate) fn lines(mut self) -> String {
         self.child.wait().unwrap();
         fs::read_to_string(&self.trace).unwrap()
     }
 }
 
-/// It lets go of the server.
+/// Detaches strace from the server.
 impl Drop for Strace {
     fn drop(&mut self) {
         let _ = (self.child.kill(), self.child.wait());

@@ -1,4 +1,4 @@
-//! Runs the program and looks at how it ended.
+//! Runs the program and checks its result.
 
 use std::ffi::{CString, OsStr};
 use std::io::Write;
@@ -11,7 +11,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
-/// A directory for one test, with a place for a store in it.
+/// A directory for one test, with a path for a store in it.
 pub(crate) struct Place {
     dir: TempDir,
 }
@@ -21,8 +21,8 @@ impl Place {
         Place { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Runs `test` in a directory that is a file system of its own, in memory, of `size_mib`. Only this test sees it.
-    /// Where mounting is refused the test is left out, and says so.
+    /// Runs `test` in a separate tmpfs of `size_mib`, which only this test sees. Skips the test, with a message, if
+    /// mounting is refused.
     pub(crate) fn on_tmpfs(size_mib: u32, test: impl FnOnce(&Place) + Send) {
         let place = Place::new();
         let options = CString::new(format!("size={size_mib}m")).unwrap();
@@ -35,7 +35,7 @@ impl Place {
         }
     }
 
-    /// Where the store is, once something made it.
+    /// Returns the path of the store, which may not exist yet.
     pub(crate) fn store(&self) -> PathBuf {
         self.file("store")
     }
@@ -44,19 +44,19 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// A file that holds `bytes`.
+    /// Creates a file of `bytes`.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let file = self.file(name);
         std::fs::write(&file, bytes).unwrap();
         file
     }
 
-    /// `hikv COMMAND STORE ARGUMENTS…`, run to its end with an empty standard input.
+    /// Runs `hikv COMMAND STORE ARGUMENTS…` with an empty standard input.
     pub(crate) fn run<A: AsRef<OsStr>>(&self, command: &str, arguments: &[A]) -> Ended {
         self.run_with_input(command, arguments, b"")
     }
 
-    /// As [`Place::run`], with `input` through a pipe on standard input.
+    /// Like [`Place::run`], with `input` through a pipe on standard input.
     pub(crate) fn run_with_input<A: AsRef<OsStr>>(&self, command: &str, arguments: &[A], input: &[u8]) -> Ended {
         let mut child = hikv(command, &self.store(), arguments).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -68,21 +68,21 @@ impl Place {
     }
 }
 
-/// `hikv COMMAND STORE ARGUMENTS…`, not started, with output and messages piped.
+/// Returns `hikv COMMAND STORE ARGUMENTS…`, not started, with stdout and stderr piped.
 pub(crate) fn hikv<A: AsRef<OsStr>>(command: &str, store: &Path, arguments: &[A]) -> Command {
     let mut hikv = program();
     hikv.arg(command).arg(store).args(arguments);
     hikv
 }
 
-/// `hikv`, not started, with output and messages piped.
+/// Returns `hikv`, not started, with stdout and stderr piped.
 pub(crate) fn program() -> Command {
     let mut hikv = Command::new(env!("CARGO_BIN_EXE_hikv"));
     hikv.stdout(Stdio::piped()).stderr(Stdio::piped());
     hikv
 }
 
-/// How a process ended.
+/// The output and exit status of a process.
 pub(crate) struct Ended(pub(crate) Output);
 
 impl Ended {
@@ -92,7 +92,7 @@ impl Ended {
         self.0.stdout
     }
 
-    /// Ended with `code`, for a reason that is one line of `hikv: …` and holds each of `words`.
+    /// Checks that the process ended with `code` and one line `hikv: …` that contains each of `words`.
     #[track_caller]
     pub(crate) fn failed(self, code: i32, words: &[&str]) {
         let messages = self.messages();
@@ -105,7 +105,7 @@ impl Ended {
         assert!(!messages.contains("panicked"), "{messages}");
     }
 
-    /// Ended with 2 before it began: an option has no such value, and the message holds each of `words`.
+    /// Checks that an option was refused: exit code 2, and a message that contains each of `words`.
     #[track_caller]
     pub(crate) fn misused(self, words: &[&str]) {
         let messages = self.messages();
@@ -118,7 +118,7 @@ impl Ended {
     }
 }
 
-/// Mounts a tmpfs that the calling thread and its children see, and that ends with them.
+/// Mounts a tmpfs that only the calling thread and its children see, and that ends with them.
 fn mount_privately(at: &Path, options: &CString) -> rustix::io::Result<()> {
     // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
@@ -126,7 +126,7 @@ fn mount_privately(at: &Path, options: &CString) -> rustix::io::Result<()> {
     mount("tmpfs", at, "tmpfs", MountFlags::empty(), options.as_c_str())
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+#[expect(clippy::print_stderr, reason = "a skipped test must report it")]
 pub(crate) fn left_out(why: &str) {
     eprintln!("left out: {why}");
 }

@@ -1,4 +1,4 @@
-//! Texts as editors and other systems write them, and times beyond all counting.
+//! Tests texts as editors and other systems write them, and times that are too long to record.
 
 use std::fs;
 
@@ -62,8 +62,8 @@ fn times_beyond_counting_are_refused() {
     place.run("put", &["k", "v"]).succeeded();
     place.run("expire", &["k", "1e17"]).misused(&["1e17"]);
     for time in ["-1", "-0.5", "nan"] {
-        place.run("put", &["k", "v", "--ttl", time]).misused(&["--ttl", "from 0 on"]);
-        place.run("expire", &["k", time]).misused(&["SECONDS", "from 0 on"]);
+        place.run("put", &["k", "v", "--ttl", time]).misused(&["--ttl", "0 or more"]);
+        place.run("expire", &["k", time]).misused(&["SECONDS", "0 or more"]);
     }
     place
         .run_with_input("batch", &[] as &[&str], b"put\tk\tv\t1e18\n")

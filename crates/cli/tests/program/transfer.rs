@@ -1,4 +1,4 @@
-//! `load` and `dump`: many items as text.
+//! Tests `load` and `dump`.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn load(place: &Place, file: &Path, options: &[&str]) -> Ended {
     place.run("load", &[&[file.to_str().unwrap()], options].concat())
 }
 
-/// The lines of a dump, in an order that does not depend on the store.
+/// Returns the lines of a dump, sorted.
 fn sorted(text: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
     lines.sort_unstable();
@@ -40,7 +40,7 @@ fn each_format_is_loaded_and_dumped() {
     }
 }
 
-/// Lines of many lengths, none longer than a few pages but for two that are longer than what `load` reads at once.
+/// Returns lines of many lengths, at most a few pages each. Exception: two are longer than one read of `load`.
 fn random_lines(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let line = |number: usize| {
         let bytes_max = random.usize(1..4_000);
@@ -66,7 +66,7 @@ fn lines_come_whole_from_a_pipe_however_it_is_filled() {
         let (piece, behind) = rest.split_at(random.usize(1..bytes_max));
         stdin.write_all(piece).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         rest = behind;
-        // A process that goes on has its waiting for input interrupted.
+        // A stopped process that continues has its wait for input interrupted.
         if random.u8(..) < 16 {
             let loading = Pid::from_child(&child);
             kill_process(loading, Signal::STOP).and_then(|()| kill_process(loading, Signal::CONT)).unwrap();
@@ -142,7 +142,7 @@ fn progress_is_plain_lines_off_a_terminal() {
     {
         assert!(line.starts_with(said), "{messages}");
     }
-    assert!(lines[4].contains("no last line of a dump"), "{messages}");
+    assert!(lines[4].contains("last line of a dump"), "{messages}");
     assert!(lines[1].contains("66 %") && lines[1].ends_with(" left"), "{messages}");
 }
 
@@ -160,7 +160,7 @@ fn dump_whose_reader_goes_away_ends_quietly() {
     ended.succeeded();
 }
 
-/// Items of all lengths: no bytes, text, and a value that is dumped in pieces.
+/// Creates a store of items of all lengths: empty, text, and a value that is dumped in pieces.
 fn filled() -> Place {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\n\t\nb\\x00\t\\xff\n").succeeded();
@@ -233,7 +233,7 @@ proptest! {
     }
 }
 
-/// As `dump` writes them, but for the order.
+/// Formats items as `dump` writes them, in another order.
 fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
     use base64::Engine;
     let field = |name: &str, bytes: &[u8]| match str::from_utf8(bytes) {
@@ -254,7 +254,7 @@ fn stores_own_files_are_not_written_over() {
     std::os::unix::fs::symlink(place.store().join("store.hikv"), &link).unwrap();
     let another = place.file("another");
     fs::create_dir(&another).unwrap();
-    let [own, foreign] = ["a file of the store itself", "name of a store's file"];
+    let [own, foreign] = ["a file of the store itself", "a store's file may have this name"];
     for (file, why) in [
         (place.store().join("store.hikv"), own),
         (place.store().join("journal.hikv"), own),

@@ -1,4 +1,4 @@
-//! Files that commands write: whole, or as they were; and texts that are cut off.
+//! Tests the files that commands write: replaced completely or unchanged; and dumps that are cut off.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Ended, Place, hikv};
 
-/// More lines of progress than a pipe holds: a dump waits for the test to read them.
+/// More progress lines than a pipe holds, so that a dump waits until the test reads them.
 const ITEM_COUNT: u32 = 5_000;
 
 fn filled(place: &Place, count: u32) {
@@ -51,7 +51,7 @@ fn full_disks_leave_the_old_file() {
     filled(&place, ITEM_COUNT);
     Place::on_tmpfs(1, |small| {
         let file = small.write("items.jsonl", "the last good dump");
-        // What is left does not hold the dump.
+        // The remaining space is too small for the dump.
         small.write("others", vec![0; 900 << 10]);
         place.run("dump", &[&file]).failed(2, &["items.jsonl", "No space left"]);
         assert_eq!(fs::read(&file).unwrap(), b"the last good dump");
@@ -104,15 +104,15 @@ fn cut_off_texts_are_reported() {
         };
         load(&lines[..4]).failed(2, &["standard input:4: the dump is cut off after 3 items"]);
         load(&lines[..1]).failed(2, &["cut off after 0 items"]);
-        load(&[&lines[..2], &lines[3..]].concat()).failed(2, &["had 3 items and 2 are there"]);
-        load(&[&lines[..3], &lines].concat()).failed(2, &["cut off after 2 items: another one begins"]);
-        load(&lines[1..]).failed(2, &["its first line is missing"]);
+        load(&[&lines[..2], &lines[3..]].concat()).failed(2, &["had 3 items, but 2 are there"]);
+        load(&[&lines[..3], &lines].concat()).failed(2, &["cut off after 2 items: another dump begins"]);
+        load(&lines[1..]).failed(2, &["first line is missing"]);
         load(&[&lines[..], &lines].concat()).succeeded();
         let whole = load(&lines);
         assert!(!whole.messages().contains("last line"), "{}", whole.messages());
         whole.succeeded();
         let bare = load(&lines[1..4]);
-        assert!(bare.messages().contains("no last line of a dump"), "{}", bare.messages());
+        assert!(bare.messages().contains("last line of a dump"), "{}", bare.messages());
         bare.succeeded();
     }
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 1 an item in an evacuated chunk is found and read, and its checksum compared | nothing |
 //! | 2 the item is written to a slot elsewhere, and flushed | free space |
-//! | 3 the index is changed as by an update, if the key still has the same item | the item, at one of the places |
+//! | 3 the index is changed as by an update, if the key still has this item | the item, at either place |
 //! | 4 the old item is retired, and freed when no reader is left | the same; its space is free after opening |
 //! | 5 the chunk, once empty, becomes a free run (`heap`: chunks) | the unreachable chunk, or the run |
 //! | 6 the space of the run is returned (`heap`: holes) | the run, with holes or without |

@@ -79,6 +79,13 @@ static SPREAD: [u64; 256] = {
 };
 
 impl Meta {
+    /// Returns the word as it is stored.
+    #[inline(always)]
+    #[must_use]
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
     /// Returns the bitmap of the slots that hold an item.
     #[inline(always)]
     #[must_use]

@@ -23,7 +23,7 @@
 //! | 1 the item, if it is larger than a slot, is written and flushed | nothing |
 //! | 2a both buckets are locked, the key is looked up | the same |
 //! | 2b twins become one: the other's bit off, ordered | the same |
-//! | 3a counter + 1 of the old slot's bucket, or for an insert of the emptier bucket | the same |
+//! | 3a counter + 1: of the old slot's bucket; for an insert, of the emptier bucket | the same |
 //! | 3b a free slot of that bucket is written and flushed; ordered | the same |
 //! | 4 the meta word is published: bit on, old bit off, shape, lock bits; commit requested | old or new |
 //! | 5 memory: lock bits off, not flushed; the buckets are unlocked | the same |

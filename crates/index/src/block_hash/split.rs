@@ -307,7 +307,7 @@ impl Half {
         for (buckets, &segment) in self.buckets.iter().zip(offsets) {
             for (number, image) in buckets.iter().enumerate() {
                 let at = bucket(segment, number);
-                if medium.publish(&[(at, image.meta().locked().0)], at.0) == Taken::No {
+                if medium.publish(&[(at, image.meta().locked().word())], at.0) == Taken::No {
                     return medium.health();
                 }
             }

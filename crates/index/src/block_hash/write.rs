@@ -273,7 +273,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         }
         self.segment.raise(bucket.number);
         // If the medium has failed, both stay, and a reader uses the first.
-        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
+        let _ = medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).word())], bucket.at.0);
         medium.order();
     }
 
@@ -349,7 +349,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let with = meta.with(i, slot.shape());
         let meta = old.map_or(with, |old| with.without(old));
         if medium.breaks(canary::BIT_BEFORE_SLOT) {
-            let _ = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+            let _ = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
             medium.order();
             stored.write_slot(i, slot, true);
         }
@@ -367,10 +367,10 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
     fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
-        let taken = medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+        let taken = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
         if ticket.is_done() {
-            medium.store(bucket.at, meta.unlocked().0, Ordering::Release);
+            medium.store(bucket.at, meta.unlocked().word(), Ordering::Release);
         }
         if more != 0 && taken == Taken::Yes {
             self.segment.count(more);
@@ -387,7 +387,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
         self.stored(other).write_slot(i, slot, true);
         medium.order();
-        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
+        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).word())], other.at.0);
         medium.order();
         let emptied = self.stored(old.bucket).meta().without(old.i);
         self.publish(old.bucket, emptied, 0)

@@ -1,4 +1,4 @@
-//! How slow the memory is that a benchmark emulates.
+//! The latency of the slower memory that a benchmark emulates.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use hikv::Options;
 use pmem::Latency;
 use pmem_os::ticks;
 
-/// The options of it.
+/// The options of the emulation.
 #[derive(Args)]
 pub(super) struct Latencies {
-    /// Nanoseconds added to each persist, to stand for slower memory; without a number those of the HiKV paper's figures (which have 50 to 1400
-    /// where it varies)
+    /// Emulate slower memory: nanoseconds added to each persist; without a number 600, as in the HiKV paper's figures
+    /// (50 to 1400 where they vary it)
     #[arg(long, value_name = "NS")]
     persist_ns: Option<Option<u64>>,
-    /// Nanoseconds added to each access to an item, to stand for slower memory
+    /// Emulate slower memory: nanoseconds added to each access to an item
     #[arg(long, default_value_t = 0)]
     read_ns: u64,
-    /// Nanoseconds added to each block that is written back and that the memory does not hold already
+    /// Nanoseconds added to each block written back, unless it is among the last 64 blocks used
     #[arg(long, default_value_t = 0)]
     persist_block_ns: u64,
-    /// Nanoseconds added to each block that is read and that the memory does not hold already
+    /// Nanoseconds added to each block read, unless it is among the last 64 blocks used
     #[arg(long, default_value_t = 0)]
     read_block_ns: u64,
-    /// Length of those blocks, a power of two
+    /// Length of a block, a power of two
     #[arg(long, default_value_t = 256)]
     block_bytes: u64,
 }
 
 impl Latencies {
-    /// Has a store spend them.
+    /// Adds the latencies to the options of a store.
     pub(super) fn options(&self, options: Options) -> Options {
         let ns = Duration::from_nanos;
         options.persist_delay(ns(self.persist_ns())).read_delay(ns(self.read_ns)).block_delays(
@@ -43,7 +43,7 @@ impl Latencies {
         self.persist_ns.map_or(0, |asked| asked.unwrap_or(Latency::PERSIST_NS_PRINTED))
     }
 
-    /// The same for a medium.
+    /// Returns the latencies for a medium.
     pub(super) fn latency(&self) -> Latency {
         let ticks = |ns| ticks(Duration::from_nanos(ns));
         Latency {

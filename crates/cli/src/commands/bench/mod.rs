@@ -30,29 +30,33 @@ use latencies::Latencies;
 use of_workloads::OfWorkloads;
 use variant::{Setting, Variant};
 
-/// Trees of the variant `par`, for as many threads as the paper had.
+/// Trees of the variant `par`: the number of threads in the paper.
 const RANGE_COUNT: usize = 16;
 
 /// Measure the speed of a fresh store, with every value checked
 ///
-/// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the throughput, then with each
-/// operation timed for the percentiles. Beside the figures stand what the same loop takes without a store (`own ns`, of the thread's time
-/// for an operation), what the machine takes at least for such an operation with the same flushes and fences (`bound ns`, where the store
-/// lies in memory), and how many times that the workload took. SIGINT, SIGTERM and SIGHUP end a run early: what was measured until then is
-/// reported, of the workload under way, too. The exit code is 1 if any result was wrong.
+/// The store is a new directory under DIR, removed at the end. A workload runs twice: first without timing single
+/// operations, for the throughput; then with each operation timed, for the percentiles.
+///
+/// Next to each figure are the thread time per operation of the same loop without a store (`own ns`), the minimum time
+/// of such an operation on this machine with the same flushes and fences (`bound ns`, only for stores in memory), and
+/// the ratio of the operation's time to that minimum.
+///
+/// SIGINT, SIGTERM and SIGHUP end a run early; the results so far are reported, also of the current workload. The exit
+/// code is 1 if a result was wrong.
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// Where the store is made: its file system is the medium
+    /// Directory for the new store, on the storage to measure
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Of get get_owned get_with miss multiget insert update delete, with order kept rebuild scan insert-ordered
-    /// update-ordered delete-ordered, and ycsb-a to ycsb-f
+    /// Workloads, separated by commas: get get_owned get_with miss multiget insert update delete; with key order
+    /// rebuild scan insert-ordered update-ordered delete-ordered; ycsb-a to ycsb-f
     #[arg(long, value_delimiter = ',', default_value = "get,miss,multiget,insert,update,delete")]
     workloads: Vec<Workload>,
     /// Items loaded before the first workload
     #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u64).range(1..=RECORDS_MAX))]
     records: u64,
-    /// How long each of the two passes of a workload lasts at most
+    /// Maximum duration of each of the two passes of a workload
     #[arg(long, default_value = "5", value_parser = parse_seconds)]
     seconds: Duration,
     /// Calling threads
@@ -61,41 +65,48 @@ pub(crate) struct Bench {
     /// Length of each key
     #[arg(long, default_value_t = 16, value_parser = key_range())]
     key_bytes: u64,
-    /// How many bytes all keys begin with alike, of the key's length
+    /// Length of the prefix that all keys share, part of --key-bytes
     #[arg(long, default_value_t = 0)]
     shared_bytes: u64,
     /// Length of each value
     #[arg(long, default_value_t = 256, value_parser = value_range())]
     value_bytes: u64,
-    /// Print an object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// Count flushed lines and fences, which costs some speed
+    /// Count flushed lines and fences, which slows the store slightly
     #[arg(long)]
     count: bool,
     #[command(flatten)]
     latencies: Latencies,
-    /// What HiKV's paper compares it with, in place of HiKV
+    /// Design from the HiKV paper's comparison, instead of the HiKV engine
     #[arg(long, value_enum, default_value_t)]
     variant: Variant,
-    /// Which of the calling threads apply what writes leave for the order: `adaptive`, as many as its equations say; `adaptive-without-updates`, the
-    /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
-    /// [default: `adaptive` for two threads and more where order is kept, else `beside`; so, too, for the variants sync and hash-only, which leave nothing]
+    /// Calling threads that apply writes to the key order: `beside`, `adaptive`, `adaptive-without-updates` or `12-4`
+    ///
+    /// With `beside`, none of them apply; the store has separate threads. This is the default without key order, with
+    /// one thread, and for the variants sync and hash-only, which queue nothing.
+    ///
+    /// With `adaptive`, the default otherwise, as many apply as the HiKV paper's equations give.
+    /// `adaptive-without-updates` leaves out updates from the backend's work.
+    ///
+    /// With `12-4`, twelve threads serve and four apply.
     #[arg(long)]
     split: Option<Sharing>,
-    /// Keep order for workloads that need none as well, on one store for all
+    /// Keep the key order also for workloads that do not need it, with one store for all workloads
     #[arg(long)]
     ordered: bool,
-    /// Queues that changes wait in for the order, or trees of the variant `par` [default: one for each thread that may apply; 16 trees]
+    /// Queues of changes to the key order, or trees of the variant `par` [default: one per thread that may apply; 16
+    /// trees]
     #[arg(long, value_parser = value_parser!(u64).range(1..=4096))]
     queues: Option<u64>,
-    /// Changes that each queue holds, a power of two
+    /// Capacity of each queue in changes, a power of two
     #[arg(long, default_value_t = 4096, value_parser = value_parser!(u64).range(2..=1 << 20))]
     queue_bound: u64,
-    /// Pairs of a node of the engine ink's tree: 7, 15, 31, 63, 127 or 255 [default: 63]
+    /// Pairs per node of the tree of the engine ink: 7, 15, 31, 63, 127 or 255 [default: 63]
     #[arg(long)]
     tree_order: Option<usize>,
-    /// Leave the store behind, and say where
+    /// Keep the store, and print its directory
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
@@ -119,7 +130,9 @@ impl Bench {
             }
         }
         match (interrupt.signal(), errors) {
-            (Some(signal), _) => Err(Failure::Interrupted { signal, done: "the store is removed".to_owned() }),
+            (Some(signal), _) => {
+                Err(Failure::Interrupted { signal, done: "the results so far are reported".to_owned() })
+            }
             (None, 0) => Ok(()),
             (None, errors) => Err(Failure::Negative(format!("{errors} results were wrong"))),
         }
@@ -130,8 +143,8 @@ impl Bench {
         if varied_bytes < KEY_BYTES_MIN as u64 {
             let Bench { key_bytes, shared_bytes, .. } = self;
             return Err(Failure::Error(format!(
-                "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart (--key-bytes, \
-                 --shared-bytes)"
+                "keys of {key_bytes} bytes that share {shared_bytes}: at least {KEY_BYTES_MIN} bytes must differ; raise --key-bytes or \
+                 lower --shared-bytes"
             )));
         }
         self.variant.check(self.kept.engine())?;
@@ -139,7 +152,7 @@ impl Bench {
         if self.variant == Variant::Wal && record_bytes > Wal::RECORD_BYTES_MAX {
             let max = Wal::RECORD_BYTES_MAX;
             return Err(Failure::Error(format!(
-                "the variant wal logs {max} bytes at most, and a put would be {record_bytes} (--key-bytes, --value-bytes)"
+                "the variant wal logs {max} bytes at most, but a put has {record_bytes}; lower --key-bytes or --value-bytes"
             )));
         }
         let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
@@ -147,18 +160,20 @@ impl Bench {
             Some(count) => {
                 let threads = self.threads;
                 Err(Failure::Error(format!(
-                    "a split of {count} threads, and {threads} calling threads: --threads {count}"
+                    "a split of {count} threads, but {threads} calling threads; give --threads {count}"
                 )))
             }
             None => Ok(()),
         }
     }
 
-    /// Sees that the engine keeps items as long as are asked for.
+    /// Checks that the engine can store keys and values of the requested lengths.
     fn check_limits(&self, store: &Store) -> Result<(), Failure> {
         let (limits, engine) = (store.limits(), store.engine_kind());
         let refused = |what, asked, limit| {
-            Failure::Error(format!("engine {engine} keeps {what} of {limit} bytes at most, and {asked} are asked for"))
+            Failure::Error(format!(
+                "engine {engine} stores {what} of at most {limit} bytes, not {asked}; give shorter ones"
+            ))
         };
         if self.key_bytes > limits.key_bytes_max as u64 {
             return Err(refused("keys", self.key_bytes, limits.key_bytes_max as u64));
@@ -169,7 +184,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Measures workloads that can share a store; how many results were wrong.
+    /// Measures workloads that can share a store; returns the number of wrong results.
     fn on_fresh_store(&self, workloads: &[Workload], is_first: bool, interrupt: &Interrupt) -> Result<u64, Failure> {
         let home = self.home().map_err(Failure::at_path(&self.dir))?;
         let is_ordered = self.is_ordered(workloads);
@@ -191,7 +206,7 @@ impl Bench {
         Ok(errors)
     }
 
-    /// A directory of its own, so that no store that is already there is touched.
+    /// Creates a new directory, so that no existing store is changed.
     fn home(&self) -> io::Result<TempDir> {
         fs::create_dir_all(&self.dir)?;
         tempfile::Builder::new().prefix("hikv-bench-").tempdir_in(&self.dir)
@@ -212,19 +227,19 @@ impl Bench {
         self.ordered || workloads.iter().any(|workload| workload.is_ordered())
     }
 
-    /// Whether two workloads share a store.
+    /// Returns true if `next` can run on the store of `one`.
     fn can_follow(&self, next: Workload, one: Workload) -> bool {
         if self.ordered { next != Workload::Rebuild } else { next.can_follow(one) }
     }
 
-    /// As many as threads may apply.
+    /// Returns the number of queues: by default one per thread that may apply.
     fn queue_count(&self, is_pool: bool) -> usize {
         let core_count = || thread::available_parallelism().map_or(1, NonZero::get);
         let by_default = if is_pool { self.threads as usize } else { core_count() };
         self.queues.map_or(by_default, |count| count as usize)
     }
 
-    /// How the calling threads are split, where they are.
+    /// Returns the split of the calling threads, if they form a pool.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
         let is_ordered = self.is_ordered(workloads);
         let is_left = is_ordered && self.variant.leaves_changes();
@@ -251,7 +266,7 @@ impl Bench {
 
     fn leave(&self, home: TempDir) -> Result<(), Failure> {
         if self.keep {
-            complain(&format!("the store stays in {}", home.keep().display()));
+            complain(&format!("the store is kept in {}", home.keep().display()));
             return Ok(());
         }
         home.close().map_err(Failure::at_path(&self.dir))
@@ -259,7 +274,7 @@ impl Bench {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! What is done with the store of a benchmark, whichever subject it is.
+//! Runs the workloads on the store of a benchmark, or on a variant.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,30 +7,30 @@ use bench::{Bounds, Config, Event, Subject, Workload, refuse_unfit};
 
 use super::variant::Measure;
 use super::{Bench, print};
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, with_sources};
 use crate::interrupt::Interrupt;
 
-/// The workloads of one store.
+/// The workloads that run on one store.
 pub(super) struct OfWorkloads<'a> {
     pub(super) bench: &'a Bench,
     pub(super) workloads: &'a [Workload],
     pub(super) interrupt: &'a Interrupt,
     pub(super) home: &'a Path,
-    /// The first store's place is probed.
+    /// True for the first store: its storage is probed.
     pub(super) is_first: bool,
-    /// Its medium is memory, whose bounds can be measured.
+    /// True if the storage is memory, whose bounds can be measured.
     pub(super) is_memory: bool,
 }
 
 impl OfWorkloads<'_> {
-    /// What the machine allows, for these workloads.
+    /// Measures the machine's bounds for these workloads.
     fn bounds(&self, config: &Config) -> Bounds {
         if !self.is_memory {
             return Bounds::default();
         }
         let stop = || self.interrupt.signal().is_some();
         Bounds::measure(self.home, config, self.bench.latencies.latency(), &stop).unwrap_or_else(|error| {
-            complain(&format!("no bounds of the machine: {error}"));
+            complain(&format!("cannot measure the bounds of the machine: {error}"));
             Bounds::default()
         })
     }
@@ -45,7 +45,7 @@ impl OfWorkloads<'_> {
 }
 
 impl Measure for OfWorkloads<'_> {
-    /// Runs them all; how many results were wrong.
+    /// Runs all workloads; returns the number of wrong results.
     fn measure(self, subject: &impl Subject) -> Result<u64, Failure> {
         let OfWorkloads { bench, workloads, interrupt, .. } = self;
         refuse_unfit(subject, &bench.workloads).map_err(|error| Failure::Error(error.to_string()))?;
@@ -61,7 +61,7 @@ impl Measure for OfWorkloads<'_> {
             printed = print::event(&event, bench.json);
             if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
-        .map_err(Failure::at_path(&bench.dir))?;
+        .map_err(|error| Failure::at(bench.dir.display(), with_sources(&*error)))?;
         printed.map(|()| errors).map_err(Failure::output("standard output"))
     }
 }

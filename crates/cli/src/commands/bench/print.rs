@@ -1,4 +1,4 @@
-//! What a benchmark writes to standard output: JSON, an object a line, or a table.
+//! Prints the results of a benchmark: one JSON object per line, or a table.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::failure::complain;
 use crate::plural::s;
 
-/// The machine and the medium, without which the figures say little.
+/// Prints the speed of the machine and its storage, which put the figures into context.
 pub(super) fn machine(machine: &MachineProbe, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let MachineProbe { dependent_read_ns: read, persist_256_ns: stream, persist_by_flush_256_ns: flush, .. } = machine;
@@ -34,7 +34,7 @@ pub(super) fn machine(machine: &MachineProbe, as_json: bool) -> io::Result<()> {
     writeln!(out, "{huge} of {scratch} in huge pages")
 }
 
-/// What the run has to say.
+/// Prints an event of the run.
 pub(super) fn event(event: &Event, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match event {

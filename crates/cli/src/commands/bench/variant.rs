@@ -1,4 +1,4 @@
-//! HiKV as it ships, and variants for comparison.
+//! The HiKV engine, and the designs in its paper's comparison.
 
 use std::path::Path;
 
@@ -10,37 +10,37 @@ use pmem::Latency;
 
 use crate::failure::Failure;
 
-/// What HiKV's paper compares it with (`bench::variants`): of HiKV, and of no other engine.
+/// A design from the comparison in the HiKV paper (`bench::variants`); only for the HiKV engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(super) enum Variant {
-    /// The engine as it ships
+    /// The HiKV engine itself
     #[default]
     Hikv,
-    /// Without order
+    /// No key order
     HashOnly,
-    /// The writer updates the tree
+    /// Writers update the tree themselves
     Sync,
-    /// Several trees, by ranges of keys that migrate
+    /// One tree per key range; keys migrate between ranges
     Par,
-    /// A log before each write
+    /// A log record before each write
     Wal,
     /// Scans lock the queues
     BlockedQueues,
 }
 
-/// Does something with a subject, whichever it is.
+/// A measurement of any subject.
 pub(super) trait Measure {
     fn measure(self, subject: &impl Subject) -> Result<u64, Failure>;
 }
 
 impl Variant {
-    /// Sees that the engine which is asked for has such a variant.
+    /// Checks that the requested engine has this variant.
     pub(super) fn check(self, engine: Option<EngineKind>) -> Result<(), Failure> {
         match engine.filter(|engine| *engine != EngineKind::HiKv && self != Variant::Hikv) {
             Some(engine) => {
                 let name = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
                 Err(Failure::Error(format!(
-                    "the variant {name} is one of engine hikv, and engine {} is asked for",
+                    "the variant {name} exists only for engine hikv, not for engine {}",
                     engine.name()
                 )))
             }
@@ -48,12 +48,12 @@ impl Variant {
         }
     }
 
-    /// Whether its writes leave changes that other threads apply.
+    /// Returns true if writes queue changes that other threads apply.
     pub(super) fn leaves_changes(self) -> bool {
         !matches!(self, Variant::Sync | Variant::HashOnly)
     }
 
-    /// What its store is opened with.
+    /// Returns the options to open the variant's store with.
     pub(super) fn options(self, options: Options, is_ordered: bool) -> Options {
         match self {
             Variant::HashOnly | Variant::Par => options.ordered(false),
@@ -62,7 +62,7 @@ impl Variant {
         }
     }
 
-    /// Measures `store`, this way.
+    /// Measures `store` as this variant.
     pub(super) fn measure(self, store: &Store, setting: &Setting<'_>, measure: impl Measure) -> Result<u64, Failure> {
         let store = Candidate::new(store.clone());
         match self {
@@ -83,16 +83,16 @@ impl Variant {
     }
 }
 
-/// What variants have beside the store.
+/// The settings of variants in addition to the store.
 pub(super) struct Setting<'a> {
-    /// Where the store lies, and the log of `wal`.
+    /// The directory of the store and of the log of `wal`.
     pub(super) home: &'a Path,
-    /// How slow that log is.
+    /// The latency of that log.
     pub(super) latency: Latency,
-    /// Trees of `par`.
+    /// The number of trees of `par`.
     pub(super) range_count: usize,
-    /// Changes that wait for each at most.
+    /// The capacity of the queue of each tree, in changes.
     pub(super) queue_bound: usize,
-    /// Threads that keep those up.
+    /// The number of threads that apply these changes.
     pub(super) backend_count: usize,
 }

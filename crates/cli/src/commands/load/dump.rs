@@ -1,16 +1,15 @@
-//! Loading a dump of hikv's own format.
+//! Loads a dump in hikv's binary format.
 
-use std::fmt::Display;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hikv::Error;
 use hikv::dump::{DumpItem, DumpReader, DumpValue};
 
 use super::{Loading, Source, Stop};
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 
 impl Loading<'_> {
-    /// Stores every item; what was stored before an error stays, and is counted in its message.
+    /// Stores every item. Items stored before an error remain; the message of the error counts them.
     pub(super) fn all_of_dump(&mut self, source: Source<'_>) -> Result<(), Stop> {
         let mut reader = DumpReader::new(source).map_err(|error| self.bad_dump(error))?;
         loop {
@@ -39,12 +38,12 @@ impl Loading<'_> {
         };
         stored.map_err(|error| match error {
             Error::Source(error) => self.bad_dump(error),
-            error => Failure::at(self.arguments.dir.display(), error),
+            error => Failure::at(self.arguments.dir.display(), with_sources(&error)),
         })
     }
 
-    fn bad_dump(&self, error: impl Display) -> Failure {
+    fn bad_dump(&self, error: impl std::error::Error) -> Failure {
         let items = self.progress.items();
-        Failure::at(self.arguments.name().display(), format!("{error}; items stored before: {items}"))
+        Failure::at(self.arguments.name().display(), format!("{}; items stored before: {items}", with_sources(&error)))
     }
 }

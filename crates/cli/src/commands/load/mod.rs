@@ -21,31 +21,31 @@ use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
 
-/// What is read at once: large beside a system call, small beside a cache.
+/// The size of a read: large enough to hide the cost of a system call, small enough for the processor's cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// Said of text that ends without the last line of a dump.
-const UNMARKED: &str = "it has no last line of a dump, so a part that was cut off would not be noticed";
+/// The warning for text without the last line of a dump.
+const UNMARKED: &str = "this text does not end with the last line of a dump, so missing parts cannot be detected";
 
-/// Store the items of a file
+/// Store the items in a file
 ///
-/// Makes the store if there is none. Each item is safe from the death of the process before the next is read; those that are
-/// counted in a line of progress are as durable as the store's medium allows. What was stored before an error, or before an
-/// interruption, stays.
+/// Creates the store if it does not exist. Each item survives a crash of the process before the next one is read. The
+/// items counted in a progress line are as durable as the storage allows. Items stored before an error or a signal
+/// remain.
 #[derive(Args)]
 pub(crate) struct Load {
-    /// The store: a directory, or a DAX device
+    /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One item a line, or a dump of hikv's own format; - is standard input
+    /// One item per line, or a binary dump; - is standard input
     file: PathBuf,
-    /// By default what the first bytes or the extension of FILE say; text from standard input is TSV
+    /// Format of FILE [default: by its first bytes or its extension; tsv for text from standard input]
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// Go on after lines that are no items, and count them
+    /// Skip, report and count lines that are not items
     #[arg(long)]
     skip_bad: bool,
-    /// Seconds between two lines of progress, where stderr is no terminal
+    /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(crate) struct Load {
     durable: Durable,
 }
 
-/// The input from its first byte on.
+/// The input, from its first byte on.
 type Source<'a> = BufReader<std::io::Chain<Cursor<Vec<u8>>, Interruptible<'a>>>;
 
 impl Load {
@@ -101,7 +101,7 @@ impl Load {
         if is_stdin(&self.file) { Path::new("standard input") } else { &self.file }
     }
 
-    /// The input failed, or was interrupted, before anything was stored.
+    /// Returns the failure for an error or a signal before the first item was stored.
     fn unread(&self, interrupt: &Interrupt, error: &std::io::Error) -> Failure {
         match interrupt.signal() {
             Some(signal) => Failure::Interrupted { signal, done: Progress::silent("loaded").end() },
@@ -110,14 +110,14 @@ impl Load {
     }
 }
 
-/// As many bytes as a dump's magic has, or all there are.
+/// Reads as many bytes as the magic of a dump has, or the entire input if it is shorter.
 fn first_bytes(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(MAGIC.len());
     input.take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Why loading ended before the input did.
+/// The reason why loading ended before the input did.
 enum Stop {
     Signal(u8),
     Failed(Failure),
@@ -134,14 +134,14 @@ struct Loading<'a> {
     interrupt: &'a Interrupt,
     progress: Progress,
     arguments: &'a Load,
-    /// Lines that were no items.
+    /// Lines that were not items.
     bad: u64,
-    /// The text has no last line by which it would be known to be whole.
+    /// The text does not end with the last line of a dump.
     is_unmarked: bool,
 }
 
 impl Loading<'_> {
-    /// Counts an item that was stored; `done_bytes` of the input have become items. What is shown is durable.
+    /// Counts a stored item; `done_bytes` of the input are now stored. Syncs before a progress line is shown.
     fn stored(&mut self, done_bytes: u64) -> Result<(), Failure> {
         if self.progress.is_due() {
             self.sync()?;

@@ -1,11 +1,11 @@
-//! Loading lines of text.
+//! Loads lines of text.
 
 use super::{Loading, Source, Stop};
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, with_sources};
 use crate::formats::{Format, Frame, Item, ReadError, Reader};
 
 impl Loading<'_> {
-    /// Stores an item a line.
+    /// Stores one item per line.
     pub(super) fn all_lines(&mut self, source: Source<'_>, format: Format) -> Result<(), Stop> {
         let mut reader = Reader::new(source, format);
         let mut item = Item::default();
@@ -33,7 +33,7 @@ impl Loading<'_> {
             Err(error @ (hikv::Error::KeyTooLong { .. } | hikv::Error::ValueTooLong { .. })) => {
                 self.malformed(reader.item_line(), &error.to_string())?;
             }
-            Err(error) => return Err(Failure::at(self.arguments.dir.display(), error)),
+            Err(error) => return Err(Failure::at(self.arguments.dir.display(), with_sources(&error))),
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use indicatif::{HumanBytes, HumanCount};
 use server::{HttpPort, LogControl, Parameters, Prepared, Server, StopHandle};
 
 use crate::durable::Durable;
-use crate::failure::{Failure, unless_closed};
+use crate::failure::{Failure, unless_closed, with_sources};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 use crate::opening;
@@ -39,7 +39,7 @@ impl Serve {
     fn serve(&self, interrupt: Interrupt, parameters: &Parameters, dir: &Path, log: LogControl) -> Result<(), Failure> {
         let config = self.server_config(parameters, log)?;
         let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
-        // What cannot be served makes no store.
+        // Binds first: an address that is not available must not create a store.
         let prepared = Prepared::of(config).map_err(|error| not_bound("--addr", &error))?;
         let store = open(dir, &store_options(parameters)?)?;
         let stop = StopHandle::new();
@@ -48,13 +48,13 @@ impl Serve {
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
         stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
         if let Err(error) = announce(dir, &store, &server, port.as_ref()) {
-            // A server serves, though the reader of its first lines has gone or has no space for them.
-            tracing::warn!(%error, "standard output did not take the server's addresses");
+            // The server serves even if its first lines cannot be printed.
+            tracing::warn!(%error, "cannot print the server's addresses to standard output");
         }
         notify::ready();
         server.run().map_err(|error| Failure::at("the server", error))?;
         let items = store.len();
-        // It may be gathering figures of the store, which only its last user closes.
+        // The port may be using the store, which only its last user closes.
         drop(port);
         store.close().map_err(Failure::at_path(dir))?;
         let items = items.map_err(Failure::at_path(dir))?;
@@ -67,7 +67,7 @@ impl Serve {
 fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
     let stop = move || {
         interrupt.wait().map(|()| {
-            tracing::info!("stopping: a signal came");
+            tracing::info!("stopping: received a signal");
             stop.stop();
         })
     };
@@ -86,7 +86,8 @@ fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
 fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir.display(), "starting");
     let began = Instant::now();
-    let store = opening::open(options, dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+    let store = opening::open(options, dir)
+        .inspect_err(|error| tracing::error!(error = with_sources(error), "cannot open the store"))?;
     let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats_now().map_err(Failure::at_path(dir))?);
     tracing::info!(
         took_ms,
@@ -105,7 +106,7 @@ fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
 }
 
 fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
-    // Whoever waits for the address does not wait for a sweep.
+    // `stats_now`: the addresses are printed without waiting for a count of the items.
     let stats = store.stats_now().map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
     // After a crash the items are counted in the background.
@@ -142,13 +143,14 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     out.flush()
 }
 
-/// One after the other, if there are any.
+/// Joins the addresses; `None` if there are none.
 fn shown(addrs: impl Iterator<Item = SocketAddr>) -> Option<String> {
     let shown: Vec<String> = addrs.map(|addr| addr.to_string()).collect();
     (!shown.is_empty()).then(|| shown.join(" "))
 }
 
-/// What cannot be listened on, which the error says, unless it is the operating system's own; `option` names addresses.
+/// Returns the failure for an address that cannot be bound. The error names the address, unless it is an error of the
+/// operating system; `option` sets the address.
 fn not_bound(option: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::AddrInUse => Failure::Error(format!("{error}; give another {option}")),
@@ -160,7 +162,7 @@ fn not_bound(option: &str, error: &io::Error) -> Failure {
 fn describe_journal(durability: &str, journal: &JournalStats) -> String {
     let [max, base, replayed] = [journal.log_max_bytes, journal.base_bytes, journal.replayed_bytes].map(HumanBytes);
     let interval = match durability {
-        "buffered" => format!(", a sync begun every {} ms", journal.sync_interval_ms),
+        "buffered" => format!(", a sync begins every {} ms", journal.sync_interval_ms),
         _ => String::new(),
     };
     let seconds = journal.replay_seconds;
@@ -169,7 +171,7 @@ fn describe_journal(durability: &str, journal: &JournalStats) -> String {
 
 fn describe_order(state: &str) -> &str {
     match state {
-        "off" => "off until a client asks for a range",
+        "off" => "off until a client requests a range",
         "building" => "building; ranges are answered once it is ready",
         other => other,
     }

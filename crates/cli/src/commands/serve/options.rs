@@ -1,4 +1,4 @@
-//! From the options of `serve` to what the server and the store are to be.
+//! Converts the options of `serve` to the configuration of the server and the store.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -18,38 +18,44 @@ use crate::verified::Verified;
 
 /// Serve the store to Redis clients
 ///
-/// Makes the store if there is none. SIGINT and SIGTERM end it after the requests that have arrived.
+/// Creates the store if it does not exist. SIGINT and SIGTERM end the server after the requests that have arrived.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The store: a directory, or a DAX device; may be left out where --config names it
+    /// The store: a directory or a DAX device; may be omitted if the --config file has dir
     #[arg(value_name = "DIR", required_unless_present = "config")]
     dir: Option<PathBuf>,
-    /// A file of parameters in the form of redis.conf; what the command line says counts more
+    /// File of parameters, in the form of redis.conf; the command line overrides it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; port 0 takes a free one; several times for more, with one port; by default 127.0.0.1:6379
+    /// Address to listen on [default: 127.0.0.1:6379]; port 0 selects a free port; may be repeated, with the same port
     ///
-    /// It is no error if this host lacks an address with '-' before it: --addr=-[::1]:6379
+    /// An address with '-' before it may be missing on this host: --addr=-[::1]:6379
     #[arg(long, value_name = "HOST:PORT")]
     addr: Vec<String>,
-    /// The port to listen on, as Redis has it: `--port 6399` is `--addr 127.0.0.1:6399`; 0: none but that of TLS
+    /// Port to listen on, as in Redis: `--port 6399` is `--addr 127.0.0.1:6399`; 0 listens only for TLS
     #[arg(long, value_name = "PORT", conflicts_with = "addr")]
     port: Option<u16>,
-    /// An address to listen on, as Redis has it, at --port; several times for more; * is all of IPv4
+    /// Host address to listen on, at --port, as in Redis; may be repeated; * is all IPv4 addresses
     #[arg(long, value_name = "HOST", conflicts_with = "addr", allow_hyphen_values = true, num_args = 1)]
     bind: Vec<String>,
-    /// A socket in the file system to listen on as well; clients of this host reach it by its path
+    /// Also listen on a socket in the file system, for clients on this host
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// The permissions of that socket's file, in octal, such as 770
+    /// Permissions of that socket, in octal, such as 770
     #[arg(long, value_name = "MODE", requires = "unix")]
     unix_perm: Option<String>,
-    /// Threads that serve; by default one a core, but for one core; of a pool one a core, and of a fixed split as many as that names
+    /// Serving threads [default: cores - 1, at least 1; with an adaptive --split: cores; with --split N-M: N]
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
-    /// Which threads apply what writes leave for the order of keys: `beside`, threads of the store, which sleep while nothing waits; `adaptive`, the
-    /// threads that serve, as many as HiKV's equations say, between their clients' requests; `adaptive-without-updates`, the same, with updates left
-    /// out of the equations; `12-4`, that many serve, and that many of the store apply
+    /// Threads that apply writes to the key order: `beside`, `adaptive`, `adaptive-without-updates` or `12-4` [default:
+    /// beside]
+    ///
+    /// With `beside`, separate threads of the store apply; they sleep while there is nothing to apply.
+    ///
+    /// With `adaptive`, serving threads apply between requests, as many as the HiKV paper's equations give.
+    /// `adaptive-without-updates` uses equations that leave out updates.
+    ///
+    /// With `12-4`, four threads of the store apply and twelve threads serve.
     #[arg(long)]
     split: Option<Sharing>,
     #[command(flatten)]
@@ -60,44 +66,45 @@ pub(crate) struct Serve {
     verified: Verified,
     #[command(flatten)]
     read_cache: ReadCache,
-    /// Put keys in order from the start, rather than when a client first asks for a range
+    /// Build the key order at the start, not at the first request for a range
     #[arg(long)]
     ordered: bool,
-    /// Where metrics, health and a live page are shown by HTTP; nowhere by default; port 0 takes a free one
+    /// Address for metrics, health and a live page over HTTP [default: none]; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// Show that by TLS, with the certificate of --tls-cert
+    /// Use TLS for --http, with the certificate in --tls-cert
     #[arg(long)]
     http_tls: bool,
-    /// A name by which --http may be asked for, beside this host's addresses and localhost; several times for more; * is any
+    /// Host name allowed in requests to --http, in addition to this host's addresses and localhost; may be repeated; *
+    /// is any
     #[arg(long, value_name = "NAME")]
     http_host: Vec<String>,
     #[command(flatten)]
     logging: Logging,
-    /// The most clients at a time
+    /// Maximum number of connected clients [default: 10000]
     #[arg(long, value_name = "COUNT")]
     max_clients: Option<NonZeroUsize>,
-    /// A file whose first line is the password of the user 'default'
+    /// File whose first line is the password of the user 'default'
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// A file of users and their rights, as Redis' aclfile
+    /// File of users and their rights, as the aclfile of Redis
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
-    /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
+    /// Directory for the backup of SAVE and BGSAVE [default: 'backup' in the store's directory]
     #[arg(long, value_name = "DIR")]
     backup_dir: Option<PathBuf>,
-    /// Clients that may use DEBUG: none unless this says otherwise, those of this host, or every one that the ACL lets
+    /// Clients that may use DEBUG: none, those on this host, or all that the ACL allows [default: no]
     #[arg(long, value_name = "WHO", value_parser = ["no", "local", "yes"])]
     enable_debug_command: Option<String>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// Listen beyond this host though nobody needs a password
+    /// Listen on addresses that other hosts can reach, even without a password
     #[arg(long)]
     unprotected: bool,
 }
 
 impl Serve {
-    /// What the file says, and the command line over it.
+    /// Reads the parameters in the file, and overrides them by the command line.
     pub(super) fn parameters(&self) -> Result<Parameters, Failure> {
         let mut parameters =
             self.config.as_deref().map(Parameters::read).transpose().map_err(whole)?.unwrap_or_default();
@@ -129,12 +136,12 @@ impl Serve {
         Ok(parameters)
     }
 
-    /// Where the store is.
+    /// Returns the path of the store.
     pub(super) fn store_dir(&self, parameters: &Parameters) -> Result<PathBuf, Failure> {
         let said =
             self.dir.clone().or_else(|| parameters.value("dir").filter(|dir| !dir.is_empty()).map(PathBuf::from));
         said.ok_or_else(|| {
-            Failure::at("the store", "neither the command line nor the file of parameters (dir) names it")
+            Failure::at("the store", "no directory; give it on the command line, or as dir in the --config file")
         })
     }
 
@@ -151,18 +158,18 @@ impl Serve {
     }
 }
 
-/// An error that says by itself what it is about.
+/// Converts an error that already names its subject.
 fn whole(error: std::io::Error) -> Failure {
     Failure::Error(error.to_string())
 }
 
-/// The first line of the file. It is not given as an argument, since others can see those.
+/// Reads the first line of the file. A password is not an argument because other users can see arguments.
 fn read_password(path: &Path) -> Result<Secret, Failure> {
     let text = server::read_unmarked(path).map_err(Failure::at_path(path))?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let password = line.strip_suffix(b"\r").unwrap_or(line);
     if password.is_empty() {
-        return Err(Failure::at(path.display(), "its first line must be a password"));
+        return Err(Failure::at(path.display(), "the first line is empty; it must be the password"));
     }
     Ok(password.into())
 }

@@ -301,7 +301,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 image.unlocked().store(medium, Offset(at));
             } else {
                 image.store(medium, Offset(at));
-                let taken = medium.publish(&[(Offset(at), image.meta().0)], at);
+                let taken = medium.publish(&[(Offset(at), image.meta().word())], at);
                 if taken == Taken::No && !medium.breaks(canary::REFUSED_BATCH_CARRIED_OUT) {
                     return Taken::No;
                 }
