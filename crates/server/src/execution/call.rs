@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
         self.reply.len_bytes() - start > REPLY_BYTES_MAX
     }
 
-    /// Sends a message to all subscribers, and returns the number of receivers. A message of a transaction is sent after
+    /// Sends a message to all subscribers, and returns the number of receivers. A transaction's message is sent after
     /// the transaction is written.
     pub(crate) fn publish(&self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
         let pubsub = &self.shared.observers.pubsub;

@@ -119,10 +119,11 @@ impl Databases {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Records in the table that `namespace` has keys, before it has any. The table is written to the store immediately,
-    /// even in a transaction, because other clients then use the namespace and record more. Exception: a transaction
-    /// that has swapped databases, or deleted everything, keeps the table among its changes; no command of another
-    /// client uses a key until it ends.
+    /// Records in the table that `namespace` has keys, before it has any.
+    ///
+    /// The table is written to the store immediately, even in a transaction: other clients rely on the record from now
+    /// on, and add their own. Exception: a transaction that has swapped databases, or deleted everything, keeps the
+    /// table among its changes; no command of another client uses a key until it ends.
     pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
         if self.is_used(namespace) {
             return Ok(());

@@ -166,7 +166,7 @@ fn an_end_that_comes_with_data_is_seen() {
 /// More values than all socket buffers can hold.
 const VALUE_COUNT: usize = 6_000;
 
-/// Returns a client that has been sent a part of a long MGET's reply, and has not read it. ECHO follows in its pipeline.
+/// Returns a client that has received a part of a long MGET's reply, and has not read it. Its pipeline ends with ECHO.
 fn client_within_reply(server: &TestServer, login: &str) -> Client {
     let (mut client, mut other) = (server.client(), server.client());
     client.say(login);
