@@ -44,6 +44,7 @@
 //! neither while it waits (`shared/locks.rs`). A thread that reads a segment is pinned.
 
 mod batch;
+mod broken;
 pub mod canary;
 mod check;
 mod find;

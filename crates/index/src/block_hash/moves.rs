@@ -40,7 +40,7 @@ use super::image::{Stored, Words};
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::clear_bits;
 use super::write::{Bucket, Buckets, Full, Published};
-use super::{BlockHash, Slot, canary};
+use super::{BlockHash, Slot, broken, canary};
 use crate::segmented::{Context, Cursor, Segmented};
 use crate::shared::HeldLocks;
 
@@ -64,13 +64,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(moved) = self.movable() else { return Err(Full { segment: self.segment.offset() }) };
         let medium = self.cx.medium;
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
-            self.empty_early(&moved);
-            medium.order();
+            broken::empty_early(&self, moved.from, moved.i);
         }
         // If the medium has failed, it refuses the insert's own word as well.
         let _ = self.copy(&moved.slot, moved.to);
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
-            self.empty_early(&moved);
+            let _ = self.empty(moved.from, moved.i);
         }
         self.table.move_count.fetch_add(1, Ordering::Relaxed);
         let table = self.table;
@@ -114,12 +113,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.publish(&[(to.at, with.0)], to.at.0)
     }
 
-    /// The step of the broken variants.
-    fn empty_early(&self, Move { from, i, .. }: &Move<'_>) {
-        let _ = self.empty(*from, *i);
-    }
-
-    fn empty(&self, from: Bucket, i: usize) -> Taken {
+    pub(super) fn empty(&self, from: Bucket, i: usize) -> Taken {
         let meta = self.stored(from).meta().without(i);
         self.cx.medium.publish(&[(from.at, meta.0)], from.at.0)
     }
@@ -134,15 +128,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let is_light = |to: &Bucket| to.number != from.number && self.stored(*to).meta().filled() <= LIGHT_FILLED_MAX;
         let Some(to) = self.buckets().find(is_light) else { return false };
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
-            let _ = self.empty(from, i);
-            medium.order();
+            broken::empty_early(&self, from, i);
         }
         if self.copy(slot, to) == Taken::No {
             return false;
         }
-        if !medium.breaks(canary::DELETE_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::DELETE_NOT_ORDERED);
         if !medium.breaks(canary::MOVE_NOT_COUNTED) {
             self.segment.raise(from.number);
         }
