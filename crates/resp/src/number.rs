@@ -9,7 +9,7 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
         [b'1'..=b'9', ..] => {}
         _ => return None,
     }
-    // Negative all the way: the least integer has no positive twin.
+    // Negative all the way: the least integer has no positive counterpart.
     let value = digits.iter().try_fold(0i64, |value, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
         value.checked_mul(10)?.checked_sub(digit)

@@ -15,7 +15,7 @@ use crate::On;
 use crate::client::{Answer, Client};
 use crate::process::Process;
 
-/// What a broken twin does to the store while no server runs.
+/// What a broken variant does to the store while no server runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Undone {
     Nothing,

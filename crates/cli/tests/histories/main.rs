@@ -58,7 +58,7 @@ fn histories_are_linearizable_on_a_journal() {
     SHORT_ON_DISK.judge().unwrap_or_else(|anomaly| panic!("{anomaly}"));
 }
 
-/// The twin whose files are set back by one life of the server: what was acknowledged in it is lost.
+/// The broken variant whose files are set back by one life of the server: what was acknowledged in it is lost.
 #[test]
 fn store_that_forgets_is_caught() {
     let trial = Trial { undone: Undone::LifeBeforeLast, ..SHORT };
@@ -92,7 +92,7 @@ fn transactions_are_there_whole_or_not_at_all() {
     whole(TRANSACTIONS_ON_DISK);
 }
 
-/// The twin whose commands are not one step.
+/// The broken variant whose commands are not one step.
 #[test]
 fn transactions_that_are_half_done_are_caught() {
     for rounds in [TRANSACTIONS, TRANSACTIONS_ON_DISK] {

@@ -22,7 +22,7 @@ const CLIENT_COUNT: usize = 3;
 pub(crate) enum Asked {
     /// In one `EXEC`.
     AsTransaction,
-    /// The broken twin: one command after the other, each when the one before it was answered.
+    /// The broken variant: one command after the other, each when the one before it was answered.
     OneByOne,
 }
 

@@ -207,7 +207,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         if self.cx.medium.check_lost_ranges().is_ok() { LockedLookup::Nothing } else { LockedLookup::Unsure }
     }
 
-    /// Returns the slot of the key. Removes one of twins.
+    /// Returns the slot of the key. Removes a duplicate.
     ///
     /// # Errors
     /// Returns the error of `is_key` or of the medium, or [`HeapError::Damaged`] if a bucket has no free slot.
@@ -255,7 +255,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
                 if key.is_in(&slot, &mut is_key)? {
                     match found {
                         None => found = Some(At { slot, bucket, i }),
-                        Some(_) => self.drop_twin(bucket, i),
+                        Some(_) => self.drop_duplicate(bucket, i),
                     }
                 }
             }
@@ -265,9 +265,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// Empties slot `i`, whose item is also in another slot, and orders that.
     #[cold]
-    fn drop_twin(&self, bucket: Bucket, i: usize) {
+    fn drop_duplicate(&self, bucket: Bucket, i: usize) {
         let medium = self.cx.medium;
-        if medium.breaks(canary::TWIN_KEPT) {
+        if medium.breaks(canary::DUPLICATE_KEPT) {
             return;
         }
         self.segment.raise(bucket.number);

@@ -1,4 +1,4 @@
-//! Every interleaving of a writer and a reader, with what the memory model allows; and twins that lack an order.
+//! Every interleaving of a writer and a reader, with what the memory model allows; and broken variants that lack an order.
 
 use std::sync::atomic::Ordering;
 
@@ -29,7 +29,7 @@ impl Weakening for NoFence {
 
 impl<T: Weakening> Words for Weakened<T> {}
 
-/// In which each of the twins is caught.
+/// In which each of the broken variants is caught.
 const PREEMPTION_COUNT: usize = 3;
 
 /// Five words through a ring of room for three, as far as a few turns of each end bring them.
@@ -121,7 +121,7 @@ fn says_so_and_looks<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool 
     receiver.may_sleep(ring).unwrap()
 }
 
-/// A twin: what it has found before is leave enough.
+/// A broken variant: what it has found before is leave enough.
 fn says_so<W: Words>(_: &Receiver, ring: &Ring<'_, W>) -> bool {
     ring.reader.store(1, Relaxed);
     W::fence(SeqCst);
@@ -150,7 +150,7 @@ fn says_it_anew<W: Words>(receiver: &Receiver, ring: &Ring<'_, W>) -> bool {
     receiver.may_sleep(ring).unwrap()
 }
 
-/// A twin, as ends were: it believes that its word is still there.
+/// A broken variant, as ends were: it believes that its word is still there.
 fn believes_its_word<W: Words>(_: &Receiver, _: &Ring<'_, W>) -> bool {
     true
 }
@@ -202,7 +202,7 @@ fn looks_when_full<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> boo
     receiver.wakes(ring)
 }
 
-/// A twin: it takes each place for one behind whose fence it has looked.
+/// A broken variant: it takes each place for one behind whose fence it has looked.
 fn looks_when_full_now<W: Words>(receiver: &mut Receiver, ring: &Ring<'_, W>) -> bool {
     let is_woken = receiver.wakes(ring);
     receiver.read_head = receiver.head;
@@ -221,7 +221,7 @@ fn no_early_read_and_no_lost_wakeup() {
 }
 
 #[test]
-fn twins_are_caught() {
+fn broken_variants_are_caught() {
     let is_caught = |scene| is_caught(PREEMPTION_COUNT, scene);
     assert!(is_caught(transfer::<Weakened<PlacesRelaxed>>), "places without release");
     assert!(is_caught(stages_and_publishes::<Weakened<PlacesRelaxed>>), "places without release");

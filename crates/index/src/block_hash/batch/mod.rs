@@ -157,7 +157,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         all.into_iter().map(|(_, at)| at.0).collect()
     }
 
-    /// Returns the slot of the key. Removes one of twins.
+    /// Returns the slot of the key. Removes a duplicate.
     ///
     /// # Errors
     /// Returns the error of `is_key`.
