@@ -28,27 +28,27 @@
 #define LANES_MAX 64u
 
 #ifdef HIKV_INK_TRACE
-static char *twin;
-module_param(twin, charp, 0444);
-MODULE_PARM_DESC(twin, "a step to leave out, to test that this is detected");
+static char *variant;
+module_param(variant, charp, 0444);
+MODULE_PARM_DESC(variant, "a step to leave out, to test that this is detected");
 static uint order;
 module_param(order, uint, 0444);
 MODULE_PARM_DESC(order, "pairs per node of a new store; few pairs cause many splits and merges");
 
 /* Steps of request.c and room.c; the other steps are in the Rust code. */
-static const char *const twins[] = {
+static const char *const variants[] = {
 	"LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst", "RoomShared",
 };
 
-bool ink_is_twin(const char *name)
+bool ink_is_broken(const char *name)
 {
-	return twin && !strcmp(twin, name);
+	return variant && !strcmp(variant, name);
 }
 
 static bool break_step(void)
 {
-	return match_string(twins, ARRAY_SIZE(twins), twin) >= 0 ||
-	       ink_core_break((struct ink_bytes){ twin, strlen(twin) });
+	return match_string(variants, ARRAY_SIZE(variants), variant) >= 0 ||
+	       ink_core_break((struct ink_bytes){ variant, strlen(variant) });
 }
 #endif
 
@@ -110,7 +110,7 @@ static long open_store(void)
 	u8 uuid[16];
 
 #ifdef HIKV_INK_TRACE
-	if (twin && !break_step())
+	if (variant && !break_step())
 		return -EINVAL;
 	ink_core_order(order);
 	/* The model of the cache uses the first line that is written back as the region's first. */

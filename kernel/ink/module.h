@@ -50,9 +50,9 @@ bool ink_is_dead(void);
 
 /* True in a broken variant of the module that leaves out the step of that name. Such variants exist only for tests. */
 #ifdef HIKV_INK_TRACE
-bool ink_is_twin(const char *name);
+bool ink_is_broken(const char *name);
 #else
-static inline bool ink_is_twin(const char *name)
+static inline bool ink_is_broken(const char *name)
 {
 	return false;
 }

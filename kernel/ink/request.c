@@ -21,12 +21,12 @@ struct context {
 
 static bool fits(const struct ink_request *r, u64 value_len)
 {
-	return (r->key_len <= INK_KEY_MAX && value_len <= INK_VALUE_MAX) || ink_is_twin("LengthNotChecked");
+	return (r->key_len <= INK_KEY_MAX && value_len <= INK_VALUE_MAX) || ink_is_broken("LengthNotChecked");
 }
 
 static bool fetched(void *to, u64 from, size_t len)
 {
-	return !copy_from_user(to, u64_to_user_ptr(from), len) || ink_is_twin("CopyNotChecked");
+	return !copy_from_user(to, u64_to_user_ptr(from), len) || ink_is_broken("CopyNotChecked");
 }
 
 /* Copies a user's key and value, one behind the other, into a buffer with more_bytes behind them. */
@@ -66,7 +66,7 @@ static long insert(const struct context *in, struct ink_request *r)
 		return error;
 	key = key_in(r, &room);
 	value = (struct ink_bytes){ room.start + r->key_len, r->value_len };
-	if (ink_is_twin("FreedFirst"))
+	if (ink_is_broken("FreedFirst"))
 		ink_room_give_back(&room);
 	error = ink_core_put(in->store, agent(), key, value, r->flags);
 	ink_room_give_back(&room);
@@ -97,7 +97,7 @@ static long answered(const struct context *in, struct ink_request *r, struct ink
 		error = ink_core_scan(in->store, key, r->flags & INK_BEHIND, &answer);
 	r->count = answer.count;
 	r->result = error || r->op == INK_OP_READ ? answer.len : answer.used;
-	if (ink_is_twin("WholeRoomCopied"))
+	if (ink_is_broken("WholeRoomCopied"))
 		answer.used = bytes;
 	if (!error && answer.used && copy_to_user(u64_to_user_ptr(r->value), start, answer.used))
 		error = -EFAULT;
@@ -175,7 +175,7 @@ static long one(const struct context *in, struct ink_request *r)
 
 	if (r->version != INK_VERSION || r->reserved)
 		return -EINVAL;
-	if (!(in->mode & (is_write ? FMODE_WRITE : FMODE_READ)) && !ink_is_twin("ModeNotChecked"))
+	if (!(in->mode & (is_write ? FMODE_WRITE : FMODE_READ)) && !ink_is_broken("ModeNotChecked"))
 		return -EBADF;
 	if (r->flags && r->op != INK_OP_INSERT && r->op != INK_OP_SCAN)
 		return -EINVAL;

@@ -33,7 +33,7 @@ static bool take_kept(struct ink_room *room)
 	/* A hint: a task that moves to another processor returns this processor's buffer from there. */
 	struct ink_kept *kept = raw_cpu_ptr(&kept_of);
 
-	if (xchg(&kept->is_taken, 1) && !(ink_is_twin("RoomShared") && READ_ONCE(kept->start)))
+	if (xchg(&kept->is_taken, 1) && !(ink_is_broken("RoomShared") && READ_ONCE(kept->start)))
 		return false;
 	if (!kept->start)
 		kept->start = kvmalloc(KEPT_BYTES, GFP_KERNEL);
@@ -51,7 +51,7 @@ static bool may_be_kept(size_t bytes)
 {
 	if (IS_ENABLED(CONFIG_KASAN) && get_random_u32() % 2)
 		return false;
-	return bytes <= KEPT_BYTES && !ink_is_twin("FreedFirst");
+	return bytes <= KEPT_BYTES && !ink_is_broken("FreedFirst");
 }
 
 bool ink_room_take(struct ink_room *room, size_t bytes)

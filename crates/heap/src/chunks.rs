@@ -189,9 +189,7 @@ impl<D: Dram> Heap<D> {
     fn carve_end<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         let rest = run.units - header.units;
         header.store(medium, run.unit + rest);
-        if !medium.breaks(canary::RUN_BEFORE_ITS_END) {
-            medium.order();
-        }
+        medium.order_unless(canary::RUN_BEFORE_ITS_END);
         ChunkHeader::free(rest).store(medium, run.unit);
         medium.order();
         space.runs.insert(&self.table, Run { units: rest, ..run });

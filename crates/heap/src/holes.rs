@@ -77,9 +77,7 @@ impl<D: Dram> Heap<D> {
         }
         let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
         ChunkHeader::free(run.units).store(medium, run.unit);
-        if !medium.breaks(canary::PUNCH_BEFORE_HEADER) {
-            medium.order();
-        }
+        medium.order_unless(canary::PUNCH_BEFORE_HEADER);
         let behind = unit_start(run.unit).plus(CHUNK_HEADER_BYTES);
         let len_bytes = u64::from(run.units) * UNIT_BYTES - CHUNK_HEADER_BYTES;
         // SAFETY: the run is off the lists and holds nothing: only this thread uses it. A thread that carves the run

@@ -208,9 +208,7 @@ fn grow_medium<M: Medium>(
 fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
     let [a, b] = SUPERBLOCK_COPIES;
     superblock.store(medium, a);
-    if !medium.breaks(canary::SUPERBLOCK_COPIES_TOGETHER) {
-        medium.order();
-    }
+    medium.order_unless(canary::SUPERBLOCK_COPIES_TOGETHER);
     superblock.store(medium, b);
     medium.order();
 }

@@ -9,6 +9,7 @@
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+mod broken;
 pub mod canary;
 mod error;
 mod expiry;

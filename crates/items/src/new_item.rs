@@ -2,10 +2,10 @@
 
 use pmem::{MANY_BYTES, Medium, Offset};
 
-use crate::canary;
 use crate::item::{checksum, checksum_of_any};
 use crate::layout::{HEADER_BYTES, Header};
 use crate::{Expiry, Item, ItemError};
+use crate::{broken, canary};
 
 /// An item to be written.
 #[derive(Clone, Copy, Debug)]
@@ -110,13 +110,7 @@ fn copy_short(to: &mut [u8], from: &[u8]) {
 #[inline(always)]
 unsafe fn write_parts<M: Medium, const COUNT: usize>(medium: &M, at: Offset, parts: [&[u8]; COUNT]) {
     if medium.breaks(canary::ITEM_NOT_FLUSHED) {
-        let mut start = at;
-        for part in parts {
-            // SAFETY: the caller's promise.
-            unsafe { medium.write(start, part) };
-            start = start.plus(part.len() as u64);
-        }
-        return;
+        return broken::store_unflushed(medium, at, &parts);
     }
     // SAFETY: the caller's promise.
     unsafe { medium.stream(at, &parts) }

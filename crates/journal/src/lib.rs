@@ -34,6 +34,7 @@
 
 mod ahead;
 mod blocks;
+mod broken;
 mod buffer;
 pub mod canary;
 mod checkpoint;

@@ -8,10 +8,9 @@ use pmem::{
     Span, Taken, Ticket, Waited,
 };
 
-use crate::canary;
 use crate::options::entry_bytes_max;
 use crate::region::PAGE_BYTES;
-use crate::{File, Journaled};
+use crate::{File, Journaled, broken, canary};
 
 impl<F: File> Journaled<F> {
     /// Returns the address of `at`, where `len_bytes` may be stored.
@@ -74,23 +73,6 @@ impl<F: File> Journaled<F> {
         let piece_bytes = entry_bytes_max(self.journal.capacity_bytes()) as u64;
         let end = span.start.0 + span.len_bytes;
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
-    }
-
-    /// Holds entries back in a broken variant: the entries of `spans` follow at the next commit.
-    fn hold(&self, spans: &[Span]) {
-        // SAFETY: the broken variant runs only on the crash disk, with one thread.
-        let bytes = |span| unsafe { self.bytes(span) }.expect("the span was just stored to").to_vec();
-        let held = spans.iter().map(|&span| (span.start, bytes(span)));
-        self.journal.append.buffer.lock().held.extend(held);
-    }
-
-    fn append_held(&self) {
-        let held = std::mem::take(&mut self.journal.append.buffer.lock().held);
-        for (at, bytes) in held.into_iter().rev() {
-            if let Some(mut append) = self.journal.reserve(1, bytes.len()) {
-                append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
-            }
-        }
     }
 }
 
@@ -184,10 +166,10 @@ impl<F: File> Persist for Journaled<F> {
 
     fn flush(&self, span: Span) {
         self.assert_within(span.start, span.len_bytes);
-        let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
-        for piece in self.pieces(span) {
-            if is_late { self.hold(&[piece]) } else { self.append_from_memory(piece) }
+        if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
+            return broken::hold(self, self.pieces(span));
         }
+        self.pieces(span).for_each(|piece| self.append_from_memory(piece));
     }
 
     /// Does nothing: a log has an order.
@@ -197,28 +179,23 @@ impl<F: File> Persist for Journaled<F> {
     /// Publishes words. They are in the log before any thread can load them: both happen under the buffer's lock,
     /// in the order in which the words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, words: &[(Offset, u64)], key: u64) -> Taken {
-        let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
+        if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
+            return broken::publish_late(self, words, key);
+        }
         // No file is used under the lock.
         let (last, before) = words.split_last().expect("something is published");
         self.assert_within(last.0.line(), LINE_BYTES);
         let Some(mut append) = self.journal.reserve(words.len(), words.len() * 8) else { return Taken::No };
         for &(at, word) in before {
-            if !is_late {
-                append.buffer.push_word(at, word);
-            }
+            append.buffer.push_word(at, word);
             self.store(at, word, Ordering::Release);
         }
-        if !is_late {
-            append.buffer.push_word(last.0, last.1);
-        }
+        append.buffer.push_word(last.0, last.1);
         if !self.breaks(canary::PUBLISHED_UNNOTED) {
             self.journal.append.published.note(key, append.position());
         }
         self.store(last.0, last.1, Ordering::Release);
         drop(append);
-        if is_late {
-            words.iter().for_each(|(at, _)| self.hold(&[at.span(8)]));
-        }
         Taken::Yes
     }
 
@@ -228,7 +205,7 @@ impl<F: File> Persist for Journaled<F> {
 
     fn commit(&self, _level: Level) -> Ticket {
         if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
-            self.append_held();
+            broken::append_held(self);
         }
         Ticket(self.journal.taken_in())
     }

@@ -25,13 +25,12 @@ use std::sync::atomic::Ordering;
 
 use pmem::{Durability, MediumError};
 
-use crate::File;
-use crate::canary;
-use crate::frame::{FRAME_HEADER_BYTES, Seal, entries, seal_frame};
+use crate::frame::{FRAME_HEADER_BYTES, Seal, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::slots::{Sealed, Slots};
 use crate::tail::{Extent, Tail};
+use crate::{File, broken, canary};
 
 /// Data for which no thread waits is written to the disk in pieces of this size.
 const WRITE_BEHIND_BYTES: u64 = 512 << 10;
@@ -92,7 +91,7 @@ impl<F: File> Journal<F> {
 
     fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
         if self.log.breaks(canary::BASE_BEFORE_LOG) {
-            self.write_entries_early(frame).map_err(|error| self.poison(&error))?;
+            broken::write_entries_early(self, frame).map_err(|error| self.poison(&error))?;
         }
         if !self.widen_to(writer.at_bytes + frame.len() as u64)? {
             self.seal(writer);
@@ -110,14 +109,6 @@ impl<F: File> Journal<F> {
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
         self.go_ahead(writer.at_bytes)
-    }
-
-    /// Writes entries to the base early, in a broken variant.
-    fn write_entries_early(&self, frame: &[u8]) -> io::Result<()> {
-        entries(&frame[FRAME_HEADER_BYTES..])
-            .flatten()
-            .filter(|(_, bytes)| !bytes.is_empty())
-            .try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
     }
 
     /// Begins to write back full pieces, so that the thread that seals the segment finds most of it written.

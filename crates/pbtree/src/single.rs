@@ -16,9 +16,7 @@ use crate::write::Changing;
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Orders flushed chunks before the word that will refer to them.
     pub(crate) fn order_chunks(&self) {
-        if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
-            self.medium.order();
-        }
+        self.medium.order_unless(canary::ITEM_NOT_ORDERED);
     }
 
     /// Stores another value word, or 0, and releases the old value. The new value has been ordered.
@@ -61,9 +59,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let meta = Meta { level, count: count + 1 };
         leaf.node.set_pair(count, pair);
         self.medium.flush(leaf.node.pairs(count, count + 1));
-        if !self.medium.breaks(canary::COUNT_BEFORE_PAIR) {
-            self.medium.order();
-        }
+        self.medium.order_unless(canary::COUNT_BEFORE_PAIR);
         lane.intend(&self.medium, leaf.node.at);
         leaf.node.set_meta(meta);
         self.medium.flush(leaf.node.meta_span());

@@ -148,7 +148,7 @@ impl Sim {
     /// If it already has one.
     #[must_use]
     pub fn with_canary(self, canary: Canary) -> Sim {
-        assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
+        assert!(self.0.canary.set(canary).is_ok(), "a broken variant is broken in one place");
         self
     }
 

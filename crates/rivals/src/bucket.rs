@@ -159,7 +159,7 @@ impl<M: Medium> Buckets<M> {
     /// buckets in which a key may be.
     pub(crate) fn recover<I: Iterator<Item = u64>>(&self, count: u64, candidates: impl Fn(&[u8]) -> I) -> Result<()> {
         (0..count).for_each(|bucket| self.0.count(self.filled(bucket) as i64));
-        if self.0.medium.breaks(canary::TWIN_LEFT) {
+        if self.0.medium.breaks(canary::DUPLICATE_LEFT) {
             return Ok(());
         }
         for bucket in 0..count {

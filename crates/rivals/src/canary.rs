@@ -12,4 +12,4 @@ pub const UPDATE_NOT_LOGGED: Canary = Canary("RivalUpdateNotLogged");
 /// A move empties the old slot before the new one is durable.
 pub const EMPTIED_BEFORE_MOVED: Canary = Canary("RivalEmptiedBeforeMoved");
 /// Opening leaves both of two equal items that a move left.
-pub const TWIN_LEFT: Canary = Canary("RivalTwinLeft");
+pub const DUPLICATE_LEFT: Canary = Canary("RivalDuplicateLeft");

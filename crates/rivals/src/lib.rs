@@ -21,6 +21,7 @@
 //!   locks here), detection of damage, resizing (a full table returns an error), and durability of data that a killed
 //!   process left visible.
 
+mod broken;
 mod bucket;
 pub mod canary;
 mod item;

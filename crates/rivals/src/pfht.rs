@@ -81,7 +81,8 @@ impl<M: Medium> Table<M> for Pfht<M> {
             return self.buckets.fill(slot, &item, None);
         }
         let other = |item: &Item, bucket| self.choices(item.key()).into_iter().find(|other| *other != bucket);
-        let made = self.buckets.make_space(choices.into_iter(), |item, bucket| other(item, bucket).unwrap_or(bucket))?;
+        let made =
+            self.buckets.make_space(choices.into_iter(), |item, bucket| other(item, bucket).unwrap_or(bucket))?;
         let in_stash = || (self.main_count..self.bucket_count).find_map(|bucket| self.buckets.free(bucket));
         let slot = made.or_else(in_stash).ok_or(Error::Full)?;
         self.stash_end.fetch_max(if slot.bucket >= self.main_count { slot.bucket + 1 } else { 0 }, Ordering::Relaxed);

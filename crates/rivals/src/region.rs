@@ -21,7 +21,7 @@ use arrayvec::ArrayVec;
 use engine::Hasher;
 use pmem::{Level, Medium, Offset};
 
-use crate::{Error, Result, canary};
+use crate::{Error, Result, broken, canary};
 
 /// The start of the table.
 pub(crate) const TABLE: Offset = Offset(4096);
@@ -117,10 +117,7 @@ impl<M: Medium> Region<M> {
     /// Writes an item's words, which are durable before the word of its token.
     pub(crate) fn write(&self, words: &[(Offset, u64)], (token, word): (Offset, u64)) -> Result<()> {
         if self.medium.breaks(canary::TOKEN_BEFORE_ITEM) {
-            self.put(token, word)?;
-            let rest: Words = words.iter().copied().filter(|(at, _)| *at != token).collect();
-            self.store(&rest);
-            return Ok(self.medium.wait(self.medium.commit(Level::Strongest))?);
+            return broken::write_token_first(self, words, (token, word));
         }
         self.store(words);
         self.medium.order();
@@ -130,16 +127,13 @@ impl<M: Medium> Region<M> {
     /// Changes words of a table atomically; see the module.
     pub(crate) fn change(&self, words: &[(Offset, u64)]) -> Result<()> {
         if self.medium.breaks(canary::UPDATE_NOT_LOGGED) {
-            self.store(words);
-            return Ok(self.medium.wait(self.medium.commit(Level::Strongest))?);
+            return broken::change_unlogged(self, words);
         }
         let pairs = words.iter().flat_map(|(at, word)| [at.0, *word]);
         let log = [words.len() as u64].into_iter().chain(pairs).zip((LOG.0..).step_by(8));
         let log: ArrayVec<(Offset, u64), 13> = log.map(|(word, at)| (Offset(at), word)).collect();
         self.store(&log);
-        if !self.medium.breaks(canary::LOG_NOT_ORDERED) {
-            self.medium.order();
-        }
+        self.medium.order_unless(canary::LOG_NOT_ORDERED);
         self.store(&[(FLAG, 1)]);
         self.medium.order();
         self.store(words);

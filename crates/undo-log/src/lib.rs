@@ -45,6 +45,7 @@
 //! This crate uses only `core`.
 #![no_std]
 
+mod broken;
 pub mod canary;
 mod holding;
 mod lanes;

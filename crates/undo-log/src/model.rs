@@ -18,7 +18,7 @@ use crate::holding::{Holding, hold_any};
 const PREEMPTION_COUNT: usize = 3;
 
 /// The step that a broken variant leaves out.
-trait Twin: Weakening {
+trait Variant: Weakening {
     const LOOKS_FIRST: bool = false;
     const LEAVES_ONE_OUT: bool = false;
     const DESCENDS: bool = false;
@@ -32,36 +32,36 @@ impl Weakening for ChecksFirst {}
 impl Weakening for LeavesOneOut {}
 impl Weakening for Descends {}
 
-impl Twin for AsAsked {}
-impl Twin for NoRelease {}
+impl Variant for AsAsked {}
+impl Variant for NoRelease {}
 
-impl Twin for ChecksFirst {
+impl Variant for ChecksFirst {
     const LOOKS_FIRST: bool = true;
 }
 
-impl Twin for LeavesOneOut {
+impl Variant for LeavesOneOut {
     const LEAVES_ONE_OUT: bool = true;
 }
 
-impl Twin for Descends {
+impl Variant for Descends {
     const DESCENDS: bool = true;
 }
 
 /// A lane, and its number, which only its holder reads and raises.
-struct Lane<T: Twin> {
+struct Lane<T: Variant> {
     holding: Holding<Weakened<T>>,
     number: UnsafeCell<u64>,
 }
 
 // SAFETY: only the lane's holder reaches the number; the models check that.
-unsafe impl<T: Twin> Sync for Lane<T> {}
+unsafe impl<T: Variant> Sync for Lane<T> {}
 
 /// The lanes of one scene.
-struct Lanes<T: Twin>(Vec<Lane<T>>);
+struct Lanes<T: Variant>(Vec<Lane<T>>);
 
 type Vec<T> = std::vec::Vec<T>;
 
-impl<T: Twin> Lanes<T> {
+impl<T: Variant> Lanes<T> {
     fn new(count: usize) -> Arc<Lanes<T>> {
         let lane = |_| Lane { holding: Holding(Weakened::new(0)), number: UnsafeCell::new(0) };
         Arc::new(Lanes((0..count).map(lane).collect()))
@@ -115,7 +115,7 @@ impl<T: Twin> Lanes<T> {
 }
 
 /// Runs two writers that prefer the same lane.
-fn writers<T: Twin>(lane_count: usize) {
+fn writers<T: Variant>(lane_count: usize) {
     let lanes = Lanes::<T>::new(lane_count);
     let theirs = Arc::clone(&lanes);
     let writer = thread::spawn(move || theirs.change(0));
@@ -124,16 +124,16 @@ fn writers<T: Twin>(lane_count: usize) {
     assert_eq!(lanes.sum(), 2);
 }
 
-fn writers_of_one<T: Twin>() {
+fn writers_of_one<T: Variant>() {
     writers::<T>(1);
 }
 
-fn writers_of_two<T: Twin>() {
+fn writers_of_two<T: Variant>() {
     writers::<T>(2);
 }
 
 /// Runs a writer and a batch.
-fn batch_and_writer<T: Twin>() {
+fn batch_and_writer<T: Variant>() {
     let lanes = Lanes::<T>::new(2);
     let theirs = Arc::clone(&lanes);
     let writer = thread::spawn(move || theirs.change(1));
@@ -143,7 +143,7 @@ fn batch_and_writer<T: Twin>() {
 }
 
 /// Runs two batches.
-fn batches<T: Twin>() {
+fn batches<T: Variant>() {
     let lanes = Lanes::<T>::new(2);
     let theirs = Arc::clone(&lanes);
     let other = thread::spawn(move || theirs.change_alone(T::DESCENDS));

@@ -5,10 +5,9 @@ use core::sync::atomic::Ordering;
 use heap::HeapError;
 use pmem::{Medium, Span, unseal};
 
-use crate::canary;
 use crate::lanes::Lanes;
 use crate::layout::intent_at;
-use crate::run;
+use crate::{broken, canary, run};
 
 /// The result of a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,8 +47,7 @@ impl Lanes {
             return restore_for_reader(medium, ranges);
         }
         if medium.breaks(canary::NUMBER_BEFORE_RESTORE) {
-            self.raise(medium, lane);
-            medium.order();
+            broken::void_early(self, medium, lane);
         }
         run::each_range(medium, ranges, |range, old| {
             for at in (0..range.len_bytes).step_by(8) {
@@ -58,9 +56,7 @@ impl Lanes {
             }
             medium.flush(range);
         });
-        if !medium.breaks(canary::RESTORE_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::RESTORE_NOT_ORDERED);
         self.raise(medium, lane);
         medium.order();
         Ok(())

@@ -4,8 +4,8 @@ use core::sync::atomic::Ordering;
 
 use pmem::{Checksum, Medium, Offset, Span};
 
-use crate::canary;
 use crate::layout::{RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of, ranges_bytes, run_head};
+use crate::{broken, canary};
 
 /// Writes a run and flushes it.
 ///
@@ -53,16 +53,12 @@ pub(crate) fn void<M: Medium>(medium: &M, log: Offset) {
 
 /// Orders the log before the change that follows.
 pub(crate) fn order_log<M: Medium>(medium: &M) {
-    if !medium.breaks(canary::LOG_NOT_ORDERED) {
-        medium.order();
-    }
+    medium.order_unless(canary::LOG_NOT_ORDERED);
 }
 
 /// Orders the change before the number that makes its run void.
 pub(crate) fn order_change<M: Medium>(medium: &M) {
-    if !medium.breaks(canary::NUMBER_BEFORE_CHANGE) {
-        medium.order();
-    }
+    medium.order_unless(canary::NUMBER_BEFORE_CHANGE);
 }
 
 /// Returns the span of a valid run's ranges in the log, or `None` if the run is void.
@@ -72,7 +68,7 @@ pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) 
     let bytes = |span| unsafe { medium.bytes(span) }.ok();
     let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
     let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
-    let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
+    let is_of_number = *head == run_head(number, lane, len_bytes) || broken::is_taken_for(medium, head, lane);
     if !is_of_number || RUN_HEADER_BYTES + len_bytes > capacity_bytes {
         return None;
     }
@@ -80,12 +76,6 @@ pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) 
     let checksum = Checksum::default().update(head).update(bytes(ranges)?).value();
     let stored = medium.load(log.plus(16), Ordering::Relaxed);
     (stored == u64::from(checksum) || medium.breaks(canary::RUN_CHECKSUM_IGNORED)).then_some(ranges)
-}
-
-/// Returns true in a broken variant that does not compare numbers.
-fn is_taken_for<M: Medium>(medium: &M, head: &[u8; 16], lane: usize) -> bool {
-    let word = u128::from_le_bytes(*head);
-    medium.breaks(canary::OLD_RUN_REPLAYED) && word >> 64 != 0 && (word >> 96) as usize == lane
 }
 
 /// Calls `each` with every range of a run and the offset of the words' old content. Returns false if the ranges do

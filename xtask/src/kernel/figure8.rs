@@ -68,7 +68,7 @@ fn measured(guest: &Guest, has_dax: bool, processor_count: u32, options: &[&str]
     let words = ["hikv-figures", "ink", "8", "--dir", "/store", "--out", "/store"].iter().chain(options);
     let run: Vec<String> = words.map(|&word| word.to_owned()).collect();
     let region = Region::Ext4 { has_dax };
-    let boot = Boot { region, twin: None, processor_count, run: &run, arguments: &[], append: "" };
+    let boot = Boot { region, variant: None, processor_count, run: &run, arguments: &[], append: "" };
     let mut measured = Measured::new();
     let objection = guest.attend(&boot, &mut |line| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -43,7 +43,7 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 echo 1 > /proc/sys/kernel/panic_on_oops
 for word in $(cat /proc/cmdline); do
-    case $word in region=*) region=${word#*=};; size=*) size=${word#*=};; twin=*|order=*) more="$more $word";; run=*) run=${word#*=};; esac
+    case $word in region=*) region=${word#*=};; size=*) size=${word#*=};; variant=*|order=*) more="$more $word";; run=*) run=${word#*=};; esac
 done
 if [ $region = raw ]; then
     where="phys=PHYS size=$size$more"
@@ -148,7 +148,7 @@ impl Kind {
 pub(super) struct Boot<'a> {
     pub(super) region: Region,
     /// The broken variant of the module: a step that it omits.
-    pub(super) twin: Option<&'a str>,
+    pub(super) variant: Option<&'a str>,
     /// The program and its arguments.
     pub(super) run: &'a [String],
     pub(super) processor_count: u32,
@@ -257,9 +257,9 @@ impl Guest {
             self.nvdimm.display(),
             self.size_bytes
         );
-        let twin = boot.twin.map(|twin| format!("twin={twin}")).unwrap_or_default();
+        let variant = boot.variant.map(|variant| format!("variant={variant}")).unwrap_or_default();
         let append = format!(
-            "console=ttyS0 quiet panic=-1 no_timer_check {} region={region} size={} {twin} run={}",
+            "console=ttyS0 quiet panic=-1 no_timer_check {} region={region} size={} {variant} run={}",
             boot.append,
             self.size_bytes,
             boot.run.join(",")

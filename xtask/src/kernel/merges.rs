@@ -16,7 +16,8 @@ pub(super) fn merges(work: &Path, is_kasan: bool) -> Result<(), Failure> {
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_kasan, ..Kind::default() }, &guest::merges()?)?;
     for part in ["begin", "end"] {
         let run = ["ink_merges".to_owned(), part.to_owned(), KEY_COUNT.to_string()];
-        let boot = Boot { region: Region::Raw, twin: None, processor_count: 1, run: &run, arguments: &[], append: "" };
+        let boot =
+            Boot { region: Region::Raw, variant: None, processor_count: 1, run: &run, arguments: &[], append: "" };
         if let Some(objection) = guest.attend(&boot, &mut |_| {})? {
             return Err(objection);
         }

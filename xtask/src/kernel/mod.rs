@@ -4,7 +4,7 @@
 //! - `check` builds as much as this machine allows and lists the rest.
 //! - `run` shows the module in a guest.
 //! - `rounds COUNT [SEED]` cuts the power of a guest.
-//! - `hostile --minutes COUNT [SEED]` runs hostile processes in a guest; `hostile twins [SEED]` only against broken
+//! - `hostile --minutes COUNT [SEED]` runs hostile processes in a guest; `hostile variants [SEED]` only against broken
 //!   variants of the module. `kasan` instead of `hostile` uses a kernel with KASAN and lockdep, which is built first,
 //!   once.
 //! - `merges [kasan]` deletes most keys and cuts the power while nodes merge.
@@ -31,7 +31,7 @@ use guest::Kind;
 
 /// Measured operations of each kind.
 const SPEED_COUNT: u64 = 5000;
-const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | twins) [SEED] | merges [kasan] | speed [COUNT] | figure8 [PROCESSORS] [OPTIONS OF FIGURES]";
+const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile|kasan (--minutes COUNT | variants) [SEED] | merges [kasan] | speed [COUNT] | figure8 [PROCESSORS] [OPTIONS OF FIGURES]";
 
 /// Runs the command given by `words`.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
@@ -45,8 +45,8 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
         [kernel @ ("hostile" | "kasan"), "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
             hostile::hostile(&work()?, kernel == "kasan", number(minutes)?, seed(rest)?.unwrap_or(1))
         }
-        [kernel @ ("hostile" | "kasan"), "twins", ref rest @ ..] if rest.len() < 2 => {
-            hostile::twins(&work()?, kernel == "kasan", seed(rest)?.unwrap_or(1))
+        [kernel @ ("hostile" | "kasan"), "variants", ref rest @ ..] if rest.len() < 2 => {
+            hostile::variants(&work()?, kernel == "kasan", seed(rest)?.unwrap_or(1))
         }
         ["merges"] => merges::merges(&work()?, false),
         ["merges", "kasan"] => merges::merges(&work()?, true),

@@ -31,8 +31,8 @@ const CLOSE: [u64; 2] = [60, 4];
 const AT_FENCES: [u64; 2] = [0, 100];
 const LIFE_CUT_COUNT_MAX: u64 = 10;
 /// A broken variant that is not caught in this many cuts counts as missed.
-const TWIN_CUT_COUNT_MAX: u64 = 120;
-const MERGE_TWIN_CUT_COUNT_MAX: u64 = 400;
+const VARIANT_CUT_COUNT_MAX: u64 = 120;
+const MERGE_VARIANT_CUT_COUNT_MAX: u64 = 400;
 /// The model evicts a line at one store in this many.
 const EVICTED_ONE_IN: u64 = 50;
 /// Replaces an image's number for the last cut.
@@ -40,11 +40,11 @@ const LAST: &str = "last";
 /// The usual node size: the module's default.
 const COMMON: &str = "";
 const SMALL: &str = "order=7";
-const TWINS: [(&str, &str, u64); 4] = [
-    ("NothingFlushed", COMMON, TWIN_CUT_COUNT_MAX),
-    ("DeleteNotFlushed", COMMON, TWIN_CUT_COUNT_MAX),
-    ("NodeNotFlushed", COMMON, TWIN_CUT_COUNT_MAX),
-    ("MergeHalfLogged", SMALL, MERGE_TWIN_CUT_COUNT_MAX),
+const VARIANTS: [(&str, &str, u64); 4] = [
+    ("NothingFlushed", COMMON, VARIANT_CUT_COUNT_MAX),
+    ("DeleteNotFlushed", COMMON, VARIANT_CUT_COUNT_MAX),
+    ("NodeNotFlushed", COMMON, VARIANT_CUT_COUNT_MAX),
+    ("MergeHalfLogged", SMALL, MERGE_VARIANT_CUT_COUNT_MAX),
 ];
 
 /// A store, and the model of the cache in front of it.
@@ -54,7 +54,7 @@ struct Rounds<'a> {
     cache: &'a Cache,
     judge: &'a Judge<'a>,
     random: u64,
-    twin: Option<&'a str>,
+    variant: Option<&'a str>,
     /// Node size of a new store, as a parameter of the module.
     order: &'a str,
     counts: Counts,
@@ -78,12 +78,12 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
     let guest = Guest::make(work, NVDIMM_BYTES, Kind { is_traced: true, ..Kind::default() }, &guest::programs()?)?;
     let program = guest::judge()?;
     let judge = Judge::new(work, &program, &[])?;
-    for (twin, order, cut_count_max) in TWINS {
-        let mut rounds = Rounds::begin(&guest, &cache, &judge, (Some(twin), order), seed)?;
+    for (variant, order, cut_count_max) in VARIANTS {
+        let mut rounds = Rounds::begin(&guest, &cache, &judge, (Some(variant), order), seed)?;
         match rounds.cuts(cut_count_max)? {
-            Some(why) => println!("broken variant {twin}: caught: {why}"),
+            Some(why) => println!("broken variant {variant}: caught: {why}"),
             None => {
-                return Err(format!("broken variant {twin} was not caught, so the rounds prove nothing"));
+                return Err(format!("broken variant {variant} was not caught, so the rounds prove nothing"));
             }
         }
     }
@@ -105,12 +105,12 @@ impl<'a> Rounds<'a> {
         guest: &'a Guest,
         cache: &'a Cache,
         judge: &'a Judge<'a>,
-        (twin, order): (Option<&'a str>, &'a str),
+        (variant, order): (Option<&'a str>, &'a str),
         seed: u64,
     ) -> Result<Rounds<'a>, Failure> {
         cache.empty(NVDIMM_BYTES)?;
         let (lives, random, counts) = (Lives::new(THREAD_COUNT, seed), seed.max(1), Counts::default());
-        Ok(Rounds { guest, lives, cache, judge, random, twin, order, counts })
+        Ok(Rounds { guest, lives, cache, judge, random, variant, order, counts })
     }
 
     /// Runs `count` cuts; returns the first objection and its cut.
@@ -121,7 +121,7 @@ impl<'a> Rounds<'a> {
             if let Some(why) = self.life(cut_count)? {
                 return Ok(Some(format!("of cuts {first} to {}: {why}", self.counts.cuts)));
             }
-            if self.twin.is_none() {
+            if self.variant.is_none() {
                 println!("{}", self.describe());
             }
         }
@@ -144,7 +144,7 @@ impl<'a> Rounds<'a> {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let image = self.judge.image();
-        let [stores_max, fences_max] = match self.twin {
+        let [stores_max, fences_max] = match self.variant {
             Some(_) if self.order == SMALL => AT_FENCES,
             _ if self.random.is_multiple_of(3) => CLOSE,
             _ => FAR,
@@ -154,7 +154,7 @@ impl<'a> Rounds<'a> {
         let run = self.lives.arguments("ink_cut");
         let boot = Boot {
             region: Region::Raw,
-            twin: self.twin,
+            variant: self.variant,
             processor_count: 1,
             run: &run,
             arguments: &arguments,

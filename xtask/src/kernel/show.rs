@@ -32,7 +32,8 @@ pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
 
 /// Boots without a program.
 fn look(guest: &Guest, region: Region, each: &mut dyn FnMut(&str)) -> Result<(), Failure> {
-    let boot = Boot { region, twin: None, processor_count: 1, run: &["none".to_owned()], arguments: &[], append: "" };
+    let boot =
+        Boot { region, variant: None, processor_count: 1, run: &["none".to_owned()], arguments: &[], append: "" };
     guest.attend(&boot, each)?.map_or(Ok(()), Err)
 }
 
@@ -66,7 +67,7 @@ fn live(guest: &Guest, lives: &mut Lives, is_new: bool) -> Result<(), Failure> {
     let run = lives.arguments("show");
     let boot = Boot {
         region: Region::Device { is_new },
-        twin: None,
+        variant: None,
         processor_count: 1,
         run: &run,
         arguments: &[],

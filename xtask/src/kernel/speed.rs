@@ -41,7 +41,7 @@ pub(super) fn speed(work: &Path, count: u64) -> Result<(), Failure> {
 fn measured(guest: &Guest, region: Region, place: &str, count: u64) -> Result<Measured, Failure> {
     guest.empty()?;
     let run = [SPEED.to_owned(), place.to_owned(), count.to_string()];
-    let boot = Boot { region, twin: None, processor_count: 1, run: &run, arguments: &[], append: "" };
+    let boot = Boot { region, variant: None, processor_count: 1, run: &run, arguments: &[], append: "" };
     let mut measured = Measured::new();
     let objection = guest.attend(&boot, &mut |line| {
         let said = line.strip_prefix("speed ").and_then(|rest| rest.rsplit_once(' '));

@@ -63,10 +63,11 @@ const NO_STEPS: [&str; 8] = [
 ];
 
 /// A branch of a broken variant: it does wrong on purpose, and no shipped store takes it.
-const TWIN: &str = "breaks(canary::";
-/// Beginnings of the doc comment of a function that only such a branch calls.
-const TWINS_FUNCTION: [&str; 4] =
-    ["/// The broken twin", "/// The broken variant", "/// A broken variant", "/// Broken variant"];
+const BROKEN_BRANCH: &str = "breaks(canary::";
+/// The file of the functions that only such branches call.
+const BROKEN_FILE: &str = "broken.rs";
+/// The beginning of the doc comment of such a function elsewhere.
+const BROKEN_FUNCTION: &str = "/// The broken variant";
 
 /// The change to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +151,7 @@ fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() && name != "tests" {
             sources(&path, files)?;
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if name.ends_with(".rs") && ![BROKEN_FILE, "tests.rs"].contains(&&*name) {
             files.push(path);
         }
     }
@@ -160,21 +161,21 @@ fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 fn in_text(file: &Path, text: &str) -> Vec<Site> {
     let indented: Vec<&str> = text.lines().collect();
     let lines: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
-    let (mut sites, mut twin_end): (Vec<Site>, usize) = (Vec::new(), 0);
+    let (mut sites, mut broken_end): (Vec<Site>, usize) = (Vec::new(), 0);
     for (line, &text) in lines.iter().enumerate() {
         if text.starts_with("#[cfg(") && text.contains("test") {
             // Skips code that exists only in tests.
-            twin_end = twin_end.max(end_of_block(&indented, line + 1));
-        } else if is_twin(text) {
-            twin_end = end_of_block(&indented, line);
-        } else if TWINS_FUNCTION.iter().any(|beginning| text.starts_with(beginning)) {
-            twin_end = lines
+            broken_end = broken_end.max(end_of_block(&indented, line + 1));
+        } else if is_broken_branch(text) {
+            broken_end = end_of_block(&indented, line);
+        } else if text.starts_with(BROKEN_FUNCTION) {
+            broken_end = lines
                 .iter()
                 .skip(line)
                 .position(|line| line.ends_with('{'))
                 .map_or(0, |begin| end_of_block(&indented, line + begin));
         }
-        if line < twin_end {
+        if line < broken_end {
             continue;
         }
         if let Some(kind) = kind(text, lines.get(line + 1).copied().unwrap_or("")) {
@@ -186,8 +187,8 @@ fn in_text(file: &Path, text: &str) -> Vec<Site> {
 }
 
 /// Returns true if a branch begins here that only a broken variant takes.
-fn is_twin(text: &str) -> bool {
-    let asks = text.find(TWIN).map(|at| &text[..at]);
+fn is_broken_branch(text: &str) -> bool {
+    let asks = text.find(BROKEN_BRANCH).map(|at| &text[..at]);
     text.ends_with('{') && asks.is_some_and(|before| !before.rsplit(' ').next().unwrap_or("").starts_with('!'))
 }
 

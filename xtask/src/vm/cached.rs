@@ -21,8 +21,8 @@ use super::life::{Ended, Lives};
 use super::{lines_of, traced, work};
 use crate::failure::Failure;
 
-const TWINS: [&str; 2] = ["NothingFlushed", "BatchBeforeEntries"];
-const TWIN_CUT_COUNT_MAX: u64 = 100;
+const VARIANTS: [&str; 2] = ["NothingFlushed", "BatchBeforeEntries"];
+const VARIANT_CUT_COUNT_MAX: u64 = 100;
 const LIFE_CUT_COUNT_MAX: u64 = 20;
 /// The model evicts a line at one store in this many.
 const EVICTED_ONE_IN: u64 = 2;
@@ -35,7 +35,7 @@ struct Rounds<'a> {
     guest: &'a Guest,
     cache: &'a Cache,
     judge: &'a Judge<'a>,
-    twin: &'a str,
+    variant: &'a str,
     lives: Lives,
     random: u64,
 }
@@ -49,12 +49,12 @@ pub(super) fn cached(count: u64, seed: u64) -> Result<(), Failure> {
     let cache = Cache::build(&work)?;
     let made = made(&guest, &work)?;
     let judge = Judge::new(&work, &power_cut, &["process", "power", "batches"])?;
-    let begin = |twin| {
+    let begin = |variant| {
         cache.take(&made)?;
         let (guest, cache, judge) = (&guest, &cache, &judge);
-        Ok::<_, Failure>(Rounds { guest, cache, judge, twin, lives: Lives::new(1, seed), random: seed.max(1) })
+        Ok::<_, Failure>(Rounds { guest, cache, judge, variant, lives: Lives::new(1, seed), random: seed.max(1) })
     };
-    TWINS.iter().try_for_each(|twin| catch(&mut begin(twin)?)).and_then(|()| hold(&mut begin("")?, count))
+    VARIANTS.iter().try_for_each(|variant| catch(&mut begin(variant)?)).and_then(|()| hold(&mut begin("")?, count))
 }
 
 /// Makes an NVDIMM that a guest has configured as device-DAX.
@@ -69,12 +69,12 @@ fn made(guest: &Guest, work: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn catch(rounds: &mut Rounds<'_>) -> Result<(), Failure> {
-    let twin = rounds.twin;
-    match rounds.cuts(TWIN_CUT_COUNT_MAX)? {
-        Some(why) => println!("broken variant {twin}: caught: {why}"),
+    let variant = rounds.variant;
+    match rounds.cuts(VARIANT_CUT_COUNT_MAX)? {
+        Some(why) => println!("broken variant {variant}: caught: {why}"),
         None => {
             return Err(format!(
-                "broken variant {twin} was not caught in {TWIN_CUT_COUNT_MAX} cuts, so the cuts prove nothing"
+                "broken variant {variant} was not caught in {VARIANT_CUT_COUNT_MAX} cuts, so the cuts prove nothing"
             ));
         }
     }
@@ -115,7 +115,7 @@ impl Rounds<'_> {
         let cuts = Cuts { count: cut_count, stores_max: 0, fences_max: FENCE_COUNT_MAX, image: &image };
         let model = self.cache.before(By::Processes, &self.guest.nvdimm(), self.random, EVICTED_ONE_IN, cuts)?;
         let run = self.lives.arguments("power,power,batches").join(",");
-        let words = format!("fs=devdax dax=old model=yes twin={} run={run}", self.twin);
+        let words = format!("fs=devdax dax=old model=yes variant={} run={run}", self.variant);
         let qemu = self.guest.boot(&words, &[&self.guest.nvdimm_arguments()?[..], &model].concat())?;
         let mut said = Vec::new();
         let ended = self.lives.live(qemu, None, &mut |line| {

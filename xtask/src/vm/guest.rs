@@ -33,7 +33,7 @@ mount -t sysfs none /sys
 for word in $(cat /proc/cmdline); do
     case $word in
         fs=*) fs=${word#fs=};; run=*) run=${word#run=};; dax=*) dax=${word#dax=};;
-        model=*) devmem NVDIMM_AT 64 0x7e571337504d454d;; twin=*) export TWIN=${word#twin=};;
+        model=*) devmem NVDIMM_AT 64 0x7e571337504d454d;; variant=*) export VARIANT=${word#variant=};;
     esac
 done
 for module in $(cat /modules/order); do insmod /modules/$module; done

@@ -41,7 +41,7 @@ const NVDIMM_BYTES: u64 = 512 << 20;
 /// A round is cut after fewer acknowledged changes than this.
 const CHANGE_COUNT_MAX: u64 = 400;
 /// A broken variant that is not caught in this many rounds counts as missed.
-const TWIN_ROUND_COUNT_MAX: u64 = 12;
+const VARIANT_ROUND_COUNT_MAX: u64 = 12;
 /// Longer than any boot or change, even on a busy machine.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Time of an instruction on the clock of a guest with one processor.
@@ -145,15 +145,15 @@ fn work() -> Result<PathBuf, Failure> {
     Ok(program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("vm"))
 }
 
-fn catch(guest: &Guest, twin: &str, trial: Trial, seed: u64) -> Result<(), Failure> {
+fn catch(guest: &Guest, variant: &str, trial: Trial, seed: u64) -> Result<(), Failure> {
     let mut life = Life::new(guest, trial, seed)?;
-    for round in 1..=TWIN_ROUND_COUNT_MAX {
+    for round in 1..=VARIANT_ROUND_COUNT_MAX {
         if let Ended::Lost(why) = life.round()? {
-            println!("{trial}: {twin}: caught in round {round}: {why}");
+            println!("{trial}: {variant}: caught in round {round}: {why}");
             return Ok(());
         }
     }
-    Err(format!("{trial}: {twin} was not caught in {TWIN_ROUND_COUNT_MAX} rounds, so the rounds prove nothing"))
+    Err(format!("{trial}: {variant} was not caught in {VARIANT_ROUND_COUNT_MAX} rounds, so the rounds prove nothing"))
 }
 
 fn hold(guest: &Guest, trial: Trial, count: u64, seed: u64) -> Result<(), Failure> {

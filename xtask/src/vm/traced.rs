@@ -14,7 +14,7 @@ type Change = (&'static str, &'static str, &'static str);
 const WRITE_BACK: Change = (
     "crates/pmem/src/arch/x86_64.rs",
     r#"asm!("clwb [{}]", in(reg) byte, options(nostack, preserves_flags));"#,
-    r#"if crate::medium::is_twin("NothingFlushed") { return; }
+    r#"if crate::medium::is_broken("NothingFlushed") { return; }
             asm!("nop dword ptr [rax + 0x7e571337]", "mov {seen}, byte ptr [{line}]", "clwb [{line}]",
                 line = in(reg) byte, seen = out(reg_byte) _, options(nostack, preserves_flags));"#,
 );
@@ -22,15 +22,15 @@ const BREAKS: Change = (
     "crates/pmem/src/medium/mod.rs",
     "fn breaks(&self, _canary: Canary) -> bool {\n        false\n    }\n}\n",
     r#"fn breaks(&self, canary: Canary) -> bool {
-        is_twin(canary.0)
+        is_broken(canary.0)
     }
 }
 
 /// True if the environment selects this broken variant.
-pub(crate) fn is_twin(name: &str) -> bool {
+pub(crate) fn is_broken(name: &str) -> bool {
     extern crate std;
     static ASKED: std::sync::OnceLock<Option<std::string::String>> = std::sync::OnceLock::new();
-    ASKED.get_or_init(|| std::env::var("TWIN").ok()).as_deref() == Some(name)
+    ASKED.get_or_init(|| std::env::var("VARIANT").ok()).as_deref() == Some(name)
 }
 "#,
 );

@@ -32,12 +32,12 @@ enum Fault {
     NoScans,
 }
 
-struct Twin {
+struct Faulty {
     items: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     fault: Fault,
 }
 
-impl Twin {
+impl Faulty {
     fn value(&self, key: &[u8]) -> Option<Vec<u8>> {
         let items = self.items.lock().unwrap();
         let value = items.get(key).cloned();
@@ -51,7 +51,7 @@ impl Twin {
     }
 }
 
-impl Twin {
+impl Faulty {
     fn scanned_keys(&self, from: &[u8]) -> Vec<Vec<u8>> {
         let mut keys: Vec<_> = self.items.lock().unwrap().range(from.to_vec()..).map(|(key, _)| key.clone()).collect();
         match self.fault {
@@ -64,7 +64,7 @@ impl Twin {
     }
 }
 
-impl Subject for Twin {
+impl Subject for Faulty {
     fn name(&self) -> String {
         "variant".into()
     }
@@ -135,8 +135,8 @@ fn config(workloads: &[Workload]) -> Config {
     }
 }
 
-fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
-    let twin = Twin { items: Mutex::default(), fault };
+fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Faulty) {
+    let subject = Faulty { items: Mutex::default(), fault };
     let mut rows = Vec::new();
     let keep = |event| {
         match event {
@@ -145,13 +145,13 @@ fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
         }
         ControlFlow::Continue(())
     };
-    run(&twin, &config(workloads), &Bounds::default(), &|| false, keep).unwrap();
-    (rows, twin)
+    run(&subject, &config(workloads), &Bounds::default(), &|| false, keep).unwrap();
+    (rows, subject)
 }
 
 #[test]
 fn correct_store_has_no_errors() {
-    let (rows, twin) = rows(Fault::None, &Workload::ALL);
+    let (rows, subject) = rows(Fault::None, &Workload::ALL);
     assert!(rows.iter().map(|row| row.workload).eq(Workload::ALL.map(Workload::name)));
     for row in rows {
         assert_eq!(row.errors, 0, "{row}");
@@ -160,7 +160,7 @@ fn correct_store_has_no_errors() {
         assert!(row.ops_per_sec > 0.0 && row.p50_us > Some(0.0) && row.p50_us <= row.p999_us, "{row}");
         assert!(row.p999_us <= row.p9999_us && row.p9999_us <= row.max_us, "{row}");
     }
-    assert_eq!(twin.items.lock().unwrap().len(), 500, "added and removed records are restored");
+    assert_eq!(subject.items.lock().unwrap().len(), 500, "added and removed records are restored");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn every_fault_is_counted() {
 
 #[test]
 fn stopped_pass_is_reported() {
-    let twin = Twin { items: Mutex::default(), fault: Fault::None };
+    let subject = Faulty { items: Mutex::default(), fault: Fault::None };
     let config = Config { pass: Duration::MAX, ..config(&[Workload::Get, Workload::Miss]) };
     // The second check after the load comes after a burst of operations.
     let looks = AtomicU32::new(0);
@@ -210,7 +210,7 @@ fn stopped_pass_is_reported() {
         ControlFlow::Continue(())
     };
     let stop = || loaded.load(Ordering::Relaxed) && looks.fetch_add(1, Ordering::Relaxed) > 8;
-    run(&twin, &config, &Bounds::default(), &stop, keep).unwrap();
+    run(&subject, &config, &Bounds::default(), &stop, keep).unwrap();
     assert_eq!(rows.len(), 1, "the second workload never began");
     let row = &rows[0];
     assert!(row.workload == "get" && row.operations > 0 && row.errors == 0, "{row}");
@@ -219,17 +219,17 @@ fn stopped_pass_is_reported() {
 
 #[test]
 fn unsupported_workload_is_refused_before_load() {
-    let twin = Twin { items: Mutex::default(), fault: Fault::NoScans };
+    let subject = Faulty { items: Mutex::default(), fault: Fault::NoScans };
     let config = config(&[Workload::InsertOrdered, Workload::YcsbE]);
-    let refused = run(&twin, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));
+    let refused = run(&subject, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));
     assert_eq!(refused.unwrap_err().to_string(), "variant has no ordered scans, which ycsb-e needs");
-    assert!(twin.items.lock().unwrap().is_empty());
+    assert!(subject.items.lock().unwrap().is_empty());
 }
 
 /// Runs each workload on a store without order: it uses no operation that it does not declare.
 #[test]
 fn workloads_need_what_they_say() {
-    struct Points(Twin);
+    struct Points(Faulty);
     impl Subject for Points {
         fn name(&self) -> String {
             "points".into()
@@ -248,7 +248,7 @@ fn workloads_need_what_they_say() {
         }
     }
     for workload in Workload::ALL {
-        let points = Points(Twin { items: Mutex::default(), fault: Fault::None });
+        let points = Points(Faulty { items: Mutex::default(), fault: Fault::None });
         let fits = workload.needs().iter().all(|need| points.offers(*need));
         let mut errors = None;
         let outcome = run(&points, &config(&[workload]), &Bounds::default(), &|| false, |event| {
@@ -290,12 +290,12 @@ fn the_machine_has_bounds_for_all_but_mixes() {
 
 #[test]
 fn the_reader_of_the_report_may_end_the_run() {
-    let twin = Twin { items: Mutex::default(), fault: Fault::None };
+    let subject = Faulty { items: Mutex::default(), fault: Fault::None };
     let mut events = 0;
     let once = |_| {
         events += 1;
         if events == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    run(&twin, &config(&[Workload::Get, Workload::Miss]), &Bounds::default(), &|| false, once).unwrap();
+    run(&subject, &config(&[Workload::Get, Workload::Miss]), &Bounds::default(), &|| false, once).unwrap();
     assert_eq!(events, 2);
 }

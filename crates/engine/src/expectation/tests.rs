@@ -75,7 +75,7 @@ impl Weakening for NoFence {
 }
 
 #[test]
-fn twins_that_lose_a_key_are_caught() {
-    let twins: [fn(); 2] = [|| a_key_is_put::<Weakened<NoFence>>(0), || a_key_is_put::<InTwoSteps>(0)];
-    assert!(twins.into_iter().all(|twin| is_caught(3, twin)));
+fn variants_that_lose_a_key_are_caught() {
+    let variants: [fn(); 2] = [|| a_key_is_put::<Weakened<NoFence>>(0), || a_key_is_put::<InTwoSteps>(0)];
+    assert!(variants.into_iter().all(|variant| is_caught(3, variant)));
 }

@@ -31,6 +31,7 @@
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout. Exception: an operation that waits for readers (`clear`) is not pinned.
 
+mod broken;
 pub mod canary;
 pub mod image;
 mod item;

@@ -222,9 +222,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
             self.lanes.append(&mut lanes[lane], &self.medium, entry);
         }
-        if !self.medium.breaks(canary::BATCH_LINE_NOT_ORDERED) {
-            self.medium.order();
-        }
+        self.medium.order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
         self.lanes.append(log, &self.medium, end);

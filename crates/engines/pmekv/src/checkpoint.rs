@@ -38,7 +38,7 @@ use crate::bytes::{Line, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::lane::{Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place};
 use crate::node::{self, Draft, Named, NodeForm, Stored};
-use crate::{Pmekv, canary};
+use crate::{Pmekv, broken, canary};
 
 /// A callback for a record and its key.
 type EachStored<'e> = dyn FnMut(Stored, &[u8]) -> Result<(), Error> + 'e;
@@ -114,9 +114,7 @@ pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoi
     let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(checkpoint.number) };
     // SAFETY: the root does not name this record, and the caller holds the checkpoint's lock.
     unsafe { medium.stream(at, &[&checkpoint.to_bytes(uuid)]) };
-    if !medium.breaks(canary::ROOT_BEFORE_NODES) {
-        medium.order();
-    }
+    medium.order_unless(canary::ROOT_BEFORE_NODES);
     store_word(medium, ROOT, checkpoint.number);
 }
 
@@ -195,12 +193,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1. Returns the cuts, and the number of entries in the log.
     fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
         if self.medium.breaks(canary::BATCH_CUT_APART) {
-            let last = |lane| {
-                let last = if lane < self.lanes.count() { self.lanes.lock(lane).next - 1 } else { 0 };
-                self.medium.order();
-                last
-            };
-            return (std::array::from_fn(last), self.lanes.entry_count());
+            return broken::cuts_apart(self);
         }
         let lanes = self.lanes.lock_all();
         self.reserve.begin(self.medium.breaks(canary::GONE_WHILE_READ));

@@ -254,9 +254,7 @@ impl Lanes {
         let previous = log.segments.back().map_or(Offset::NULL, |newest| newest.at);
         let segment = Segment { at, lane: log.number as u64, opening: self.opening, first: log.next, previous };
         write_line(medium, at, &segment.to_line(&self.uuid));
-        if !medium.breaks(canary::WORD_BEFORE_HEADER) {
-            medium.order();
-        }
+        medium.order_unless(canary::WORD_BEFORE_HEADER);
         store_word(medium, lane_word(log.number), at.0);
         log.segments.push_back(segment);
         log.salt = segment.salt(&self.uuid);

@@ -41,6 +41,7 @@
 //! reserve's lock. No thread waits for the medium under a lane's lock, and readers take no lock.
 
 mod batch;
+mod broken;
 mod bytes;
 pub mod canary;
 mod check;

@@ -10,8 +10,7 @@ use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::record::place_of;
-use crate::{Pmekv, canary};
+use crate::{Pmekv, broken, canary};
 
 /// Records of up to so many bytes are written under their lane's lock: that takes as long as some cache misses.
 const SHORT_BYTES_MAX: u64 = 2048;
@@ -64,10 +63,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Reserves a slot for a record, and writes the record if it is long.
     #[inline(always)]
     pub(crate) fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
-        if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
-            && let Some(old) = self.tree.find(&self.records(), item.key)?
-        {
-            self.heap.free(&self.medium, place_of(old)?);
+        if self.medium.breaks(canary::FREED_BEFORE_COMMIT) {
+            broken::free_present(self, item.key)?;
         }
         let item_bytes = item.item_bytes();
         let room = self.reserve(item_bytes)?;

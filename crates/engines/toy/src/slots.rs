@@ -63,13 +63,9 @@ impl Slots {
         new: Option<(NewItem<'_>, u32)>,
     ) -> Result<Ticket, MediumError> {
         copy(medium, UNDO_IMAGE, self.at(slot))?;
-        if !medium.breaks(canary::IMAGE_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::IMAGE_NOT_ORDERED);
         store(medium, UNDO_WORD, seal(slot + 1));
-        if !medium.breaks(canary::LOG_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::LOG_NOT_ORDERED);
         match new {
             // SAFETY: the item fits the slot (the caller has checked), and no reader reads the slot.
             Some((item, stamp)) => _ = unsafe { item.write(medium, self.at(slot), stamp) },

@@ -45,7 +45,7 @@ fn it_survives_every_crash() {
 }
 
 #[test]
-fn its_twins_are_caught() {
+fn broken_variants_are_caught() {
     let (scripts, settings) = scripts_and_settings();
     for canary in [canary::IMAGE_NOT_ORDERED, canary::LOG_NOT_ORDERED] {
         let verdict = hunt::<Crashed<OfToy>>(canary, &scripts, &settings);

@@ -59,7 +59,7 @@ struct Explorer {
     objection: Mutex<Option<String>>,
 }
 
-fn twin(sim: Sim, canary: Option<Canary>) -> Sim {
+fn variant(sim: Sim, canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(sim, Sim::with_canary)
 }
 
@@ -106,7 +106,7 @@ impl Explorer {
         index: &Index,
         is_crashed_again: bool,
     ) -> Result<(), String> {
-        let sim = twin(Sim::from_image(image, model), self.canary);
+        let sim = variant(Sim::from_image(image, model), self.canary);
         if Region::probe(&sim).map_err(|error| error.to_string())? == Found::Fresh {
             return if index.is_finished { Err("the region is gone".into()) } else { format_again(&sim) };
         }
@@ -337,7 +337,7 @@ impl Script {
 /// Runs a script on a medium of this model. Returns the first objection, or the message of a broken variant's panic.
 fn explore(model: Model, canary: Option<Canary>, run: fn(&Script), nested_share: usize) -> Option<String> {
     let explorer = Explorer::new(canary, nested_share);
-    let script = Script::format(twin(Sim::new(0, model), canary), &explorer);
+    let script = Script::format(variant(Sim::new(0, model), canary), &explorer);
     let finished = catch_unwind(AssertUnwindSafe(|| run(&script)));
     script.sim.unobserve();
     let stopped = finished.err().map(|panic| match canary {
@@ -371,7 +371,7 @@ fn every_crash_of_a_log_is_recovered() {
 }
 
 #[test]
-fn broken_twins_are_caught() {
+fn broken_variants_are_caught() {
     let canaries = [
         heap::canary::CHUNK_BEFORE_MARK,
         heap::canary::GROWTH_BEFORE_SUPERBLOCK,

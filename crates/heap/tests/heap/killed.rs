@@ -21,7 +21,7 @@ pub(crate) fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOn
     std::mem::take(&mut *found.lock().unwrap())
 }
 
-fn twin(sim: Sim, canary: Option<Canary>) -> Sim {
+fn variant(sim: Sim, canary: Option<Canary>) -> Sim {
     canary.into_iter().fold(sim, Sim::with_canary)
 }
 
@@ -32,7 +32,7 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
     heap.finish_format(&sim).unwrap();
     let killed = at_steps(&sim, |sim| sim.killed().into_iter().collect(), || heap.set_features(&sim, FEATURE_EXPIRY));
     let crashes = killed.iter().flat_map(|image| {
-        let sim = twin(Sim::from_image(image, Model::Line), canary);
+        let sim = variant(Sim::from_image(image, Model::Line), canary);
         let images = |sim: &Sim| sim.images(IMAGE_COUNT_MAX, sim.step_count());
         at_steps(&sim, images, || drop(Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap()))
     });
@@ -46,5 +46,5 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
 fn better_copy_is_durable_before_other_rewrite() {
     let (image_count, refused_count) = refused_after_a_kill(None);
     assert!(image_count > 200 && refused_count == 0, "{refused_count} of {image_count} are refused");
-    assert!(refused_after_a_kill(Some(heap::canary::HEAD_LEFT_AS_FOUND)).1 > 0, "the twin was not caught");
+    assert!(refused_after_a_kill(Some(heap::canary::HEAD_LEFT_AS_FOUND)).1 > 0, "the broken variant was not caught");
 }

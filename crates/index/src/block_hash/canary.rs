@@ -39,7 +39,7 @@ pub const DELETE_NOT_ORDERED: Canary = Canary("DeleteNotOrdered");
 /// A move forgets that its item is not durable.
 pub const LOCK_BIT_LOST_BY_MOVE: Canary = Canary("LockBitLostByMove");
 /// A writer leaves the second copy of its key that an interrupted move left.
-pub const TWIN_KEPT: Canary = Canary("TwinKept");
+pub const DUPLICATE_KEPT: Canary = Canary("DuplicateKept");
 /// A move ahead of inserts empties a slot without raising the counter of its bucket.
 pub const MOVE_NOT_COUNTED: Canary = Canary("MoveNotCounted");
 /// A reader does not check whether its first bucket changed.

@@ -1,5 +1,5 @@
 //! Verifies the table: every slot is intact and in a bucket where a search finds it, and no key occurs twice.
-//! Exception: a store opened for reading only may contain twins.
+//! Exception: a store opened for reading only may contain duplicates.
 //!
 //! A bucket of zeros is one that was never written. So a page that a medium has lost and returns as zeros looks
 //! intact. The check rejects such a page among many items, because there it is too improbable: keys are hashed with
@@ -34,7 +34,7 @@ pub struct Damage {
 
 impl BlockHash {
     /// Reports the damage in the segment at `cursor` to `damaged`, and passes every slot to `each`, including both
-    /// of twins. The caller is pinned. The store must have been swept. No thread may write to the segment during
+    /// of duplicates. The caller is pinned. The store must have been swept. No thread may write to the segment during
     /// the call; otherwise damage may be reported that does not exist.
     pub fn check_segment<M: Medium>(
         &self,

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - A key is in one slot of one of its two buckets. Exception: a crash during a move may leave two equal slots,
-//!   *twins*. The next writer of the key, or the sweep, removes one of them.
+//!   *duplicates*. The next writer of the key, or the sweep, removes one of them.
 //! - The bytes of a bucket change only under the bucket's lock, which is volatile.
 //! - *Lock bits* in the meta word are hints, not locks. Any published slot that may not be durable has the lock bit
 //!   set, from the publishing store until known to be durable. A thread that acts on a slot with a lock bit makes
@@ -22,7 +22,7 @@
 //! |---|---|
 //! | 1 the item, if it is larger than a slot, is written and flushed | nothing |
 //! | 2a both buckets are locked, the key is looked up | the same |
-//! | 2b twins become one: the other's bit off, ordered | the same |
+//! | 2b duplicates become one: the other's bit off, ordered | the same |
 //! | 3a counter + 1: of the old slot's bucket; for an insert, of the emptier bucket | the same |
 //! | 3b a free slot of that bucket is written and flushed; ordered | the same |
 //! | 4 the meta word is published: bit on, old bit off, shape, lock bits; commit requested | old or new |
@@ -44,6 +44,7 @@
 //! neither while it waits (`shared/locks.rs`). A thread that reads a segment is pinned.
 
 mod batch;
+mod broken;
 pub mod canary;
 mod check;
 mod find;

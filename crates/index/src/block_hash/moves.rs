@@ -4,9 +4,9 @@
 //! |---|---|
 //! | 1 the lock of the third bucket, if it is free; else another item is tried | nothing |
 //! | 2 its counter + 1; a copy of the slot is written there and flushed; ordered | nothing |
-//! | 3 its bit on there: published, with its lock bit | the item, or equal twins |
-//! | 4a the insert's slot is written; ordered, and so is 3 | twins |
-//! | 4b one word: the bit of the insert on, that of the moved item off | twins; or both items, each once |
+//! | 3 its bit on there: published, with its lock bit | the item, or duplicates |
+//! | 4a the insert's slot is written; ordered, and so is 3 | duplicates |
+//! | 4b one word: the bit of the insert on, that of the moved item off | duplicates; or both items, each once |
 //!
 //! Step 4 is an ordinary write that replaces the moved item. A move needs one fence more than an insert. Readers
 //! find the item in one of the two buckets: the counter of the source bucket is raised after step 3 and before step
@@ -22,8 +22,8 @@
 //! |---|---|
 //! | 1 both of the item's buckets are locked; item still there, bucket still full | nothing |
 //! | 2 the other's counter + 1; the copy written there and flushed; ordered | nothing |
-//! | 3 its bit on there: published, with its lock bit; ordered | the item, or equal twins |
-//! | 4 the source's counter + 1; its bit off: published, with its lock bit | twins, or the item |
+//! | 3 its bit on there: published, with its lock bit; ordered | the item, or duplicates |
+//! | 4 the source's counter + 1; its bit off: published, with its lock bit | duplicates, or the item |
 //! | 5 memory: fence, lock bits off. On a log the bits stay until a thread waits | the item |
 //!
 //! On a log, no thread has waited after step 5, so a thread that finds the lock bits waits.
@@ -40,7 +40,7 @@ use super::image::{Stored, Words};
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::clear_bits;
 use super::write::{Bucket, Buckets, Full, Published};
-use super::{BlockHash, Slot, canary};
+use super::{BlockHash, Slot, broken, canary};
 use crate::segmented::{Context, Cursor, Segmented};
 use crate::shared::HeldLocks;
 
@@ -64,13 +64,12 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let Some(moved) = self.movable() else { return Err(Full { segment: self.segment.offset() }) };
         let medium = self.cx.medium;
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
-            self.empty_early(&moved);
-            medium.order();
+            broken::empty_early(&self, moved.from, moved.i);
         }
         // If the medium has failed, it refuses the insert's own word as well.
         let _ = self.copy(&moved.slot, moved.to);
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
-            self.empty_early(&moved);
+            let _ = self.empty(moved.from, moved.i);
         }
         self.table.move_count.fetch_add(1, Ordering::Relaxed);
         let table = self.table;
@@ -114,12 +113,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.publish(&[(to.at, with.0)], to.at.0)
     }
 
-    /// The step of the broken variants.
-    fn empty_early(&self, Move { from, i, .. }: &Move<'_>) {
-        let _ = self.empty(*from, *i);
-    }
-
-    fn empty(&self, from: Bucket, i: usize) -> Taken {
+    pub(super) fn empty(&self, from: Bucket, i: usize) -> Taken {
         let meta = self.stored(from).meta().without(i);
         self.cx.medium.publish(&[(from.at, meta.0)], from.at.0)
     }
@@ -134,19 +128,16 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let is_light = |to: &Bucket| to.number != from.number && self.stored(*to).meta().filled() <= LIGHT_FILLED_MAX;
         let Some(to) = self.buckets().find(is_light) else { return false };
         if medium.breaks(canary::DELETE_BEFORE_INSERT) {
-            let _ = self.empty(from, i);
-            medium.order();
+            broken::empty_early(&self, from, i);
         }
         if self.copy(slot, to) == Taken::No {
             return false;
         }
-        if !medium.breaks(canary::DELETE_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::DELETE_NOT_ORDERED);
         if !medium.breaks(canary::MOVE_NOT_COUNTED) {
             self.segment.raise(from.number);
         }
-        // If the medium refuses the word, twins remain.
+        // If the medium refuses the word, duplicates remain.
         let _ = self.empty(from, i);
         if medium.commit(Level::Strongest).is_done() {
             [from.at, to.at].into_iter().for_each(|at| clear_bits(medium, at));

@@ -247,9 +247,7 @@ fn commit_split<M: Medium, D: Dram>(
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
     let [zero, one] = [halves[0].stream(cx, room, is_unsettled)?, halves[1].stream(cx, room, is_unsettled)?];
-    if !cx.medium.breaks(canary::BLOCK_SPLIT_BEFORE_SEGMENTS) {
-        cx.medium.order();
-    }
+    cx.medium.order_unless(canary::BLOCK_SPLIT_BEFORE_SEGMENTS);
     let halves_at = [zero.offset(), one.offset()];
     let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: halves_at };
     split.commit(cx.medium);

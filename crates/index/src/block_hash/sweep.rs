@@ -74,7 +74,7 @@ impl BlockHash {
     }
 
     /// Sweeps the segment at `cursor`: makes changes of an earlier process durable, removes one of each pair of
-    /// twins, counts the items, reports the reached places to the allocator, and reports invalid positions to
+    /// duplicates, counts the items, reports the reached places to the allocator, and reports invalid positions to
     /// `misplaced`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl BlockHash {
         let _frozen = segment.lock_all();
         if cx.medium.is_writable() {
             segment.make_durable(cx.medium);
-            drop_twins(cx.medium, segment);
+            drop_duplicates(cx.medium, segment);
         }
         let is_durable = cx.medium.is_writable() && cx.medium.commit(Level::Strongest).is_done();
         let (mut count, mut met) = (0, HashSet::new());
@@ -99,7 +99,7 @@ impl BlockHash {
             if is_durable && image.meta().is_any_locked() {
                 clear_bits(cx.medium, at);
             }
-            // In a store that is open for reading only, twins remain.
+            // In a store that is open for reading only, duplicates remain.
             for (_, slot) in image.slots().filter(|(_, slot)| cx.medium.is_writable() || met.insert(*slot)) {
                 count += 1;
                 if !slot.is_intact() {
@@ -144,7 +144,7 @@ impl Cleared {
             let images = segment.images(cx.medium);
             // A damaged slot may name a place that belongs to another item by now.
             let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_intact());
-            // Twins name the same place, which must be freed once.
+            // Duplicates name the same place, which must be freed once.
             let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
             items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));
         }
@@ -153,11 +153,11 @@ impl Cleared {
 }
 
 /// Keeps one of each set of equal slots. The caller holds all locks, and everything is durable.
-fn drop_twins<M: Medium>(medium: &M, segment: &Segment) {
+fn drop_duplicates<M: Medium>(medium: &M, segment: &Segment) {
     let mut met = HashSet::new();
     for (number, at, image) in segment.images(medium) {
-        let twins = image.slots().filter(|(_, slot)| !met.insert(*slot));
-        let meta = twins.fold(image.meta(), |meta, (i, _)| meta.without(i));
+        let duplicates = image.slots().filter(|(_, slot)| !met.insert(*slot));
+        let meta = duplicates.fold(image.meta(), |meta, (i, _)| meta.without(i));
         if meta.bitmap() != image.meta().bitmap() {
             segment.raise(number);
             // If the medium has failed, both stay, and a reader uses the first.

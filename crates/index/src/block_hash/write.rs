@@ -6,14 +6,13 @@ use std::sync::atomic::Ordering;
 use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
-use super::canary;
 use super::find::{Key, Target};
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket, choices};
 use super::lookup::{Beginnings, Spotted};
 use super::moves::LIGHT_FILLED_MAX;
 use super::segment::Segment;
-use super::{BlockHash, Slot};
+use super::{BlockHash, Slot, broken, canary};
 use crate::Position;
 use crate::segmented::{Context, Segmented};
 use crate::shared::HeldLocks;
@@ -70,8 +69,8 @@ pub enum LockedLookup {
 pub struct At {
     /// The slot.
     pub slot: Slot,
-    bucket: Bucket,
-    i: usize,
+    pub(super) bucket: Bucket,
+    pub(super) i: usize,
 }
 
 /// The number and the place of a bucket.
@@ -208,7 +207,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         if self.cx.medium.check_lost_ranges().is_ok() { LockedLookup::Nothing } else { LockedLookup::Unsure }
     }
 
-    /// Returns the slot of the key. Removes one of twins.
+    /// Returns the slot of the key. Removes a duplicate.
     ///
     /// # Errors
     /// Returns the error of `is_key` or of the medium, or [`HeapError::Damaged`] if a bucket has no free slot.
@@ -256,7 +255,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
                 if key.is_in(&slot, &mut is_key)? {
                     match found {
                         None => found = Some(At { slot, bucket, i }),
-                        Some(_) => self.drop_twin(bucket, i),
+                        Some(_) => self.drop_duplicate(bucket, i),
                     }
                 }
             }
@@ -266,9 +265,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// Empties slot `i`, whose item is also in another slot, and orders that.
     #[cold]
-    fn drop_twin(&self, bucket: Bucket, i: usize) {
+    fn drop_duplicate(&self, bucket: Bucket, i: usize) {
         let medium = self.cx.medium;
-        if medium.breaks(canary::TWIN_KEPT) {
+        if medium.breaks(canary::DUPLICATE_KEPT) {
             return;
         }
         self.segment.raise(bucket.number);
@@ -312,7 +311,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
     pub fn replace(self, old: &At, slot: &Slot) -> Published<'a> {
         if self.cx.medium.breaks(canary::UPDATE_ACROSS_BUCKETS) {
-            return self.replace_across(old, slot);
+            return broken::replace_across(self, old, slot);
         }
         mark_unlinked(self.cx, &old.slot);
         self.fill(old.bucket, slot, Some(old.i), 0)
@@ -349,9 +348,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let with = meta.with(i, slot.shape());
         let meta = old.map_or(with, |old| with.without(old));
         if medium.breaks(canary::BIT_BEFORE_SLOT) {
-            let _ = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
-            medium.order();
-            stored.write_slot(i, slot, true);
+            broken::publish_bit_first(&stored, meta, i, slot);
         }
         let table = self.table;
         let published = self.publish(bucket, meta, more);
@@ -365,7 +362,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     /// instruction, which waits for flushes. A failed log does not accept the word: the bucket stays as it was, and
     /// [`Published::settle`] returns the error.
     #[inline(always)]
-    fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
+    pub(super) fn publish(self, bucket: Bucket, meta: Meta, more: i64) -> Published<'a> {
         let medium = self.cx.medium;
         let taken = medium.publish(&[(bucket.at, meta.word())], bucket.at.0);
         let ticket = medium.commit(Level::Strongest);
@@ -376,20 +373,5 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             self.segment.count(more);
         }
         Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
-    }
-
-    /// The broken variant that needs two words.
-    #[cold]
-    fn replace_across(self, old: &At, slot: &Slot) -> Published<'a> {
-        let other = self.buckets().find(|bucket| bucket.number != old.bucket.number).expect("there are two");
-        let medium = self.cx.medium;
-        let meta = self.stored(other).meta();
-        let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i), 0) };
-        self.stored(other).write_slot(i, slot, true);
-        medium.order();
-        let _ = medium.publish(&[(other.at, meta.with(i, slot.shape()).word())], other.at.0);
-        medium.order();
-        let emptied = self.stored(old.bucket).meta().without(old.i);
-        self.publish(old.bucket, emptied, 0)
     }
 }

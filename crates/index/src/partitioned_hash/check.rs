@@ -57,9 +57,9 @@ impl PartitionedHash {
         let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
         // If the medium cannot make an entry durable, a read of the entry reports that.
         let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
-        let mut twins: HashMap<u64, Vec<Position>> = HashMap::new();
+        let mut positions: HashMap<u64, Vec<Position>> = HashMap::new();
         for entry in &live {
-            let earlier = twins.entry(entry.signature).or_default();
+            let earlier = positions.entry(entry.signature).or_default();
             self.check_entry(medium, segment, entry, damaged);
             each(entry.signature, entry.slot.position, entry.position, earlier);
             earlier.push(entry.position);

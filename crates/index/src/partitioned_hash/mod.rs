@@ -29,6 +29,7 @@
 
 mod absence;
 pub mod batch;
+mod broken;
 mod check;
 mod clear;
 mod counts;

@@ -44,7 +44,7 @@ use super::layout::Home;
 use super::locked::LockedHome;
 use super::segment::Segment;
 use super::slot::Slot;
-use super::{Context, PartitionedHash};
+use super::{Context, PartitionedHash, broken};
 use crate::Position;
 use crate::canary;
 use crate::shared::Locked;
@@ -194,8 +194,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
         if medium.breaks(canary::PLAIN_ZERO_DELETE) {
-            let word = self.home.now(found.slot).emptied();
-            medium.store(found.slot.position, word.word(), Ordering::Release);
+            let word = broken::store_plain_zero(medium, found.slot, self.home.now(found.slot));
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
         self.publish((found.slot, found.position), None, found.position.deleted(), -1)
@@ -213,9 +212,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     fn order_item(&self) {
         let medium = self.home.medium();
-        if !medium.breaks(canary::ITEM_NOT_ORDERED) {
-            medium.order();
-        }
+        medium.order_unless(canary::ITEM_NOT_ORDERED);
     }
 
     /// Carries out steps 2 and 3 up to the unlock. The new word replaces the one that is there; under the lock,
@@ -233,10 +230,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let word = position.fresh().in_place_of(was);
         let taken = match signature {
             Some(signature) if medium.breaks(canary::TORN_PAIR) => {
-                let taken = slot.publish(medium, None, word);
-                medium.store(slot.signature, signature, Ordering::Relaxed);
-                medium.flush(slot.signature.span(8));
-                taken
+                broken::publish_position_first(medium, slot, signature, word)
             }
             _ => slot.publish(medium, signature, word),
         };

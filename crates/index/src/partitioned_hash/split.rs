@@ -120,9 +120,7 @@ impl PartitionedHash {
         // Both halves are reserved before the first is published, because a publication cannot be undone.
         let [zero, one] = [halves[0].reserve(cx)?, halves[1].reserve(cx)?];
         let offsets = [halves[0].stream(cx, zero), halves[1].stream(cx, one)];
-        if !cx.medium.breaks(canary::SPLIT_BEFORE_SEGMENTS) {
-            cx.medium.order();
-        }
+        cx.medium.order_unless(canary::SPLIT_BEFORE_SEGMENTS);
         let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: offsets };
         split.commit(cx.medium);
         split.finish(cx)?;

@@ -62,9 +62,7 @@ pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
     let frozen: Vec<_> = old.segments().map(Segmented::lock_all).collect();
     let generation = cx.heap.generation().wrapping_add(1);
     let new = empty(generation)?;
-    if !cx.medium.breaks(canary::CLEAR_BEFORE_SEGMENTS) {
-        cx.medium.order();
-    }
+    cx.medium.order_unless(canary::CLEAR_BEFORE_SEGMENTS);
     cx.heap.set_generation(cx.medium, generation);
     cx.medium.wait(cx.medium.commit(Level::Strongest))?;
     if !cx.medium.breaks(canary::CLEARED_UNBURIED) {

@@ -16,7 +16,7 @@ use super::latch::{Latch, Mode};
 const PREEMPTION_COUNT: usize = 3;
 
 /// The part that a variant leaves out.
-trait Twin: Weakening {
+trait Variant: Weakening {
     const COUPLES: bool = true;
     const LOCKS_TREE: bool = true;
     const COMPARES: bool = true;
@@ -30,32 +30,32 @@ impl Weakening for LetsGoEarly {}
 impl Weakening for ReadsOutside {}
 impl Weakening for GoesBackBlindly {}
 
-impl Twin for AsAsked {}
+impl Variant for AsAsked {}
 
-impl Twin for NoRelease {}
+impl Variant for NoRelease {}
 
-impl Twin for LetsGoEarly {
+impl Variant for LetsGoEarly {
     const COUPLES: bool = false;
 }
 
-impl Twin for ReadsOutside {
+impl Variant for ReadsOutside {
     const LOCKS_TREE: bool = false;
 }
 
-impl Twin for GoesBackBlindly {
+impl Variant for GoesBackBlindly {
     const COMPARES: bool = false;
 }
 
 /// A node: its lock, and a number that is 0 once the node is freed.
-struct Node<T: Twin> {
+struct Node<T: Variant> {
     latch: Latch<Weakened<T>>,
     number: UnsafeCell<u64>,
 }
 
 // SAFETY: the number is accessed only under the latch; the models check that.
-unsafe impl<T: Twin> Sync for Node<T> {}
+unsafe impl<T: Variant> Sync for Node<T> {}
 
-impl<T: Twin> Node<T> {
+impl<T: Variant> Node<T> {
     fn new(number: u64) -> Node<T> {
         Node { latch: Latch(Weakened::new(0)), number: UnsafeCell::new(number) }
     }
@@ -81,7 +81,7 @@ impl<T: Twin> Node<T> {
 }
 
 /// Two writers increment, and a reader checks.
-fn counted<T: Twin>() {
+fn counted<T: Variant>() {
     let node = Arc::new(Node::<T>::new(1));
     let add = |node: Arc<Node<T>>| {
         move || {
@@ -102,7 +102,7 @@ fn counted<T: Twin>() {
 
 /// The tree lock's number selects one of two leaves as the root. A writer selects the other leaf and frees the first
 /// one.
-fn root_replaced<T: Twin>() {
+fn root_replaced<T: Variant>() {
     let tree = Arc::new((Node::<T>::new(1), [Node::<T>::new(10), Node::<T>::new(20)]));
     let theirs = Arc::clone(&tree);
     let writer = thread::spawn(move || {
@@ -132,7 +132,7 @@ fn root_replaced<T: Twin>() {
 }
 
 /// A reader returns to a node that it has seen; a writer changes and then frees it, each time exclusively.
-fn gone_back_to<T: Twin>() {
+fn gone_back_to<T: Variant>() {
     let node = Arc::new(Node::<T>::new(1));
     let theirs = Arc::clone(&node);
     let writer = thread::spawn(move || {

@@ -174,7 +174,7 @@ impl Crashable for SimDisk {
     }
 
     fn with_canary(self, canary: Canary) -> SimDisk {
-        assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
+        assert!(self.0.canary.set(canary).is_ok(), "a broken variant is broken in one place");
         self
     }
 

@@ -61,9 +61,9 @@ fn growth_fails_where_it_was_asked_to() {
 
 #[test]
 fn only_the_chosen_step_is_broken() {
-    let twin = Sim::new(4096, Model::Line).with_canary(Canary("FlushLeftOut"));
-    assert!(twin.breaks(Canary("FlushLeftOut")));
-    assert!(!twin.breaks(Canary("OrderLeftOut")));
+    let variant = Sim::new(4096, Model::Line).with_canary(Canary("FlushLeftOut"));
+    assert!(variant.breaks(Canary("FlushLeftOut")));
+    assert!(!variant.breaks(Canary("OrderLeftOut")));
     assert!(!Sim::new(4096, Model::Line).breaks(Canary("FlushLeftOut")));
 }
 

@@ -47,6 +47,14 @@ pub trait Medium: Acknowledge + Residency + Space {
         None
     }
 
+    /// Calls [`Persist::order`], except in the broken variant `canary`.
+    #[inline(always)]
+    fn order_unless(&self, canary: Canary) {
+        if !self.breaks(canary) {
+            self.order();
+        }
+    }
+
     /// Returns true on a crash medium that was configured to break this step; see [`Canary`].
     #[inline(always)]
     fn breaks(&self, _canary: Canary) -> bool {

@@ -82,7 +82,7 @@ fn is_caught<T: Table<Sim> + Send + Sync + 'static>(canary: Canary, scripts: &[S
 fn pfht_keeps_what_it_claims() {
     let scripts = scripts::<Pfht<Counted<Sim>>>();
     keeps_its_claims::<Pfht<Sim>>(&scripts);
-    let moves = [canary::EMPTIED_BEFORE_MOVED, canary::TWIN_LEFT];
+    let moves = [canary::EMPTIED_BEFORE_MOVED, canary::DUPLICATE_LEFT];
     let writes = [canary::TOKEN_BEFORE_ITEM, canary::LOG_NOT_ORDERED, canary::UPDATE_NOT_LOGGED];
     moves.into_iter().chain(writes).for_each(|canary| is_caught::<Pfht<Sim>>(canary, &scripts));
 }
@@ -99,7 +99,7 @@ fn path_hashing_keeps_what_it_claims() {
 fn level_hashing_keeps_what_it_claims() {
     let scripts = scripts::<LevelHash<Counted<Sim>>>();
     keeps_its_claims::<LevelHash<Sim>>(&scripts);
-    let moves = [canary::EMPTIED_BEFORE_MOVED, canary::TWIN_LEFT];
+    let moves = [canary::EMPTIED_BEFORE_MOVED, canary::DUPLICATE_LEFT];
     moves
         .into_iter()
         .chain([canary::TOKEN_BEFORE_ITEM])

@@ -56,7 +56,7 @@ fn is_caught(canary: Canary, script: Script) {
 }
 
 #[test]
-fn broken_twins_are_caught() {
+fn broken_variants_are_caught() {
     let twice = || Script::fresh(1, [put("a", "1"), put("a", "2"), put("a", "3")]);
     is_caught(canary::COPY_SHOWN_EARLY, twice());
     is_caught(canary::COPY_HIDDEN_LATE, twice());
@@ -100,7 +100,7 @@ fn reader_waits_for_unawaited_put() {
     let (is_acknowledged, lost_count) = acknowledged_deferred_put(None);
     assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
     let (is_acknowledged, lost_count) = acknowledged_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
-    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
+    assert!(is_acknowledged && lost_count > 0, "the broken variant was not caught");
 }
 
 const FEW_KEYS: Contention =

@@ -238,5 +238,5 @@ fn reader_waits_for_split_copies() {
     let (is_acknowledged, lost_count) = acknowledged_copy(None);
     assert!(!is_acknowledged && lost_count > 0, "all was durable, which shows nothing");
     let (is_acknowledged, lost_count) = acknowledged_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
-    assert!(is_acknowledged && lost_count > 0, "the twin was not caught");
+    assert!(is_acknowledged && lost_count > 0, "the broken variant was not caught");
 }

@@ -178,7 +178,7 @@ fn an_honest_store_passes() {
 }
 
 #[test]
-fn every_broken_twin_is_caught() {
+fn every_broken_variant_is_caught() {
     for habit in [
         Habit::ReadsStale,
         Habit::LosesUpdates,

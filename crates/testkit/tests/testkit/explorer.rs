@@ -1,7 +1,7 @@
 //! The explorer's own test: a correct small store passes, and every broken variant of it is caught.
 
 use crate::slot_table::{REGION_BYTES, SlotTable};
-use crate::twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
+use crate::variant::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twist, Variant};
 use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{
@@ -115,7 +115,7 @@ const EVERYWHERE: [Canary; 8] = [
 ];
 
 #[test]
-fn every_broken_twin_is_caught_on_memory() {
+fn every_broken_variant_is_caught_on_memory() {
     EVERYWHERE
         .into_iter()
         .chain([engine_hikv::canary::ITEM_NOT_ORDERED])
@@ -123,7 +123,7 @@ fn every_broken_twin_is_caught_on_memory() {
 }
 
 #[test]
-fn every_broken_twin_is_caught_on_a_log() {
+fn every_broken_variant_is_caught_on_a_log() {
     EVERYWHERE.into_iter().for_each(|canary| assert_caught(canary, Model::Span));
 }
 
@@ -145,7 +145,7 @@ fn an_exploration_of_nothing_is_an_objection() {
 fn objection_to<T: Twist>(settings: &Settings) -> Result<Counts, Box<Violation>> {
     let mut script = written_script();
     script.explored.retain(|op| *op != Op::Reopen);
-    explore::<Twin<T>>(&[script], settings).map_err(|objection| match objection {
+    explore::<Variant<T>>(&[script], settings).map_err(|objection| match objection {
         Objection::Violation(violation) => violation,
         Objection::Inconclusive { seed } => panic!("script {seed} led to no image"),
     })

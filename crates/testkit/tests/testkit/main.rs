@@ -5,4 +5,4 @@ mod conformance;
 mod contention;
 mod explorer;
 mod slot_table;
-mod twin;
+mod variant;

@@ -50,7 +50,7 @@ fn killed_process_leftovers_become_durable() {
 }
 
 #[test]
-fn broken_twins_are_caught() {
+fn broken_variants_are_caught() {
     for canary in [
         undo_log::canary::LOG_NOT_ORDERED,
         undo_log::canary::NUMBER_BEFORE_CHANGE,

@@ -87,8 +87,8 @@ fn stale_bytes_are_no_run() {
 
 #[test]
 fn logs_that_are_left_as_found_are_caught() {
-    let twin = Some(canary::LOG_LEFT_AS_FOUND);
-    assert_eq!((after_a_store_before(twin), after_a_value(twin)), (LANE_COUNT, 1));
+    let variant = Some(canary::LOG_LEFT_AS_FOUND);
+    assert_eq!((after_a_store_before(variant), after_a_value(variant)), (LANE_COUNT, 1));
 }
 
 /// Reserves space for three logs.

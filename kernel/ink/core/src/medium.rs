@@ -133,7 +133,7 @@ impl Medium for Region {
 
     #[cfg(feature = "trace")]
     fn breaks(&self, canary: pmem::Canary) -> bool {
-        crate::store::is_twin(canary.0)
+        crate::store::is_broken(canary.0)
     }
 }
 
@@ -154,7 +154,7 @@ unsafe fn write_back(line: *const u8) {
 #[cfg(feature = "trace")]
 #[inline(always)]
 unsafe fn write_back(line: *const u8) {
-    if crate::store::is_twin("NothingFlushed") {
+    if crate::store::is_broken("NothingFlushed") {
         return;
     }
     // SAFETY: a load of one byte, and a write-back, which changes nothing.

@@ -118,19 +118,19 @@ pub(crate) fn is_past(expiry: Option<u64>) -> bool {
 
 /// The canary name of the step that is left out.
 #[cfg(feature = "trace")]
-static TWIN: core::sync::atomic::AtomicPtr<&'static str> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+static VARIANT: core::sync::atomic::AtomicPtr<&'static str> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
 
 /// Returns true if this step is left out.
 #[cfg(feature = "trace")]
-pub(crate) fn is_twin(name: &str) -> bool {
-    let twin = TWIN.load(Ordering::Acquire);
+pub(crate) fn is_broken(name: &str) -> bool {
+    let variant = VARIANT.load(Ordering::Acquire);
     // SAFETY: null, or one of the names below, which are static.
-    unsafe { twin.as_ref() }.is_some_and(|twin| *twin == name)
+    unsafe { variant.as_ref() }.is_some_and(|variant| *variant == name)
 }
 
 /// The broken variants that the module's parameter may name.
 #[cfg(feature = "trace")]
-static TWINS: [&str; 6] = [
+static VARIANTS: [&str; 6] = [
     "NothingFlushed",
     "DeleteNotFlushed",
     "CountBeforePair",
@@ -142,6 +142,6 @@ static TWINS: [&str; 6] = [
 /// Breaks the step of this name. Returns false if there is no such variant.
 #[cfg(feature = "trace")]
 pub(crate) fn break_step(name: &[u8]) -> bool {
-    let twin = TWINS.iter().find(|twin| twin.as_bytes() == name);
-    twin.inspect(|twin| TWIN.store((&raw const **twin).cast_mut(), Ordering::Release)).is_some()
+    let variant = VARIANTS.iter().find(|variant| variant.as_bytes() == name);
+    variant.inspect(|variant| VARIANT.store((&raw const **variant).cast_mut(), Ordering::Release)).is_some()
 }

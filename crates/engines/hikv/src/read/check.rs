@@ -47,11 +47,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             *place,
             &is_place,
             &mut |damage| damaged(Damage { offset: damage.at.0, what: damage.what.into() }),
-            &mut |signature, at, position, twins| {
+            &mut |signature, at, position, earlier| {
                 check.count_item();
                 let checked = self.check_place(at, position, named).and_then(|()| match depth {
                     Depth::Quick => self.check_header(position),
-                    Depth::Deep => self.check_item(signature, at, position, twins),
+                    Depth::Deep => self.check_item(signature, at, position, earlier),
                 });
                 wrong.extend(checked.err());
             },
@@ -110,7 +110,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         item.map(drop).map_err(|error| damage_to_item(position, &error))
     }
 
-    fn check_item(&self, signature: u64, at: Offset, position: Position, twins: &[Position]) -> Result<(), Damage> {
+    fn check_item(&self, signature: u64, at: Offset, position: Position, earlier: &[Position]) -> Result<(), Damage> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
         let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
         if !item.expiry.is_never() && !self.may_expire() {
@@ -123,8 +123,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if item.header.epoch > self.stamp() {
             return Err(damage("an item is of a later snapshot epoch than the store"));
         }
-        let same_key = |&twin: &Position| self.whole_item(twin).is_ok_and(|other| other.key == item.key);
-        if twins.iter().any(same_key) {
+        let same_key = |&other: &Position| self.whole_item(other).is_ok_and(|other| other.key == item.key);
+        if earlier.iter().any(same_key) {
             return Err(damage("a key has two entries"));
         }
         let found = self.find(signature, item.key).ok().flatten();

@@ -165,7 +165,7 @@ fn concurrent_writes_survive_compaction() {
 fn move_without_second_check_is_caught() {
     for change in [replace, delete] {
         let rig = changed_meanwhile(line().with_canary(canary::MOVE_UNCHECKED), change);
-        assert_eq!(old_values(&rig), 1, "the twin does not undo the other's write");
+        assert_eq!(old_values(&rig), 1, "the broken variant does not undo the other's write");
     }
 }
 

@@ -37,7 +37,11 @@ fn write_without_second_check_is_caught() {
     let rig = Rig::on(Sim::new(super::rig::REGION_BYTES, Model::Line).with_canary(canary::CAS_IGNORES_CHANGE));
     rig.put(b"key", b"a");
     assert_eq!(append_late(&rig), 1);
-    assert_eq!(rig.get(b"key").unwrap().as_deref(), Some(&b"a+"[..]), "the twin does not lose the other's put");
+    assert_eq!(
+        rig.get(b"key").unwrap().as_deref(),
+        Some(&b"a+"[..]),
+        "the broken variant does not lose the other's put"
+    );
 }
 
 #[test]

@@ -66,9 +66,9 @@ fn key_that_has_expired_is_absent() {
 }
 
 /// Another thread changes the key while the batch's item is written. Returns the batch's failed condition.
-fn overtaken(twin: Option<Canary>) -> Option<usize> {
+fn overtaken(variant: Option<Canary>) -> Option<usize> {
     let sim = Sim::new(REGION_BYTES, Model::Line);
-    let rig = Arc::new(Rig::on(twin.map_or(sim.clone(), |canary| sim.with_canary(canary))));
+    let rig = Arc::new(Rig::on(variant.map_or(sim.clone(), |canary| sim.with_canary(canary))));
     rig.put(b"key", b"value");
     // The first batch of a store sets a flag in the superblock before anything else.
     rig.store.write_batch(&[PUT]).unwrap();
@@ -87,7 +87,7 @@ fn overtaken(twin: Option<Canary>) -> Option<usize> {
 #[test]
 fn conditions_are_judged_under_the_locks() {
     assert_eq!(overtaken(None), Some(0));
-    assert_eq!(overtaken(Some(canary::CONDITION_OUTSIDE_LOCK)), None, "the twin was not caught");
+    assert_eq!(overtaken(Some(canary::CONDITION_OUTSIDE_LOCK)), None, "the broken variant was not caught");
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn written_key_keeps_its_condition() {
         unmet(rig.store.write_batch_if(&[absent(b"key")], &[write]))
     };
     assert_eq!(reported(&Rig::new()), Some(0));
-    let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN);
-    assert_eq!(reported(&Rig::on(twin)), None, "the twin was not caught");
+    let variant = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN);
+    assert_eq!(reported(&Rig::on(variant)), None, "the broken variant was not caught");
 }
 
 /// Pairs of keys that conditions over both keep equal are registers, like single keys.

@@ -335,8 +335,8 @@ fn key_that_was_renewed_stays() {
 
 #[test]
 fn reaper_without_second_check_is_caught() {
-    let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
-    assert!(reap_late(twin).is_empty(), "the broken variant keeps the renewed key");
+    let variant = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
+    assert!(reap_late(variant).is_empty(), "the broken variant keeps the renewed key");
 }
 
 #[test]

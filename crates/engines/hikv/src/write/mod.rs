@@ -13,10 +13,9 @@ use index::Position;
 use index::partitioned_hash::{Candidate, Target};
 use pmem::{Medium, MediumError};
 
-use crate::canary;
 use crate::order::Ordered;
 use crate::write::publish::{Laid, Prepared, WriteTarget};
-use crate::{HiKv, Memory};
+use crate::{HiKv, Memory, broken, canary};
 use engine::{Error, Expiry, Limits, Progress, wait_for_readers, with_space};
 use items::NewItem;
 
@@ -123,27 +122,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let signature = self.hasher.signature(item.key);
         let target = self.index.prefetch(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
-            self.free_before_unlink(signature, item.key)?;
+            broken::free_before_unlink(self, signature, item.key)?;
         }
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return self.publish_before_it_is_written(WriteTarget::any(signature, item.key), item);
+            return broken::publish_unwritten(self, WriteTarget::any(signature, item.key), item);
         }
         let new = self.lay(item)?;
         let candidate = self.prefetch_old(&target);
         self.publish_at_once(pin, &target, candidate, item.key, new)
-    }
-
-    /// The broken variant that publishes the entry first.
-    #[cold]
-    fn publish_before_it_is_written(&self, target: WriteTarget<'_>, item: &NewItem<'_>) -> Result<(), Error> {
-        let room = self.reserve(item.item_bytes())?;
-        let (at, stamp) = (room.place().offset, self.stamp());
-        self.publish(target, Some(Prepared { reservation: room, expiry: item.expiry, stamp }))?;
-        // SAFETY: it does not hold, because this variant is broken on purpose. It runs only on the crash medium, with
-        // one thread.
-        unsafe { item.write(&self.medium, at, stamp) };
-        self.medium.order();
-        Ok(())
     }
 
     /// Prefetches the old item, if there seems to be one, because locking the bucket waits for the write-back of the
@@ -156,14 +142,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             None => target.prefetch_count(),
         }
         candidate
-    }
-
-    /// The broken variant that reuses the old item's space before the new entry is durable.
-    fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
-        if let Some((position, _)) = self.find(signature, key)? {
-            self.heap.free(&self.medium, place_of(position)?);
-        }
-        Ok(())
     }
 }
 

@@ -86,9 +86,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.prefetch_old(target);
             prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
-        if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
-            self.medium.order();
-        }
+        self.medium.order_unless(canary::ITEM_NOT_ORDERED);
         Ok(prepared)
     }
 

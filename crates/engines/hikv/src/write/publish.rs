@@ -11,10 +11,9 @@ use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use crate::canary;
 use crate::item;
 use crate::order::{self, Ordered, Written};
-use crate::{HiKv, Memory};
+use crate::{HiKv, Memory, broken, canary};
 use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
 
 /// The entry that a write expects of its key.
@@ -210,10 +209,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         hidden: &mut Hidden<'a, 'k>,
     ) -> Result<(), MediumError> {
         let settled = published.settle(&self.medium);
-        if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
-            && let Written { old: Some(old), new: None, .. } = written
-        {
-            old.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
+        if self.medium.breaks(canary::PLAIN_ZERO_DELETE) && broken::free_deleted(self, &written) {
             return Ok(());
         }
         if hidden.is_some() && settled.is_ok() {

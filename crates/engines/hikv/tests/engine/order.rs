@@ -229,8 +229,8 @@ fn unnoted_write_during_build_is_caught() {
     assert_caught(|| write_while_the_order_is_built(medium));
 }
 
-fn assert_caught(twin: impl FnOnce()) {
-    assert!(catch_unwind(AssertUnwindSafe(twin)).is_err(), "the broken twin went unnoticed");
+fn assert_caught(variant: impl FnOnce()) {
+    assert!(catch_unwind(AssertUnwindSafe(variant)).is_err(), "the broken variant went unnoticed");
 }
 
 #[test]

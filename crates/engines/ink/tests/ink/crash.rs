@@ -124,6 +124,6 @@ fn broken_compactions_are_caught() {
 fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfInk>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(twin), 1, "the twin does not undo the other's write");
+    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
+    assert_eq!(undone(variant), 1, "the broken variant does not undo the other's write");
 }

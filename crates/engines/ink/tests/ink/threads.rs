@@ -68,11 +68,11 @@ fn histories_over_two_keys_are_linearizable() {
 #[test]
 fn early_condition_check_is_caught() {
     let caught = (0..200).any(|seed| {
-        let twin = Sim::new(0, Model::Span).with_canary(pbtree::canary::CONDITION_OUTSIDE_LANES);
-        let store = Ink::format(twin, HostDram, &PARAMETERS, Options { order: 7, in_place: false }).unwrap();
+        let variant = Sim::new(0, Model::Span).with_canary(pbtree::canary::CONDITION_OUTSIDE_LANES);
+        let store = Ink::format(variant, HostDram, &PARAMETERS, Options { order: 7, in_place: false }).unwrap();
         contend(&Paired(&store), &Contention { seed, key_count: 1, clear_every: 100, ..Contention::default() }).is_err()
     });
-    assert!(caught, "the twin was not caught");
+    assert!(caught, "the broken variant was not caught");
 }
 
 #[test]

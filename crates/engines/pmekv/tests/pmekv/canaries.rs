@@ -69,6 +69,6 @@ fn deletes_of_several_that_break_a_rule_are_caught() {
 
 /// Faults that only a reader during a write can see.
 #[test]
-fn twins_that_others_meet_are_caught() {
+fn variants_with_two_threads_are_caught() {
     is_caught_by(Visitor::ReaderAlways, &[canary::TREE_BEFORE_COMMIT]);
 }

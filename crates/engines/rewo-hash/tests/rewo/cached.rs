@@ -266,7 +266,7 @@ fn read_ends_with_writes_of_its_key() {
 }
 
 #[test]
-fn crashes_show_broken_twins() {
+fn crashes_show_broken_variants() {
     let opened = Script::fresh(3, [Op::Put("a".into(), vec![1; 5]), Op::Reopen, Op::Settle]);
     let cleared = Script::fresh(4, [Op::Put("a".into(), vec![1; 5]), Op::Clear]);
     let cases = [

@@ -150,6 +150,6 @@ fn broken_compactions_are_caught() {
 fn compaction_undoes_no_write() {
     let undone = |sim: Sim| writes_undone_by_moves::<OfRewoHash>(&sim);
     assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let twin = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(twin), 1, "the broken variant did not undo the concurrent write");
+    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
+    assert_eq!(undone(variant), 1, "the broken variant did not undo the concurrent write");
 }

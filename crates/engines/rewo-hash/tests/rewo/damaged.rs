@@ -50,9 +50,9 @@ fn moved_images() -> (u32, Vec<Image>) {
 }
 
 #[test]
-fn twins_of_a_store_that_is_only_read_are_one_item() {
+fn duplicates_in_a_read_only_store_are_one_item() {
     let (last, images) = moved_images();
-    let mut twin_count = 0;
+    let mut duplicate_count = 0;
     for image in images {
         let open = || RewoHash::open(Hooked::on(Sim::from_image(&image, Model::Line)), HostDram).unwrap();
         let len = open().len().unwrap();
@@ -66,10 +66,10 @@ fn twins_of_a_store_that_is_only_read_are_one_item() {
             }
             assert_eq!(shown, len);
             assert!((0..last).all(|i| get(&store, &key(i)).unwrap().is_some()));
-            twin_count += usize::from(slots(&store).len() as u64 > len);
+            duplicate_count += usize::from(slots(&store).len() as u64 > len);
         });
     }
-    assert!(twin_count > 0);
+    assert!(duplicate_count > 0);
 }
 
 /// Keys of every kind of slot.

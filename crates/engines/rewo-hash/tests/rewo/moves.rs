@@ -142,13 +142,13 @@ fn written_over(broken: Option<Canary>) -> (Vec<String>, usize) {
     sim.observe(Box::new(move |sim: &Sim, _| noted.lock().extend(sim.images(4, sim.step_count()))));
     store.put(&key(last), b"a value").unwrap();
     sim.unobserve();
-    let (mut all, mut twin_count) = (Vec::new(), 0);
+    let (mut all, mut duplicate_count) = (Vec::new(), 0);
     for image in images.lock().iter() {
         let open = || {
             let sim = Sim::from_image(image, Model::Line);
             RewoHash::open(if let Some(broken) = broken { sim.with_canary(broken) } else { sim }, HostDram).unwrap()
         };
-        twin_count += usize::from(buckets(&open()).len() as u64 > open().len().unwrap());
+        duplicate_count += usize::from(buckets(&open()).len() as u64 > open().len().unwrap());
         let store = open();
         (0..last).for_each(|i| store.put(&key(i), b"new").unwrap());
         let store = RewoHash::open(store.medium().clone(), HostDram).unwrap();
@@ -156,14 +156,14 @@ fn written_over(broken: Option<Canary>) -> (Vec<String>, usize) {
         let is_new = |i: &u32| store.get(&key(*i), &mut |_, value| assert_eq!(value, b"new")).unwrap();
         assert!((0..last).all(|i| is_new(&i)), "a key is lost");
     }
-    (all, twin_count)
+    (all, duplicate_count)
 }
 
 #[test]
-fn twins_become_one_when_their_key_is_written() {
-    let (wrong, twin_count) = written_over(None);
-    assert!(wrong.is_empty() && twin_count > 0, "{twin_count}: {wrong:?}");
-    let (wrong, _) = written_over(Some(canary::TWIN_KEPT));
+fn writing_a_key_removes_its_duplicate() {
+    let (wrong, duplicate_count) = written_over(None);
+    assert!(wrong.is_empty() && duplicate_count > 0, "{duplicate_count}: {wrong:?}");
+    let (wrong, _) = written_over(Some(canary::DUPLICATE_KEPT));
     assert!(!wrong.is_empty(), "the broken variant was not caught");
 }
 

@@ -157,7 +157,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         all.into_iter().map(|(_, at)| at.0).collect()
     }
 
-    /// Returns the slot of the key. Removes one of twins.
+    /// Returns the slot of the key. Removes a duplicate.
     ///
     /// # Errors
     /// Returns the error of `is_key`.
@@ -254,9 +254,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         // SAFETY: it came from a box, and is freed no earlier than it is retired below.
         let images = unsafe { (*overlay).images() };
         record::write(cx.medium, record.offset, images);
-        if !cx.medium.breaks(canary::BLOCK_BATCH_BEFORE_RECORD) {
-            cx.medium.order();
-        }
+        cx.medium.order_unless(canary::BLOCK_BATCH_BEFORE_RECORD);
         if cx.medium.breaks(canary::CARRIED_OUT_BEFORE_WORD) {
             let _ = self.carry_out(images, true);
         }
@@ -275,9 +273,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if self.carry_out(images, ticket.is_done()) == Taken::No {
             return Ok(ticket);
         }
-        if !cx.medium.breaks(canary::BLOCK_BATCH_FORGOTTEN_EARLY) {
-            cx.medium.order();
-        }
+        cx.medium.order_unless(canary::BLOCK_BATCH_FORGOTTEN_EARLY);
         record::clear(cx.medium);
         cx.medium.order();
         self.table.note_crowding();

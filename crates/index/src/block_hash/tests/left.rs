@@ -18,7 +18,7 @@ fn count_of(rig: &Rig, name: Name) -> usize {
 }
 
 /// Returns the stores that crashes in a move leave with a key in two slots, and that key.
-fn twins() -> Vec<(Arc<Rig>, Name)> {
+fn duplicates() -> Vec<(Arc<Rig>, Name)> {
     let (rig, contents, next) = crowded(Model::Line);
     let images = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&images);
@@ -27,32 +27,32 @@ fn twins() -> Vec<(Arc<Rig>, Name)> {
     rig.medium.unobserve();
     let left = std::mem::take(&mut *images.lock());
     let opened = left.iter().map(|image| Arc::new(Rig::opened(Sim::from_image(image, Model::Line))));
-    let twin = |rig: &Arc<Rig>| contents.keys().copied().find(|&name| count_of(rig, name) == 2);
-    opened.filter_map(|rig| twin(&rig).map(|twin| (rig, twin))).collect()
+    let duplicate = |rig: &Arc<Rig>| contents.keys().copied().find(|&name| count_of(rig, name) == 2);
+    opened.filter_map(|rig| duplicate(&rig).map(|duplicate| (rig, duplicate))).collect()
 }
 
-/// A key with twins has only one slot, durably, before it is written; otherwise the old value could return.
+/// A key with a duplicate has only one slot, durably, before it is written; otherwise the old value could return.
 #[test]
-fn of_twins_one_is_gone_before_their_key_is_written() {
-    let twins = twins();
-    assert!(!twins.is_empty(), "no crash leaves twins");
-    for (rig, twin) in twins.into_iter().take(4) {
-        let replaced = with(&rig.contents(), &[(twin, Some(9))]);
-        assert_eq!(crashed(&rig, &replaced, |rig| rig.put(twin, 9)), [""; 0]);
-        let removed = with(&replaced, &[(twin, None)]);
-        assert_eq!(crashed(&rig, &removed, |rig| rig.remove(twin)), [""; 0]);
+fn one_duplicate_is_removed_before_its_key_is_written() {
+    let duplicates = duplicates();
+    assert!(!duplicates.is_empty(), "no crash leaves a duplicate");
+    for (rig, duplicate) in duplicates.into_iter().take(4) {
+        let replaced = with(&rig.contents(), &[(duplicate, Some(9))]);
+        assert_eq!(crashed(&rig, &replaced, |rig| rig.put(duplicate, 9)), [""; 0]);
+        let removed = with(&replaced, &[(duplicate, None)]);
+        assert_eq!(crashed(&rig, &removed, |rig| rig.remove(duplicate)), [""; 0]);
     }
 }
 
-/// One thread finds twins, drops one, and writes nothing; the next thread writes the other.
+/// One thread finds a duplicate, drops it, and writes nothing; the next thread writes the other.
 #[test]
 fn duplicate_is_removed_before_other_writes() {
-    for (rig, twin) in twins().into_iter().take(4) {
-        let replaced = with(&rig.contents(), &[(twin, Some(9))]);
+    for (rig, duplicate) in duplicates().into_iter().take(4) {
+        let replaced = with(&rig.contents(), &[(duplicate, Some(9))]);
         let pin = epoch::pin();
-        drop(rig.locked(twin));
+        drop(rig.locked(duplicate));
         drop(pin);
-        as_another(&rig, move |rig| rig.put(twin, 9));
+        as_another(&rig, move |rig| rig.put(duplicate, 9));
         let wrong = Wrong::default();
         examine(&rig.medium, &[replaced], &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
@@ -61,13 +61,13 @@ fn duplicate_is_removed_before_other_writes() {
 
 #[test]
 fn interrupted_sweep_leaves_one_duplicate() {
-    for (rig, twin) in twins().into_iter().take(4) {
+    for (rig, duplicate) in duplicates().into_iter().take(4) {
         let contents = rig.contents();
         assert_eq!(crashed(&rig, &contents, Rig::sweep), [""; 0]);
-        assert_eq!(count_of(&rig, twin), 1);
-        rig.remove(twin);
+        assert_eq!(count_of(&rig, duplicate), 1);
+        rig.remove(duplicate);
         let wrong = Wrong::default();
-        examine(&rig.medium, &[with(&contents, &[(twin, None)])], &wrong);
+        examine(&rig.medium, &[with(&contents, &[(duplicate, None)])], &wrong);
         assert_eq!(*wrong.lock(), [""; 0]);
     }
 }

@@ -27,16 +27,16 @@ fn changes_that_contradict_the_tree_change_nothing() {
 #[test]
 fn unreadable_item_is_an_error_only_if_needed() {
     let mut rig = Rig::new(usize::MAX);
-    let [first, twin, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
+    let [first, tied, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
     rig.put(&[first]);
     let damaged = rig.map[first];
     rig.bury(damaged);
-    let (twin_item, other_item) = (rig.item(twin), rig.item(other));
-    let refused = rig.apply_one(twin, Edit::Insert(twin_item));
+    let (tied_item, other_item) = (rig.item(tied), rig.item(other));
+    let refused = rig.apply_one(tied, Edit::Insert(tied_item));
     assert!(matches!(refused, Err(ChangeError::Keys(unreadable)) if unreadable.0 == damaged));
     assert_eq!(rig.apply_one(other, Edit::Insert(other_item)), Ok(()));
     assert_eq!(rig.apply_one(first, Edit::Remove(damaged)), Ok(()));
-    assert_eq!(rig.apply_one(twin, Edit::Insert(twin_item)), Ok(()));
+    assert_eq!(rig.apply_one(tied, Edit::Insert(tied_item)), Ok(()));
     assert_eq!(damage(&rig.tree, &rig.items), Vec::<String>::new());
 }
 

@@ -32,21 +32,21 @@ impl Keys for Interrupted<'_> {
 }
 
 /// Keys whose heads tie, so that a scan from one of them reads items.
-fn twins() -> Vec<&'static [u8]> {
+fn tied() -> Vec<&'static [u8]> {
     (b'a'..=b'y').map(|last| &*[&b"12345678"[..], &[last]].concat().leak()).collect()
 }
 
 /// Scans from a key with a tie. While an item is read, after `reads_before` others, `others` are put. Returns false
 /// if fewer items are read.
 fn scan_while_putting(others: &[&'static [u8]], direction: Direction, reads_before: usize) -> bool {
-    let (mut rig, twins) = (Rig::new(40), twins());
-    rig.put(&twins);
+    let (mut rig, tied) = (Rig::new(40), tied());
+    rig.put(&tied);
     let new: Vec<_> = others.iter().map(|&key| (key, rig.item(key))).collect();
     rig.map.extend(new.iter().copied());
     let put = || new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
     let happen = RefCell::new(Some(Box::new(put) as Box<dyn FnOnce()>));
     let keys = Interrupted { items: &rig.items, reads_before: Cell::new(reads_before), happen };
-    let from = Bound::Included(twins[10]);
+    let from = Bound::Included(tied[10]);
     let found = scan(&rig.tree, &keys, from, direction);
     let happened = keys.happen.take().is_none();
     assert!(!happened || found == rig.expected_scan(from, direction));
@@ -68,8 +68,8 @@ fn key_that_moves_others_in_its_leaf() {
 
 #[test]
 fn keys_that_split_the_leaf() {
-    let twins = (0..40u8).map(|last| &*[&b"12345678a"[..], &[last]].concat().leak());
-    scans_while_putting(&twins.chain([&b"9"[..]]).collect::<Vec<_>>());
+    let tied = (0..40u8).map(|last| &*[&b"12345678a"[..], &[last]].concat().leak());
+    scans_while_putting(&tied.chain([&b"9"[..]]).collect::<Vec<_>>());
 }
 
 /// A thread that reached a leaf by a parent that other threads change afterwards must not follow the parent's

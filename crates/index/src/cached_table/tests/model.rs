@@ -16,7 +16,7 @@ use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};
 mod served;
 
 /// The omission of a model.
-trait Twin: Weakening {
+trait Variant: Weakening {
     /// The preemptions of a run.
     const PREEMPTION_COUNT: usize = 2;
     const HIDES_LATE: bool = false;
@@ -30,7 +30,7 @@ trait Twin: Weakening {
     const SHOWS_UNCHANGED: bool = false;
 }
 
-impl<T: Twin> Wide for Weakened<T> {}
+impl<T: Variant> Wide for Weakened<T> {}
 
 struct Sound;
 struct NoReaderFence;
@@ -58,24 +58,24 @@ impl Weakening for NoWriterFence {
     }
 }
 
-impl Twin for Sound {}
-impl Twin for NoReaderFence {}
-impl Twin for NoWriterFence {}
+impl Variant for Sound {}
+impl Variant for NoReaderFence {}
+impl Variant for NoWriterFence {}
 
-impl Twin for HidesLate {
+impl Variant for HidesLate {
     const PREEMPTION_COUNT: usize = 3;
     const HIDES_LATE: bool = true;
 }
 
-impl Twin for BringsInLate {
+impl Variant for BringsInLate {
     const BRINGS_IN_LATE: bool = true;
 }
 
-impl Twin for ShowsBesideOthers {
+impl Variant for ShowsBesideOthers {
     const SHOWS_BESIDE_OTHERS: bool = true;
 }
 
-impl Twin for ShowsEarly {
+impl Variant for ShowsEarly {
     const SHOWS_EARLY: bool = true;
 }
 
@@ -83,7 +83,7 @@ const KEY: LookupKey<'_> = LookupKey { bytes: b"key", signature: 7 };
 
 /// A store of one key. Its value is the number of its writes, 0 for none. It also has the durable value, and the
 /// one that writers have acknowledged.
-struct Store<T: Twin> {
+struct Store<T: Variant> {
     cache: CachedTable<Weakened<T>>,
     lock: Mutex<()>,
     held: AtomicU64,
@@ -95,7 +95,7 @@ fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
     with(&NewCopy { value: &number.to_le_bytes(), version: [number; 2], expiry_ms: u64::MAX })
 }
 
-impl<T: Twin> Store<T> {
+impl<T: Variant> Store<T> {
     fn new() -> Arc<Store<T>> {
         let cache = CachedTable::of(Lines::own(1), Lines::own(4), 1, |_| thread::yield_now());
         cache.notes_reads.store(true, SeqCst);
@@ -189,7 +189,7 @@ impl<T: Twin> Store<T> {
 const GONE: u64 = 100;
 
 /// Two writes, and reads of another thread. The first read may bypass the table; a later one returns no older item.
-fn reader_beside_writer<T: Twin>(is_first_past: bool) {
+fn reader_beside_writer<T: Variant>(is_first_past: bool) {
     explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
         store.put(false);
@@ -205,7 +205,7 @@ fn reader_beside_writer<T: Twin>(is_first_past: bool) {
 }
 
 /// Like `reader_beside_writer`, with a store whose item is not in the table.
-fn reader_brings_in<T: Twin>(is_long: bool) {
+fn reader_brings_in<T: Variant>(is_long: bool) {
     explore(T::PREEMPTION_COUNT, move || {
         let store = Store::<T>::new();
         store.cache.is_unfilled();
@@ -221,7 +221,7 @@ fn reader_brings_in<T: Twin>(is_long: bool) {
 }
 
 /// Two writers of the key; in the end the table has the value that was published last.
-fn writers_beside_each_other<T: Twin>() {
+fn writers_beside_each_other<T: Variant>() {
     explore(T::PREEMPTION_COUNT, || {
         let store = Store::<T>::new();
         let writer = Arc::clone(&store);
@@ -232,7 +232,7 @@ fn writers_beside_each_other<T: Twin>() {
     });
 }
 
-fn clear_beside_writer<T: Twin>() {
+fn clear_beside_writer<T: Variant>() {
     explore(T::PREEMPTION_COUNT, || {
         let store = Store::<T>::new();
         let writer = Arc::clone(&store);

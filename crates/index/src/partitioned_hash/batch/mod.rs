@@ -133,9 +133,7 @@ fn finish<M: Medium>(medium: &M, number: usize, changes: &[Change], state: Batch
         }
         medium.flush(change.at.span(8));
     }
-    if !medium.breaks(early) {
-        medium.order();
-    }
+    medium.order_unless(early);
     if !medium.breaks(canary::BATCH_REPLAYED) {
         BatchWord::clear(medium, number);
         medium.order();

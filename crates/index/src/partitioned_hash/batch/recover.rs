@@ -4,15 +4,13 @@
 //! to, and they are durable before the word is cleared. So a crash during recovery leaves the same work to the next
 //! open. The word that was read is durable, because opening flushes the region's head first.
 
-use std::sync::atomic::Ordering;
-
 use heap::layout::BATCH_WORD_COUNT;
 use heap::{BatchState, BatchWord, FEATURE_BATCHES, HeapError};
 use pmem::{Dram, Medium};
 
-use super::{Active, Batches, Change, finish, now, record};
+use super::{Active, Batches, finish, record};
 use crate::canary;
-use crate::partitioned_hash::Context;
+use crate::partitioned_hash::{Context, broken};
 
 /// Finishes every batch. If the medium is not writable, links the batches instead, so that readers get their
 /// outcome. The index is not in use yet.
@@ -34,15 +32,9 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
             continue;
         }
         if cx.medium.breaks(canary::BATCH_REPLAYED) && state == BatchState::Committed {
-            changes.iter().for_each(|change| replay(cx.medium, change));
+            broken::replay(cx.medium, &changes);
         }
         finish(cx.medium, number, &changes, state, canary::RECOVERED_BATCH_FORGOTTEN_EARLY);
     }
     Ok(())
-}
-
-/// The broken variant: carries a change out whatever the entry holds by now.
-fn replay<M: Medium>(medium: &M, change: &Change) {
-    let word = change.new.in_place_of(now(medium, change.at));
-    medium.store(change.at, word.word(), Ordering::Release);
 }

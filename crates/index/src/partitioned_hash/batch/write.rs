@@ -277,9 +277,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         // SAFETY: the caller alone uses this space.
         unsafe { record::write(medium, record.offset, &self.changes) };
-        if !medium.breaks(canary::BATCH_BEFORE_RECORD) {
-            medium.order();
-        }
+        medium.order_unless(canary::BATCH_BEFORE_RECORD);
         let word = |state| BatchWord { record: record.offset, state };
         word(BatchState::Prepared).store(medium, turn.number);
         medium.order();
@@ -320,9 +318,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 return medium.health();
             }
         }
-        if !medium.breaks(canary::BATCH_BEFORE_ENTRIES) {
-            medium.order();
-        }
+        medium.order_unless(canary::BATCH_BEFORE_ENTRIES);
         Ok(())
     }
 

@@ -33,10 +33,10 @@ use word_model::chosen::Model;
 use modelled::Modelled;
 
 mod batches;
+mod broken;
 mod durable;
 mod modelled;
 mod scenes;
-mod twins;
 
 /// Two keys of one home line and different signatures, which a split separates, and one that shares the first one's
 /// signature.

@@ -9,22 +9,22 @@ use std::sync::atomic::Ordering;
 use super::super::super::signals::Signals;
 use super::*;
 
-macro_rules! twin {
+macro_rules! variant {
     ($name:ident, $what:ident) => {
         struct $name;
 
         impl Weakening for $name {}
 
-        impl Twin for $name {
+        impl Variant for $name {
             const $what: bool = true;
         }
     };
 }
 
-twin!(ServesShown, SERVES_SHOWN);
-twin!(CompletesUnwritten, COMPLETES_UNWRITTEN);
-twin!(ShowsUnsignalled, SHOWS_UNSIGNALLED);
-twin!(ShowsUnchanged, SHOWS_UNCHANGED);
+variant!(ServesShown, SERVES_SHOWN);
+variant!(CompletesUnwritten, COMPLETES_UNWRITTEN);
+variant!(ShowsUnsignalled, SHOWS_UNSIGNALLED);
+variant!(ShowsUnchanged, SHOWS_UNCHANGED);
 
 struct HandsOverUnordered;
 
@@ -34,9 +34,9 @@ impl Weakening for HandsOverUnordered {
     }
 }
 
-impl Twin for HandsOverUnordered {}
+impl Variant for HandsOverUnordered {}
 
-impl<T: Twin> Store<T> {
+impl<T: Variant> Store<T> {
     fn served() -> Arc<Store<T>> {
         let store = Store::<T>::new();
         assert!(store.cache.signals.set(Signals::of(1)).is_ok());
@@ -80,7 +80,7 @@ impl<T: Twin> Store<T> {
 const NEVER_THERE: u64 = 50;
 
 /// Runs `write` on a store that has item 1 in its table, while a thread serves the table and reads.
-fn served_beside<T: Twin>(preemption_count: usize, write: fn(&Store<T>), held: u64) {
+fn served_beside<T: Variant>(preemption_count: usize, write: fn(&Store<T>), held: u64) {
     explore(preemption_count, move || {
         let store = Store::<T>::served();
         store.put_unserved();
@@ -95,11 +95,11 @@ fn served_beside<T: Twin>(preemption_count: usize, write: fn(&Store<T>), held: u
     });
 }
 
-fn a_put_is_served<T: Twin>(preemption_count: usize) {
+fn a_put_is_served<T: Variant>(preemption_count: usize) {
     served_beside::<T>(preemption_count, |store| store.put(false), 2);
 }
 
-fn a_put_in_vain_is_served<T: Twin>(preemption_count: usize) {
+fn a_put_in_vain_is_served<T: Variant>(preemption_count: usize) {
     served_beside::<T>(preemption_count, Store::put_in_vain, 1);
 }
 

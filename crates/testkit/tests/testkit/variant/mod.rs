@@ -32,7 +32,7 @@ pub(crate) trait Twist: Send + Sync + 'static {
 }
 
 /// A slot table with a bug.
-pub(crate) struct Twin<T>(SlotTable, PhantomData<T>);
+pub(crate) struct Variant<T>(SlotTable, PhantomData<T>);
 
 /// Recovery removes the root for a moment: a crash there loses the store, although a recovery that ends is right.
 pub(crate) struct RootTakenAway;
@@ -105,7 +105,7 @@ impl Twist for Repeats {
     }
 }
 
-impl<T: Twist> Operations for Twin<T> {
+impl<T: Twist> Operations for Variant<T> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         self.0.get(key).map(T::answer)
     }
@@ -144,16 +144,16 @@ impl<T: Twist> Operations for Twin<T> {
     }
 }
 
-impl<T: Twist> Subject for Twin<T> {
+impl<T: Twist> Subject for Variant<T> {
     type Medium = Sim;
 
-    fn format(medium: Sim) -> Result<Twin<T>, Failure> {
-        Ok(Twin(SlotTable::format(medium)?, PhantomData))
+    fn format(medium: Sim) -> Result<Variant<T>, Failure> {
+        Ok(Variant(SlotTable::format(medium)?, PhantomData))
     }
 
-    fn open(medium: Sim) -> Result<Twin<T>, Failure> {
+    fn open(medium: Sim) -> Result<Variant<T>, Failure> {
         T::before_open(&medium);
-        Ok(Twin(SlotTable::open(medium)?, PhantomData))
+        Ok(Variant(SlotTable::open(medium)?, PhantomData))
     }
 
     fn space(&self, contents: &Contents) -> Option<Space> {
