@@ -21,6 +21,12 @@ impl Place {
         Place { dir: tempfile::tempdir().unwrap() }
     }
 
+    /// A directory in memory, where there is one, for tests whose many syncs show nothing.
+    pub(crate) fn in_memory() -> Place {
+        let memory = Path::new("/dev/shm");
+        Place { dir: if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap() }
+    }
+
     /// Runs `test` in a directory that is a file system of its own, in memory, of `size_mib`. Only this test sees it.
     /// Where mounting is refused the test is left out, and says so.
     pub(crate) fn on_tmpfs(size_mib: u32, test: impl FnOnce(&Place) + Send) {
