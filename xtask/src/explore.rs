@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub(crate) fn whole(names: &[&str]) -> Result<(), Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--release", "--package", "hikv-testkit", "--test", "hikv", "--", "--include-ignored"]);
-    let status = cargo.args(names).env("HIKV_EXPLORE", "whole").status();
+    let status = cargo.args(names).env("HIKV_TEST_EXTENT", "whole").status();
     match status.map_err(|error| format!("cargo cannot be run: {error}"))? {
         done if done.success() => Ok(()),
         failed => Err(format!("an exploration did not pass ({failed})")),

@@ -58,6 +58,9 @@ unsafe impl Bytes for Sim {
             return Err(MediumError::ReadOnly);
         }
         self.check(at.span(bytes.len() as u64))?;
+        let mut state = self.0.state.lock();
+        lines(at.span(bytes.len() as u64)).for_each(|line| state.used.note(line));
+        drop(state);
         // SAFETY: the bytes are in the region (just checked), and only the caller uses it.
         unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
@@ -215,8 +218,9 @@ impl Sim {
 
     /// Stores the words of `content` that differ. A store of the same value changes no crash image.
     fn put_line(&self, state: &mut State, line: Offset, content: Line) {
-        let State { durable, pending, .. } = state;
+        let State { durable, pending, used, .. } = state;
         pending.stored(line, content, durable);
+        used.note(line);
         for (unit, &word) in content.iter().enumerate() {
             let place = self.word(line.plus(unit as u64 * 8));
             if place.load(Ordering::Relaxed) != word {
@@ -254,7 +258,7 @@ impl Sim {
         self.assert_within(span.start, span.len_bytes);
         let end = span.start.0 + span.len_bytes;
         let mut state = self.0.state.lock();
-        let State { durable, pending, holes, .. } = &mut *state;
+        let State { durable, pending, holes, used, .. } = &mut *state;
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
         for page in pages.clone().step_by(PAGE_BYTES as usize) {
             pending.discarded(Offset(page), &GARBAGE, durable_mut(durable));
@@ -262,6 +266,7 @@ impl Sim {
                 .step_by(8)
                 .for_each(|at| self.word(Offset(at)).store(GARBAGE_WORD, Ordering::Release));
             Arc::make_mut(holes).insert(page);
+            used.note(Offset(page));
         }
         pages.end.saturating_sub(pages.start)
     }

@@ -1,19 +1,22 @@
-//! The memory that programs load from and store to: anonymous, and reserved once, so that growth never moves it. A
-//! small region's memory is reused for the next one.
+//! The memory that programs load from and store to: anonymous, and reserved once, so that growth never moves it. It is
+//! reused for the next region, unless the last one stored to many pages.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use parking_lot::Mutex;
+use pmem::Offset;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::pages::PAGE_BYTES;
 
 /// The largest region. Only address space is reserved: pages cost nothing until they are touched.
 pub const REGION_BYTES_MAX: u64 = 256 << 20;
 
 const RESERVED_BYTES: usize = REGION_BYTES_MAX as usize;
 
-/// Up to this many used bytes, memory is zeroed and reused, which is faster than getting new pages from the kernel.
-const KEPT_BYTES_MAX: u64 = 4 << 20;
+/// Up to this many used pages, memory is zeroed and reused, which is faster than getting new pages from the kernel.
+const KEPT_PAGES_MAX: usize = 1 << 10;
 /// The number of threads that explore at the same time, each with a region and its crash images.
 const KEPT_COUNT_MAX: usize = 8;
 
@@ -40,13 +43,15 @@ impl Memory {
         kept.unwrap_or_else(Memory::map)
     }
 
-    /// Frees or keeps a memory in which nothing was stored behind the first `used_bytes`.
-    pub(crate) fn give_back(self, used_bytes: u64) {
-        if used_bytes > KEPT_BYTES_MAX {
+    /// Frees or keeps a memory in which nothing was stored except to the `used` pages.
+    pub(crate) fn give_back(self, used: &UsedPages) {
+        if used.count > KEPT_PAGES_MAX {
             return;
         }
-        // SAFETY: the bytes are in the mapping, and only the caller has the value.
-        unsafe { self.base.write_bytes(0, used_bytes as usize) };
+        for start in used.starts() {
+            // SAFETY: the page is in the mapping, because a store to it was, and only the caller has the value.
+            unsafe { self.base.add(start).write_bytes(0, PAGE_BYTES as usize) };
+        }
         let mut kept = KEPT.lock();
         if kept.len() < KEPT_COUNT_MAX {
             kept.push(self);
@@ -69,6 +74,41 @@ impl Memory {
     /// Returns the address of the first byte.
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
+    }
+}
+
+/// The pages of a region to which something was stored: a bit for each.
+#[derive(Default)]
+pub(crate) struct UsedPages {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl UsedPages {
+    /// Notes a store to the page that holds `at`.
+    pub(crate) fn note(&mut self, at: Offset) {
+        let page = (at.0 / PAGE_BYTES) as usize;
+        let (word, bit) = (page / 64, 1 << (page % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        if self.words[word] & bit == 0 {
+            self.words[word] |= bit;
+            self.count += 1;
+        }
+    }
+
+    /// Returns the offsets at which the pages start.
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        let in_word = |(word, &bits): (usize, &u64)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        };
+        self.words
+            .iter()
+            .enumerate()
+            .filter(|(_, bits)| **bits != 0)
+            .flat_map(in_word)
+            .map(|page| page * PAGE_BYTES as usize)
     }
 }
 

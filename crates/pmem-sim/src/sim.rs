@@ -15,7 +15,7 @@ use pmem::{Bytes, Canary, LINE_BYTES, MediumError, Offset};
 use crate::choice::choices;
 use crate::crashable::ObserverOf;
 use crate::image::Image;
-use crate::memory::{Memory, REGION_BYTES_MAX};
+use crate::memory::{Memory, REGION_BYTES_MAX, UsedPages};
 use crate::model::{CrashModel, Model};
 use crate::pages::{Page, Pages};
 use crate::steps::Steps;
@@ -87,6 +87,8 @@ pub(crate) struct State {
     pub(crate) pending: Box<dyn CrashModel>,
     /// The pages without space: discarded, and not allocated again. Images share them as well.
     pub(crate) holes: Arc<BTreeSet<u64>>,
+    /// The pages of the memory to which something was stored.
+    pub(crate) used: UsedPages,
     /// Number of growths that still succeed before the medium is full.
     pub(crate) growth_count_max: u64,
     /// The error of a growth then, instead of [`MediumError::Full`].
@@ -95,7 +97,8 @@ pub(crate) struct State {
 
 impl State {
     fn holding(durable: Arc<Pages>, pending: Box<dyn CrashModel>) -> State {
-        State { durable, pending, holes: Arc::default(), growth_count_max: u64::MAX, growth_error: None }
+        let (holes, used) = (Arc::default(), UsedPages::default());
+        State { durable, pending, holes, used, growth_count_max: u64::MAX, growth_error: None }
     }
 }
 
@@ -122,13 +125,14 @@ impl Sim {
     }
 
     /// Creates a region in which programs see `pages`.
-    fn holding(pages: &Pages, state: State, len_bytes: u64, model: Model) -> Sim {
+    fn holding(pages: &Pages, mut state: State, len_bytes: u64, model: Model) -> Sim {
         assert!(len_bytes <= REGION_BYTES_MAX, "a region of {len_bytes} bytes; the limit is {REGION_BYTES_MAX}");
         let memory = Memory::reserve();
         for (start, page) in pages.present() {
             // SAFETY: the page is within the reserved range, because all its content was stored below the region's
             // length; it is aligned; no other code uses the memory.
             unsafe { memory.base().add(start.0 as usize).cast::<Page>().write(*page) };
+            state.used.note(start);
         }
         Sim(Arc::new(Region {
             memory: Some(memory),
@@ -265,8 +269,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // No store reaches behind the region's length, which never shrinks.
-        self.memory.take().expect("it is dropped once").give_back(*self.len_bytes.get_mut());
+        self.memory.take().expect("it is dropped once").give_back(&self.state.get_mut().used);
     }
 }
 

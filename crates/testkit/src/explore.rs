@@ -89,7 +89,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns true if the counts reach these minimums of a full exploration, or a slice's share of them.
+    /// Returns true if the counts reach these minimums of a full exploration, or the extent's share of them.
     #[must_use]
     pub fn reach(&self, images: u64, nested_images: u64, visits: u64) -> bool {
         let least = |count| Extent::chosen().least(count);
@@ -133,8 +133,8 @@ fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
     let Settings { models, visitors, extent, .. } = settings;
     let runs = scripts.iter().flat_map(|script| models.iter().map(move |&model| (script, model)));
     let with_visitors = |(turn, (script, model))| {
-        let who = extent.visitors(visitors, turn).into_iter().filter(move |visitor: &Visitor| visitor.visits(model));
-        who.map(move |visitor| Task { script, model, visitor })
+        let who: Vec<_> = visitors.iter().copied().filter(|visitor| visitor.visits(model)).collect();
+        extent.visitors(&who, turn).into_iter().map(move |visitor| Task { script, model, visitor })
     };
     runs.enumerate().flat_map(with_visitors).collect()
 }
@@ -191,8 +191,8 @@ impl Verdict {
 #[must_use]
 pub fn hunt<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) -> Verdict {
     let mut counts = Counts::default();
-    // A slice catches most broken variants.
-    for extent in [Extent::Slice, Extent::Whole] {
+    // A small extent catches most broken variants.
+    for extent in settings.extent.min(Extent::Slice).onwards() {
         match explore::<S>(scripts, &Settings { canary: Some(canary), extent, ..settings.clone() }) {
             Err(Objection::Violation(violation)) => return Verdict::Caught(violation),
             Err(Objection::Inconclusive { .. }) => {}

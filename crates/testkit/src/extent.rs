@@ -1,8 +1,9 @@
-//! The extent of an exploration: a slice in every test run, or everything with `cargo xtask explore`.
+//! The extent of a test run: a sample by default, a slice in `.ci/run`, or everything with `cargo xtask explore`.
 //!
-//! A slice examines a sample of the crashes of every operation, and visitors take turns: each script on each model runs
-//! without a visitor, and once more with the next visitor in the list. A hunt explores a slice first, and everything if
-//! the slice does not catch the broken variant.
+//! A slice examines some of the crashes of every operation, and visitors take turns: each script on each model runs
+//! without a visitor, and once more with the next visitor in the list. A sample examines fewer crashes, and each script
+//! on each model runs once, with or without a visitor in turn. A hunt begins with its extent, and explores more if that
+//! does not catch the broken variant. Tests without the explorer choose their own numbers with [`Extent::pick`].
 
 use std::env;
 use std::sync::LazyLock;
@@ -10,29 +11,30 @@ use std::sync::LazyLock;
 use crate::explore::Settings;
 use crate::visitor::Visitor;
 
-/// The environment variable; `whole` explores everything. `cargo xtask explore` sets it.
-const VARIABLE: &str = "HIKV_EXPLORE";
+/// The environment variable. `.ci/run` sets it to `slice`, `cargo xtask explore` to `whole`.
+const VARIABLE: &str = "HIKV_TEST_EXTENT";
 
-/// A slice's upper bounds for the limits in [`Settings`].
-const IMAGES_PER_STEP_MAX: usize = 3;
-const RIVAL_IMAGES_PER_STEP_MAX: usize = 1;
-const IMAGES_PER_OP_MAX: usize = 4;
-const NESTED_IMAGES_MAX: usize = 1;
-
-/// A slice must examine at least one in this many of the things that a full exploration examines.
-const ONE_OF: u64 = 50;
-
-/// The extent of an exploration.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The extent of a test run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Extent {
-    /// A uniform sample of the crashes of every run.
+    /// A few crashes of every operation, so that all tests of the workspace take minutes.
+    Sample,
+    /// A uniform sample of the crashes of every run, with more visitors and more rounds.
     Slice,
     /// As many as the settings allow.
     Whole,
 }
 
+/// Upper bounds for the limits in [`Settings`].
+struct Bounds {
+    images_per_step_max: usize,
+    rival_images_per_step_max: usize,
+    images_per_op_max: usize,
+    nested_images_max: usize,
+}
+
 impl Extent {
-    /// Returns the extent that the environment requests; a slice if it requests none.
+    /// Returns the extent that the environment requests; a sample if it requests none.
     ///
     /// # Panics
     /// If the variable holds any other value.
@@ -40,38 +42,62 @@ impl Extent {
     pub fn chosen() -> Extent {
         static CHOSEN: LazyLock<Extent> = LazyLock::new(|| match env::var(VARIABLE).as_deref() {
             Ok("whole") => Extent::Whole,
-            Ok("slice") | Err(env::VarError::NotPresent) => Extent::Slice,
-            other => panic!("{VARIABLE} must be 'slice' or 'whole', not {other:?}"),
+            Ok("slice") => Extent::Slice,
+            Ok("sample") | Err(env::VarError::NotPresent) => Extent::Sample,
+            other => panic!("{VARIABLE} must be 'sample', 'slice' or 'whole', not {other:?}"),
         });
         *CHOSEN
+    }
+
+    /// Returns `sample` if the environment requests a sample, and `more` if it requests more.
+    #[must_use]
+    pub fn pick<T>(sample: T, more: T) -> T {
+        if Extent::chosen() == Extent::Sample { sample } else { more }
+    }
+
+    /// Returns the extents of a hunt, which begins with this one.
+    pub(crate) fn onwards(self) -> impl Iterator<Item = Extent> {
+        [Extent::Sample, Extent::Slice, Extent::Whole].into_iter().filter(move |extent| *extent >= self)
+    }
+
+    fn bounds(self) -> Option<Bounds> {
+        let (images_per_step_max, images_per_op_max) = match self {
+            Extent::Sample => (2, 2),
+            Extent::Slice => (3, 4),
+            Extent::Whole => return None,
+        };
+        Some(Bounds { images_per_step_max, rival_images_per_step_max: 1, images_per_op_max, nested_images_max: 1 })
     }
 
     /// Returns `settings` with the limits of this extent.
     pub(crate) fn of(self, settings: &Settings) -> Settings {
         let settings = settings.clone();
-        if self == Extent::Whole {
-            return settings;
-        }
+        let Some(bounds) = self.bounds() else { return settings };
         Settings {
-            images_per_step_max: settings.images_per_step_max.min(IMAGES_PER_STEP_MAX),
-            rival_images_per_step_max: settings.rival_images_per_step_max.min(RIVAL_IMAGES_PER_STEP_MAX),
-            images_per_op_max: settings.images_per_op_max.min(IMAGES_PER_OP_MAX),
-            nested_images_max: settings.nested_images_max.min(NESTED_IMAGES_MAX),
+            images_per_step_max: settings.images_per_step_max.min(bounds.images_per_step_max),
+            rival_images_per_step_max: settings.rival_images_per_step_max.min(bounds.rival_images_per_step_max),
+            images_per_op_max: settings.images_per_op_max.min(bounds.images_per_op_max),
+            nested_images_max: settings.nested_images_max.min(bounds.nested_images_max),
             ..settings
         }
     }
 
     /// Returns the visitors of the `turn`th combination of a script and a model.
     pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize) -> Vec<Visitor> {
-        let Some((first, others)) = visitors.split_first().filter(|_| self == Extent::Slice) else {
-            return visitors.to_vec();
-        };
-        let next = (!others.is_empty()).then(|| others[turn % others.len()]);
-        [*first].into_iter().chain(next).collect()
+        match (self, visitors) {
+            (Extent::Sample, [_, ..]) => vec![visitors[(turn + 1) % visitors.len()]],
+            (Extent::Slice, [first, others @ ..]) if !others.is_empty() => vec![*first, others[turn % others.len()]],
+            _ => visitors.to_vec(),
+        }
     }
 
-    /// Returns the minimum for this extent, if a full exploration examines at least `count` things.
+    /// Returns the minimum for this extent, if a full exploration examines at least `count` things. It is 0 only if
+    /// `count` is.
     pub(crate) fn least(self, count: u64) -> u64 {
-        if self == Extent::Whole { count } else { count / ONE_OF }
+        count.div_ceil(match self {
+            Extent::Sample => 200,
+            Extent::Slice => 50,
+            Extent::Whole => 1,
+        })
     }
 }

@@ -16,7 +16,7 @@ fn bench(place: &Place, options: &[&str]) -> Ended {
 
 #[test]
 fn each_workload_is_an_object_a_line() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let workloads = "get,get_owned,get_with,miss,multiget,insert,update,delete,scan,insert-ordered,update-ordered,\
                      delete-ordered,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f";
     let out = bench(&place, &["--json", "--threads", "2", "--workloads", workloads]).succeeded();
@@ -37,7 +37,7 @@ fn each_workload_is_an_object_a_line() {
 
 #[test]
 fn rebuild_benchmark_uses_own_store() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let out = bench(&place, &["--json", "--workloads", "rebuild,scan,rebuild,get"]).succeeded();
     let lines = String::from_utf8(out).unwrap();
     let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -51,7 +51,7 @@ fn rebuild_benchmark_uses_own_store() {
 
 #[test]
 fn memory_is_slowed_down_by_persists_reads_and_blocks() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let slower = ["--persist-ns", "600", "--read-ns", "60", "--persist-block-ns", "20", "--read-block-ns", "100"];
     let with = |more: &[&'static str]| bench(&place, &[&slower[..], &["--workloads", "get,update"], more].concat());
     with(&["--block-bytes", "512"]).succeeded();
@@ -65,7 +65,7 @@ const ORDERED: &str = "insert-ordered,delete-ordered,scan,ycsb-e";
 
 #[test]
 fn variants_are_measured_and_are_right() {
-    let place = Place::new();
+    let place = Place::in_memory();
     for variant in ["par", "wal"] {
         let out = bench(&place, &["--json", "--count", "--threads", "2", "--variant", variant, "--workloads", ORDERED]);
         let lines = String::from_utf8(out.succeeded()).unwrap();
@@ -81,7 +81,7 @@ fn variants_are_measured_and_are_right() {
 
 #[test]
 fn an_engine_is_refused_what_it_has_not() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let refused = |options: &[&'static str], what: &[&str]| {
         let ended = bench(&place, options);
         assert_eq!(ended.0.stdout, b"", "nothing was measured before");
@@ -119,7 +119,7 @@ fn figures_stand_beside_the_loops_own_and_the_machines() {
 
 #[test]
 fn calling_threads_are_split_as_asked() {
-    let place = Place::new();
+    let place = Place::in_memory();
     let split = |options: &[&'static str]| {
         let workloads = if options.contains(&"--workloads") { &[][..] } else { &["--workloads", ORDERED] };
         let out = bench(&place, &[&["--json"], workloads, options].concat()).succeeded();
@@ -142,7 +142,7 @@ fn calling_threads_are_split_as_asked() {
 
 #[test]
 fn nothing_is_left_behind_unless_asked_for() {
-    let place = Place::new();
+    let place = Place::in_memory();
     bench(&place, &["--workloads", "get"]).succeeded();
     assert_eq!(std::fs::read_dir(place.file("bench")).unwrap().count(), 0);
     bench(&place, &["--workloads", "get", "--keep"]).succeeded();

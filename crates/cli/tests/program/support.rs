@@ -21,6 +21,12 @@ impl Place {
         Place { dir: tempfile::tempdir().unwrap() }
     }
 
+    /// Returns a directory in memory, if the machine has one, for tests whose many syncs show nothing.
+    pub(crate) fn in_memory() -> Place {
+        let memory = Path::new("/dev/shm");
+        Place { dir: if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap() }
+    }
+
     /// Runs `test` in a separate tmpfs of `size_mib`, which only this test sees. Skips the test, with a message, if
     /// mounting is refused.
     pub(crate) fn on_tmpfs(size_mib: u32, test: impl FnOnce(&Place) + Send) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hikv::{Options, Stats};
-use testkit::{Contention, contend};
+use testkit::{Contention, Extent, contend};
 
 use crate::place::Placed;
 
@@ -37,7 +37,10 @@ const MANY_KEYS_SCANNED: Contention = Contention { scans: true, ..MANY_KEYS };
 /// The factor by which a long test makes more calls.
 const LONG: u64 = 50;
 
+/// A sample makes a quarter of the calls.
 fn judge(options: &Options, contention: &Contention) -> Stats {
+    let call_count = contention.call_count / Extent::pick(4, 1);
+    let contention = &Contention { call_count, ..*contention };
     let placed = Placed::open(options);
     let event_count = contend(&placed, contention).unwrap_or_else(|disorder| panic!("{disorder}"));
     assert!(event_count >= contention.thread_count * contention.call_count);
@@ -91,7 +94,7 @@ fn keys_are_registers_that_compare_and_swap() {
 #[test]
 fn keys_are_registers_while_segments_split() {
     let stats = judge(&options(), &MANY_KEYS);
-    assert!(stats.figure("split_count").unwrap() > 5.0, "{stats:?}");
+    assert!(stats.figure("split_count").unwrap() > Extent::pick(1.0, 5.0), "{stats:?}");
 }
 
 #[test]

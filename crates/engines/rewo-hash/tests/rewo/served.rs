@@ -34,7 +34,7 @@ fn one_by_one() -> Settings {
     Settings { thread_count: 1, ..settings() }
 }
 
-/// The threads only write copies: a crash leaves the same as without them. So the quick slice of the tests has no
+/// The threads only write copies: a crash leaves the same as without them. So only a whole exploration has a
 /// second writer, for which all others would wait.
 #[test]
 fn it_survives_every_crash() {
@@ -45,7 +45,7 @@ fn it_survives_every_crash() {
     let scripts = [refills(), batch(), expiring()];
     let counts = explore::<Crashed<OfServed>>(&scripts, &settings);
     let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(40, 40, 40), "{counts:?}");
+    assert!(counts.reach(40, 0, 40), "{counts:?}");
 }
 
 #[test]

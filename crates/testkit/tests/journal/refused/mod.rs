@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use engine::{BatchOp, Condition, Cursor, Decision, Engine, Error, Expiry, Progress};
 use pmem::{Canary, MediumError};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
+use testkit::Extent;
 
 use kinds::{Kind, OfHiKv, OfInk, OfPmekv, OfRewoHash};
 use stop::{REFUSED, created, opened, stopped_at};
@@ -285,10 +286,12 @@ impl Judge<'_> {
     }
 }
 
-/// Fails the log at each moment of these trials; returns the number of moments and the violations.
+/// Fails the log at each moment of these trials, of every third in a sample without a broken variant; returns the number of moments and the violations.
 fn judge_all<K: Kind>(filled: &Filled, trials: &[Trial], canary: Option<Canary>) -> (u64, Vec<Wrong>) {
     let (mut moment_count, mut wrong) = (0, Vec::new());
-    for (trial, is_swept) in trials.iter().flat_map(|trial| [(trial, true), (trial, false)]) {
+    let all = trials.iter().flat_map(|trial| [(trial, true), (trial, false)]);
+    let step = if canary.is_none() { Extent::pick(3, 1) } else { 1 };
+    for (trial, is_swept) in all.step_by(step) {
         for refused in REFUSED {
             for at in 1.. {
                 let (disk, medium) = opened(&filled.image, canary);
@@ -317,7 +320,7 @@ fn passes<K: Kind>() {
     let (moment_count, wrong) = judge_all::<K>(&filled, &trials(&filled.held), None);
     let shown = wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {moment_count} are wrong:\n{shown}", wrong.len());
-    assert!(moment_count > 400, "{moment_count} moments");
+    assert!(moment_count > Extent::pick(100, 400), "{moment_count} moments");
 }
 
 /// Batches are enough to show each fault.
