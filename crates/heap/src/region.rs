@@ -7,8 +7,8 @@
 //!    protects the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] return the new length, and the mark may move past the old one.
 //!
-//! A step is 4 MiB (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`). The background takes longer steps if there is
-//! time (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
+//! A step is 4 MiB (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`). The background takes longer steps
+//! if there is time (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
 //! # Features
 //! A flag is set before anything is written that requires a program to support it, and is never cleared.

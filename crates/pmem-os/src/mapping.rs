@@ -1,12 +1,12 @@
 //! A range of addresses into which a region is mapped piece by piece, so that a region never moves.
 //!
 //! # Reserved addresses
-//! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that reserved as much for each
-//! store could have only some 130 stores. So the process finds a range with space for the largest length, reserves
-//! its beginning, and frees the other addresses. A region that outgrows the reserved part takes the next addresses
-//! if those are still free ([`AddressRange::reach`]). The kernel allocates addresses from the top of each gap. So
-//! in a process with few stores the addresses behind a store stay free: each store is at the bottom of a separate
-//! gap. The more stores there are, the shorter are the gaps (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
+//! A process has 128 TiB of addresses, and a region may get 1 TiB long: a process that reserved as much for each store
+//! could have only some 130 stores. So the process finds a range with space for the largest length, reserves its
+//! beginning, and frees the other addresses. A region that outgrows the reserved part takes the next addresses if those
+//! are still free ([`AddressRange::reach`]). The kernel allocates addresses from the top of each gap. So in a process
+//! with few stores the addresses behind a store stay free: each store is at the bottom of a separate gap. The more
+//! stores there are, the shorter are the gaps (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 //!
 //! The range is aligned to 1 GiB, so that every size of huge page fits wherever its offset does. Forked children
 //! inherit no part of the range. So a child never unmaps any part either: the child's own mappings may be there.

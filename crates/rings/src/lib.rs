@@ -14,8 +14,8 @@
 //! - Neither side trusts the other: an end keeps a private copy of the position and never reads the shared one back.
 //!   The other's position is accepted only within the ring's length; otherwise the connection is over ([`Broken`]).
 //! - Bytes are copied out of a ring before they are interpreted. Later changes by the other side have no effect.
-//! - An end without data polls for a bounded time (`poll_budget`). Then the end sets a word to announce the sleep, polls
-//!   once more, and sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends
+//! - An end without data polls for a bounded time (`poll_budget`). Then the end sets a word to announce the sleep,
+//!   polls once more, and sleeps. The other end moves its position and then checks the word (`ring`). So two awake ends
 //!   exchange only bytes, without system calls.
 //! - The device never waits for a host. A host is woken by a futex, which does not block; a host wakes the device by an
 //!   eventfd that only hosts write to. A loop of the device polls all of its awake ends in turn.

@@ -1,5 +1,5 @@
-//! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions links every
-//! decision, in the order of their numbers.
+//! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions
+//! links every decision, in the order of their numbers.
 
 use std::ffi::OsStr;
 use std::fs;

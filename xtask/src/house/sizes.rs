@@ -20,7 +20,8 @@ const COMMENT_COLUMNS_MAX: usize = 120;
 const METHODS_MAX: usize = 60;
 const IMPL_FILES_MAX: usize = 6;
 
-/// Types above the limits, with the methods and files that they may have at most. An entry may shrink or vanish, not grow.
+/// Types above the limits, with the methods and files that they may have at most. An entry may shrink or vanish, not
+/// grow.
 const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/engines/hikv::HiKv", 179, 27),
     ("crates/engines/ink::Ink", 41, 11),

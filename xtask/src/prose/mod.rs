@@ -1,8 +1,8 @@
 //! Checks that the project's prose keeps to the rules for plain English in `CONTRIBUTING.md`.
 //!
-//! Pages, comments, and the texts that programs print are read ([`text`]). Habits of unclear prose are counted ([`habits`]) for each page
-//! at the root, for `docs`, and for each crate; a count above its limit fails the check and prints the places. Places that cannot be
-//! written otherwise stand in `allowed.txt`, each with its reason.
+//! Pages, comments, and the texts that programs print are read ([`text`]). Habits of unclear prose are counted
+//! ([`habits`]) for each page at the root, for `docs`, and for each crate; a count above its limit fails the check and
+//! prints the places. Places that cannot be written otherwise stand in `allowed.txt`, each with its reason.
 
 mod allowed;
 mod habits;

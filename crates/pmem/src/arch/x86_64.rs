@@ -63,12 +63,8 @@ fn detect() -> u32 {
     const VPCLMULQDQ: u32 = 1 << 10;
     const POPCNT: u32 = 1 << 23;
     let basic = __cpuid(1).ecx;
-    let (extended, further) = if __cpuid(0).eax >= 7 {
-        let leaf = __cpuid_count(7, 0);
-        (leaf.ebx, leaf.ecx)
-    } else {
-        (0, 0)
-    };
+    let seventh = (__cpuid(0).eax >= 7).then(|| __cpuid_count(7, 0));
+    let (extended, further) = seventh.map_or((0, 0), |leaf| (leaf.ebx, leaf.ecx));
     // SAFETY: XGETBV exists where OSXSAVE is reported.
     let kept = if basic & OSXSAVE != 0 { unsafe { _xgetbv(0) } } else { 0 };
     let keeps_ymm = kept & XMM_AND_YMM == XMM_AND_YMM;

@@ -9,8 +9,8 @@
 //! A batch of two keys of that line is modelled with its word. Loom does not control its table in DRAM: a counter
 //! stands for the order that the table's words provide.
 //!
-//! A run is limited to two preemptions, and with three threads or in a sample of the tests to one. A longer campaign allows more (two threads:
-//! two minutes; three: five and more):
+//! A run is limited to two preemptions, and with three threads or in a sample of the tests to one. A longer campaign
+//! allows more (two threads: two minutes; three: five and more):
 //!
 //! ```text
 //! LOOM_MAX_PREEMPTIONS=3 cargo test -p hikv-index interleavings

@@ -154,8 +154,8 @@ impl<'a> Items<'a> {
         Ok(self.store.write(&batch)?)
     }
 
-    /// Like [`Store::with_durability`]. A transaction is written at the highest level that any of its commands requests,
-    /// if that exceeds the store's own.
+    /// Like [`Store::with_durability`]. A transaction is written at the highest level that any of its commands
+    /// requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
             None => self.store.with_durability(level, |_| operate()),

@@ -286,7 +286,8 @@ impl Judge<'_> {
     }
 }
 
-/// Fails the log at each moment of these trials, of every third in a sample without a broken variant; returns the number of moments and the violations.
+/// Fails the log at each moment of these trials, of every third in a sample without a broken variant; returns the
+/// number of moments and the violations.
 fn judge_all<K: Kind>(filled: &Filled, trials: &[Trial], canary: Option<Canary>) -> (u64, Vec<Wrong>) {
     let (mut moment_count, mut wrong) = (0, Vec::new());
     let all = trials.iter().flat_map(|trial| [(trial, true), (trial, false)]);
