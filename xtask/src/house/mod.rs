@@ -1,7 +1,7 @@
 //! Finds the dependencies among crates and among the files of each crate, and their cycles.
 //!
 //! A file depends on another if it names an item that is defined there, directly or through re-exports. Files that
-//! only re-export (`pub use`), tests, and names inside macros do not count.
+//! only re-export (`pub use`), tests, broken variants, and names inside macros do not count.
 
 mod crates;
 mod modules;

@@ -98,14 +98,16 @@ impl Modules {
         }
     }
 
-    /// Returns each pair of a file and a file that it uses, once.
+    /// Returns each pair of a file and a file that it uses, once. Files of broken variants are left out, like tests:
+    /// no reader of the product needs them.
     pub(super) fn arrows(&self) -> Vec<(String, String)> {
         let mut arrows = BTreeSet::new();
         for module in self.modules.values() {
             for name in &module.names {
                 let used = self.modules[&self.definer(name, 0)].file;
-                if used != module.file {
-                    arrows.insert((self.files[module.file].clone(), self.files[used].clone()));
+                let (from, to) = (&self.files[module.file], &self.files[used]);
+                if used != module.file && !is_of_broken_variants(from) && !is_of_broken_variants(to) {
+                    arrows.insert((from.clone(), to.clone()));
                 }
             }
         }
@@ -193,4 +195,9 @@ fn said_path(attribute: &Attribute) -> Option<String> {
 fn is_for_tests(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
         && attribute.parse_args::<syn::Meta>().is_ok_and(|meta| meta.path().is_ident("test"))
+}
+
+/// Returns true for the file with a crate's broken variants, which checkers must catch.
+fn is_of_broken_variants(file: &str) -> bool {
+    Path::new(file).ends_with("broken.rs")
 }
