@@ -127,7 +127,7 @@ fn write_that_panics_leaves_reads() {
     ]);
     assert_eq!(transaction(&mut other, &["SET k w"]), refused);
     let health = health(server.http.as_ref().expect("it was asked for"));
-    assert!(health.contains("503") && health.contains("half way"), "{health}");
+    assert!(health.contains("503") && health.contains("unfinished"), "{health}");
     let server = server.restarted();
     server.client().converse([("GET k", bulk("v")), ("SET k w", ok()), ("GET half", Value::Null)]);
 }
