@@ -36,13 +36,13 @@ pub(crate) enum Piece {
 
 impl Walk {
     /// A list of the keys from `from` on, in so much room.
-    pub(crate) fn of_keys(id: u16, from: &Key, room_bytes: usize) -> Walk {
-        Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(room_bytes)) }
+    pub(crate) fn of_keys(id: u16, from: &Key, buffer_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(buffer_bytes)) }
     }
 
     /// Keys and values from `from` on, in so much room.
-    pub(crate) fn of_items(id: u16, from: &Key, room_bytes: usize) -> Walk {
-        Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(room_bytes)) }
+    pub(crate) fn of_items(id: u16, from: &Key, buffer_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(buffer_bytes)) }
     }
 
     /// Shows items whose keys the command set can name, until there is no room, or enough was looked at in this turn. Longer keys,
