@@ -134,14 +134,14 @@ pub enum Kv {
         /// The key.
         key: Key,
         /// Room for the value.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
     /// Lists keys in order.
     List {
         /// From this one on.
         from: Key,
         /// Room for them.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
     /// Deletes a key.
     Delete {
@@ -159,7 +159,7 @@ pub enum Kv {
         /// From this key on.
         from: Key,
         /// Room for them.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
 }
 
@@ -183,11 +183,11 @@ impl Kv {
             }
             // Option 0: as it is stored, where a device compresses. This one does not.
             RETRIEVE if options > 1 => return Err(Status::INVALID_FIELD),
-            RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, room_bytes: len_bytes },
-            LIST => Kv::List { from: Key::of(command)?, room_bytes: len_bytes },
+            RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, buffer_bytes: len_bytes },
+            LIST => Kv::List { from: Key::of(command)?, buffer_bytes: len_bytes },
             DELETE => Kv::Delete { key: Key::of_one(command, Status::INVALID_FIELD)? },
             EXIST => Kv::Exist { key: Key::of_one(command, Status::INVALID_FIELD)? },
-            RANGE => Kv::Range { from: Key::of(command)?, room_bytes: len_bytes },
+            RANGE => Kv::Range { from: Key::of(command)?, buffer_bytes: len_bytes },
             _ => return Err(Status::INVALID_OPCODE),
         })
     }
@@ -201,11 +201,11 @@ impl Kv {
             Kv::Store { key, value_bytes, when } => {
                 key.put(new(STORE).with_dword(10, value_bytes).with_dword(11, when.options() << 8))
             }
-            Kv::Retrieve { key, room_bytes } => key.put(new(RETRIEVE).with_dword(10, room_bytes)),
-            Kv::List { from, room_bytes } => from.put(new(LIST).with_dword(10, room_bytes)),
+            Kv::Retrieve { key, buffer_bytes } => key.put(new(RETRIEVE).with_dword(10, buffer_bytes)),
+            Kv::List { from, buffer_bytes } => from.put(new(LIST).with_dword(10, buffer_bytes)),
             Kv::Delete { key } => key.put(new(DELETE)),
             Kv::Exist { key } => key.put(new(EXIST)),
-            Kv::Range { from, room_bytes } => from.put(new(RANGE).with_dword(10, room_bytes)),
+            Kv::Range { from, buffer_bytes } => from.put(new(RANGE).with_dword(10, buffer_bytes)),
         }
     }
 
@@ -217,9 +217,11 @@ impl Kv {
 
     /// Bytes that it has room for.
     #[must_use]
-    pub fn room_bytes(&self) -> u32 {
+    pub fn buffer_bytes(&self) -> u32 {
         match self {
-            Kv::Retrieve { room_bytes, .. } | Kv::List { room_bytes, .. } | Kv::Range { room_bytes, .. } => *room_bytes,
+            Kv::Retrieve { buffer_bytes, .. } | Kv::List { buffer_bytes, .. } | Kv::Range { buffer_bytes, .. } => {
+                *buffer_bytes
+            }
             _ => 0,
         }
     }
