@@ -300,7 +300,7 @@ mod tests {
             }
             assert!(back == bytes);
         });
-        device.write_all(b"last").expect("there is room");
+        device.write_all(b"last").expect("there is space");
         drop(device);
         let mut said = Vec::new();
         host.read_to_end(&mut said).expect("it ends in order");
@@ -321,7 +321,7 @@ mod tests {
         let (_dir, _listener, mut device, mut host) = pair();
         let mut said = [0; 10];
         for _ in 0..3 {
-            host.write_all(b"awake").expect("there is room");
+            host.write_all(b"awake").expect("there is space");
             assert!(device.is_awake() && rung(&device).is_none());
             assert_eq!(device.poll(), Readiness::Ready);
             assert_eq!(device.read(&mut said).expect("it was sent"), 5);
@@ -329,12 +329,12 @@ mod tests {
             let poll_count =
                 std::iter::repeat_with(|| device.poll()).take_while(|poll| *poll == Readiness::Pending).count();
             assert!(!device.is_awake() && poll_count < 1 << 20);
-            host.write_all(b"asleep").expect("there is room");
+            host.write_all(b"asleep").expect("there is space");
             assert_eq!(rung(&device), Some(1));
             assert_eq!(device.read(&mut said).expect("it was sent"), 6);
             // Woken by something else, it takes its word back.
             while device.poll() != Readiness::Sleeping {}
-            host.write_all(b"more").expect("there is room");
+            host.write_all(b"more").expect("there is space");
             rung(&device);
             host.forge(true, 2, 1);
             assert_eq!(device.read(&mut said).expect("it was sent"), 4);
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(device.read(&mut [0; 8]).expect_err("nothing was sent").kind(), ErrorKind::WouldBlock);
         assert!(device.is_awake(), "nobody would ring");
         while device.poll() != Readiness::Sleeping {}
-        host.write_all(b"more").expect("there is room");
+        host.write_all(b"more").expect("there is space");
         assert_eq!(rung(&device), Some(1));
     }
 
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn host_that_is_gone_is_noticed() {
         let (_dir, _listener, mut device, mut host) = pair();
-        host.write_all(b"last").expect("there is room");
+        host.write_all(b"last").expect("there is space");
         assert!(matches!(device.write(b"x"), Ok(1)));
         drop(host);
         let mut said = [0; 10];

@@ -92,9 +92,9 @@ impl Sender {
     /// Bytes that have room now.
     fn free_bytes<W: Words>(&mut self, ring: &Ring<'_, W>) -> Result<u64, Broken> {
         let head = ring.head.load(Acquire);
-        let room = ring.capacity_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
+        let free_bytes = ring.capacity_bytes().checked_sub(self.tail.wrapping_sub(head)).ok_or(Broken)?;
         self.head = head;
-        Ok(room)
+        Ok(free_bytes)
     }
 
     /// Writes as much as there is room for. Nothing is staged.
@@ -305,17 +305,17 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let len = (random >> 33) as usize % 30;
             let bytes: Vec<u8> = (0..len).map(|at| next.wrapping_add(at as u8)).collect();
-            let room = 56 - model.len();
+            let free_bytes = 56 - model.len();
             let written = match random >> 62 {
                 0 => {
                     sender.publish(&ring, std::mem::take(&mut staged));
                     let pushed = sender.push(&ring, &bytes).expect("nobody lies");
-                    assert_eq!(pushed, len.min(room));
+                    assert_eq!(pushed, len.min(free_bytes));
                     pushed
                 }
                 1 => {
                     let has_space = sender.stage(&ring, &bytes).expect("nobody lies");
-                    assert_eq!(has_space, len <= room);
+                    assert_eq!(has_space, len <= free_bytes);
                     staged += if has_space { len } else { 0 };
                     if has_space { len } else { 0 }
                 }
