@@ -273,9 +273,9 @@ impl Refusal {
             if arguments.len() >= QUOTED_BYTES_MAX {
                 break;
             }
-            let room_bytes = QUOTED_BYTES_MAX - arguments.len();
+            let left_bytes = QUOTED_BYTES_MAX - arguments.len();
             let argument = shown(argument);
-            arguments.extend([b"'", &argument[..argument.len().min(room_bytes)], b"' "].concat());
+            arguments.extend([b"'", &argument[..argument.len().min(left_bytes)], b"' "].concat());
         }
         Refusal::UnknownCommand { name: cut(request.name()), arguments }
     }

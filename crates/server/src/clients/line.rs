@@ -14,12 +14,12 @@ impl Record {
         let get = |figure: &AtomicUsize| figure.load(Ordering::Relaxed);
         let age_ms = self.connected.elapsed().as_millis() as u64;
         let command = table::entries().get(get(&self.command)).map_or("NULL", |entry| entry.command.name);
-        let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
+        let (input_bytes, free_bytes) = (get(&self.input_bytes), get(&self.input_free_bytes));
         let unread_bytes = get(&self.output_bytes);
         let backlog_bytes = unread_bytes.saturating_sub(FULL_BYTES);
         // What each client takes whatever it does, and its buffers.
         let own_bytes = size_of::<Record>() + size_of::<Session>();
-        let memory_bytes = own_bytes + input_bytes + room_bytes + unread_bytes + get(&self.queued_bytes);
+        let memory_bytes = own_bytes + input_bytes + free_bytes + unread_bytes + get(&self.queued_bytes);
         let mut line =
             format!("id={} addr={} laddr={} fd={} name=", self.place.client_id, self.addr, self.laddr, self.place.key)
                 .into_bytes();
@@ -36,7 +36,7 @@ impl Record {
                 get(&self.shard_count),
                 self.queued_count.load(Ordering::Relaxed),
                 input_bytes,
-                room_bytes,
+                free_bytes,
                 get(&self.queued_bytes),
                 unread_bytes - backlog_bytes,
                 u8::from(backlog_bytes > 0),

@@ -29,7 +29,7 @@ pub(crate) struct Record {
     pub(crate) queued_bytes: AtomicUsize,
     pub(crate) watch_count: AtomicUsize,
     pub(crate) input_bytes: AtomicUsize,
-    pub(crate) input_room_bytes: AtomicUsize,
+    pub(crate) input_free_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
     /// What its unread replies take beyond what each client may have (`connections/backlog.rs`).
     pub(crate) backlog_bytes: AtomicUsize,
@@ -82,7 +82,7 @@ impl Record {
             queued_bytes: AtomicUsize::new(0),
             watch_count: AtomicUsize::new(0),
             input_bytes: AtomicUsize::new(0),
-            input_room_bytes: AtomicUsize::new(0),
+            input_free_bytes: AtomicUsize::new(0),
             output_bytes: AtomicUsize::new(0),
             backlog_bytes: AtomicUsize::new(0),
             progress_ms: AtomicU64::new(0),

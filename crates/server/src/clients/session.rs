@@ -33,7 +33,7 @@ pub(crate) struct Transaction {
     /// A request was refused: nothing will be executed.
     pub(crate) is_broken: bool,
     /// One of them needs room.
-    pub(crate) needs_room: bool,
+    pub(crate) needs_space: bool,
     /// One of them does what others may notice.
     pub(crate) changes: bool,
 }

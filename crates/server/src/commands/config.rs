@@ -46,7 +46,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         changes.push((index, PARAMETERS[index].kind.canonical(value).map_err(|what| refused(&what))?));
     }
-    make_room_for_clients(call, &changes)?;
+    make_space_for_clients(call, &changes)?;
     change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
@@ -64,7 +64,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Has the process open as many files as `maxclients` needs, if that is to be changed.
-fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
+fn make_space_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
     let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
     let fitting = file_limit::raise_for(clients, call.shared.telemetry.loops.len());

@@ -49,8 +49,8 @@ impl Buffers {
     }
 
     /// A buffer with so much room goes.
-    pub(crate) fn note_freed(&mut self, room_bytes: usize) {
-        self.freed_bytes += room_bytes;
+    pub(crate) fn note_freed(&mut self, capacity_bytes: usize) {
+        self.freed_bytes += capacity_bytes;
     }
 
     /// Has the allocator give back what was freed, if that is much.

@@ -259,15 +259,15 @@ impl Connection {
         self.output.len_bytes()
     }
 
-    /// Room that its own buffers have, whatever is in it.
-    pub(crate) fn room_bytes(&self) -> usize {
-        self.input.pending().len() + self.input.room_bytes() + self.output.room_bytes()
+    /// Returns the capacity of its own buffers.
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.input.pending().len() + self.input.free_bytes() + self.output.capacity_bytes()
     }
 
     fn show(&self) {
         let record = &self.session.record;
         record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
-        record.input_room_bytes.store(self.input.room_bytes(), Ordering::Relaxed);
+        record.input_free_bytes.store(self.input.free_bytes(), Ordering::Relaxed);
         record.output_bytes.store(self.unread_bytes(), Ordering::Relaxed);
     }
 

@@ -50,7 +50,7 @@ impl Input {
     }
 
     /// Room that the own buffer, or the lent one, has beside what it holds.
-    pub(crate) fn room_bytes(&self) -> usize {
+    pub(crate) fn free_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
     }
 
@@ -67,7 +67,7 @@ impl Input {
 
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
     pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
-        self.make_room(wanted_bytes);
+        self.make_space(wanted_bytes);
         let len_bytes = self.bytes.len();
         let arrived = transport.read(&mut self.bytes)?;
         self.read_bytes += (self.bytes.len() - len_bytes) as u64;
@@ -76,7 +76,7 @@ impl Input {
 
     /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice
     /// of it, and for a long argument exactly to its end.
-    fn make_room(&mut self, wanted_bytes: usize) {
+    fn make_space(&mut self, wanted_bytes: usize) {
         self.bytes.drain(..mem::take(&mut self.start));
         let len_bytes = self.bytes.len();
         let missing_bytes = wanted_bytes.saturating_sub(len_bytes);

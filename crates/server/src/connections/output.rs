@@ -95,7 +95,7 @@ impl Output {
         }
     }
 
-    pub(crate) fn room_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.bytes.capacity() + self.pushed.capacity()
     }
 
@@ -167,7 +167,7 @@ impl Output {
 
     /// Memory that a backlog takes: of an output that has grown, or has one long reply.
     pub(crate) fn backlog_bytes(&self) -> usize {
-        if self.len_bytes() > FULL_BYTES { self.room_bytes() } else { 0 }
+        if self.len_bytes() > FULL_BYTES { self.capacity_bytes() } else { 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -15,11 +15,11 @@ use crate::telemetry::{CommandCounters, Tally};
 /// Refuses a request that needs room where there is none.
 pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
     let executes = entry.command.executes();
-    let needs_room = match &session.transaction {
-        Some(transaction) if executes => transaction.needs_room,
+    let needs_space = match &session.transaction {
+        Some(transaction) if executes => transaction.needs_space,
         _ => entry.command.has(flag::DENYOOM),
     };
-    if !needs_room
+    if !needs_space
         || !shared.keyspace.memory.is_over(&shared.keyspace.store, shared.administration.settings.memory_bytes_max())
     {
         return Ok(());

@@ -83,7 +83,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         } else if transaction.requests.capacity_bytes() > QUEUED_BYTES_MAX {
             Sentence::TransactionTooLong
         } else {
-            transaction.needs_room |= command.has(flag::DENYOOM);
+            transaction.needs_space |= command.has(flag::DENYOOM);
             transaction.changes |= command.is_noticed();
             transaction.requests.push_copy(request);
             self.call.reply.simple("QUEUED");

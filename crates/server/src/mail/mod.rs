@@ -80,13 +80,13 @@ impl Post {
     /// Whether a request must wait of which messages may come.
     #[inline]
     pub(crate) fn holds(&self, may_send: impl FnOnce() -> bool) -> bool {
-        self.waiting_bytes() >= WAITING_BYTES_MAX && may_send() && self.await_room()
+        self.waiting_bytes() >= WAITING_BYTES_MAX && may_send() && self.await_space()
     }
 
     /// False if there is room. A loop that takes a message out after this has looked sees that another waits: one of the two comes
     /// first in the order of these words.
     #[cold]
-    fn await_room(&self) -> bool {
+    fn await_space(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
         self.is_full()
     }

@@ -145,12 +145,12 @@ fn long_transaction_blocks_only_its_keys() {
 fn transaction_respects_direct_store_write() {
     let mut server = TestServer::debugging();
     let (mut long, mut other, store) = (server.client(), server.client(), server.store.clone());
-    store.put("k", "1").expect("there is room");
+    store.put("k", "1").expect("there is space");
     assert_eq!(long.say("WATCH k"), ok());
     long.send(format!("MULTI\r\nINCR k\r\n{FOR_EVER}\r\nEXEC\r\n").as_bytes());
     assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
     wait_for_transaction(&mut other);
-    store.put("k", "5").expect("there is room");
+    store.put("k", "5").expect("there is space");
     other.send(b"SHUTDOWN\r\n");
     assert_eq!(long.reply(), Value::Null);
     server.join().expect("the server ends without an error");

@@ -147,7 +147,7 @@ fn queue_too_much(client: &mut Client) {
     (0..8).for_each(|number| client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
 }
 
-fn is_refused_for_want_of_room(reply: &Value) -> bool {
+fn is_refused_for_lack_of_space(reply: &Value) -> bool {
     matches!(reply, Value::Error(text) if text.starts_with("EXECABORT Transaction discarded because of: no space left: "))
 }
 
@@ -159,7 +159,7 @@ fn transaction_without_space_changes_nothing() {
     client.converse([("SWAPDB 0 1", queued()), ("SELECT 0", queued())]);
     queue_too_much(&mut client);
     let reply = client.say("EXEC");
-    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
     client.converse([("SELECT 0", ok()), ("GET k", bulk("before")), ("DBSIZE", int(1))]);
     client.converse([("SELECT 1", ok()), ("DBSIZE", int(0)), ("SET k there", ok()), ("DBSIZE", int(1))]);
     client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
@@ -182,7 +182,7 @@ fn transaction_of_one_delete_needs_no_space() {
         }
         client.converse([("MULTI", ok()), ("DEL 30000:0", queued()), ("DEL 4000:0", queued())]);
         let reply = client.say("EXEC");
-        assert!(is_refused_for_want_of_room(&reply), "{engine}: {reply:?}");
+        assert!(is_refused_for_lack_of_space(&reply), "{engine}: {reply:?}");
         client.converse([("MULTI", ok()), ("STRLEN 4000:1", queued()), ("DEL 4000:1", queued())]);
         assert_eq!(client.say("EXEC"), array([int(4_000), int(1)]), "{engine}");
         client.converse([("WATCH 4000:2", ok()), ("MULTI", ok()), ("UNLINK 4000:2", queued())]);
@@ -234,7 +234,7 @@ fn listeners_hear_of_what_was_done() {
     client.converse([("MULTI", ok()), ("SET b 0", queued())]);
     queue_too_much(&mut client);
     let reply = client.say("EXEC");
-    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
     client.converse([("MULTI", ok()), ("SET a 1", queued()), ("RENAME a b", queued()), ("EXEC", array([ok(), ok()]))]);
     for (event, key) in [("set", "a"), ("rename_to", "b")] {
         let wanted = array([bulk("message"), bulk(format!("__keyevent@0__:{event}")), bulk(key)]);

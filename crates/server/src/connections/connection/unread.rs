@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// Whether the client still sends while its socket takes nothing, with as much unread as a client may have anyway.
-    fn wants_more_room(&self) -> bool {
+    fn wants_more_space(&self) -> bool {
         let is_known = || self.session.login.user().is_some();
         self.readable && !self.output.writable && self.output.is_full() && self.session.goes_on() && is_known()
     }
@@ -36,7 +36,7 @@ impl Connection {
     /// Whether more replies may be held for the client, which waits for that.
     pub(crate) fn may_grow(&self) -> bool {
         let bytes_max = self.shared.administration.settings.backlog_bytes_max();
-        self.wants_more_room() && self.shared.backlogs.allow(self.output.backlog_bytes(), bytes_max)
+        self.wants_more_space() && self.shared.backlogs.allow(self.output.backlog_bytes(), bytes_max)
     }
 
     /// Lets more replies be held for the client.
@@ -47,7 +47,7 @@ impl Connection {
 
     /// Whether the client is held back by the backlogs that there are.
     pub(crate) fn is_held_back(&self) -> bool {
-        self.wants_more_room() && !self.may_grow()
+        self.wants_more_space() && !self.may_grow()
     }
 
     /// Whether the client is held back, and does not read.

@@ -27,13 +27,13 @@ impl EventLoop {
         self.has_unread = has_unread;
         due.into_iter().for_each(|key| self.queue(key));
         if is_stuck {
-            self.make_room();
+            self.make_space();
         }
     }
 
     /// Has one client disconnected, so that those which are held back go on (`backlog`).
     #[cold]
-    fn make_room(&self) {
+    fn make_space(&self) {
         let shared = &self.shared;
         if let Some(place) = shared.backlogs.choose(&shared.clients) {
             shared.administration.log.evicted(place.client_id);

@@ -360,7 +360,7 @@ impl EventLoop {
                 if seat.queued {
                     self.ready.retain(|queued| *queued != key);
                 }
-                self.buffers.note_freed(seat.connection.room_bytes());
+                self.buffers.note_freed(seat.connection.capacity_bytes());
                 drop(self.connections.remove(key));
             }
         }

@@ -134,7 +134,7 @@ impl Pending {
         }
         let is_stored = || Ok::<_, Refusal>(self.premises.read(store, key, true, |_| ())?.is_some());
         let mut changes = self.changes.borrow_mut();
-        self.check_room(&mut changes, key, change)?;
+        self.check_space(&mut changes, key, change)?;
         let new = match change {
             Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
             Change::Delete => None,
@@ -149,7 +149,7 @@ impl Pending {
 
     /// What is gathered is bounded as a batch is: a change that would be too much is not copied, and those before it are given
     /// back.
-    fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+    fn check_space(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
         let value = if let Change::Put(value, _) = change { value } else { &[] };
         let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
         if len_bytes <= Limits::BATCH_BYTES_MAX {
