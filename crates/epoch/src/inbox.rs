@@ -138,7 +138,7 @@ mod tests {
             // SAFETY: the place was seen to be empty; loom checks whether that suffices.
             self.of(thing).with_mut(|memory| unsafe { *memory = thing });
             // SAFETY: one thread puts.
-            unsafe { self.inbox.put(thing) }.expect("there was room");
+            unsafe { self.inbox.put(thing) }.expect("there was space");
         }
 
         fn take(&self) {
@@ -197,7 +197,7 @@ mod tests {
         let thing = std::sync::Arc::new(());
         let inbox = Inbox::<_, AtomicU64>::new();
         // SAFETY: one thread.
-        unsafe { inbox.put(std::sync::Arc::clone(&thing)) }.expect("there is room");
+        unsafe { inbox.put(std::sync::Arc::clone(&thing)) }.expect("there is space");
         drop(inbox);
         assert_eq!(std::sync::Arc::strong_count(&thing), 1);
     }

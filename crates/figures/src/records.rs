@@ -73,8 +73,8 @@ impl Shape {
     /// Calls `used` with the key of a record: unique, in random order.
     #[inline(always)]
     pub(crate) fn with_key<T>(self, record: u64, used: impl FnOnce(&[u8]) -> T) -> T {
-        let mut room = [b'0'; KEY_BYTES_MAX];
-        let key = &mut room[..self.key_bytes];
+        let mut buffer = [b'0'; KEY_BYTES_MAX];
+        let key = &mut buffer[..self.key_bytes];
         key[..USER.len()].copy_from_slice(USER);
         let mut number = scattered(record, self.bits);
         for digit in key[USER.len()..].iter_mut().rev() {
@@ -85,13 +85,13 @@ impl Shape {
     }
 
     /// Returns a buffer for a value.
-    pub(crate) fn room(self) -> Vec<u8> {
+    pub(crate) fn buffer(self) -> Vec<u8> {
         vec![0; self.value_bytes]
     }
 
     /// Fills a buffer with a value of the record.
-    pub(crate) fn fill(self, room: &mut [u8], record: u64, version: u32) {
-        fill(room, record, version);
+    pub(crate) fn fill(self, buffer: &mut [u8], record: u64, version: u32) {
+        fill(buffer, record, version);
     }
 
     /// Returns true if `found` is a value of the record, checked from the first byte to the last.
@@ -126,7 +126,7 @@ mod tests {
             let is_key = |key: &Vec<u8>| key.len() == shape.key_bytes && key.starts_with(USER);
             assert!(keys.len() == 10_000 && keys.iter().all(is_key));
             let value = |version| {
-                let mut value = shape.room();
+                let mut value = shape.buffer();
                 shape.fill(&mut value, 7, version);
                 value
             };

@@ -208,7 +208,7 @@ impl Bench {
 
 fn perform(session: &mut dyn Session, shape: Shape, operations: &[Operation], lap: usize) -> Result<Performed, Error> {
     let (mut times, mut wrong) = (Vec::with_capacity(operations.len().div_ceil(lap) + 1), 0);
-    let mut value = shape.room();
+    let mut value = shape.buffer();
     times.push(Instant::now());
     for some in operations.chunks(lap) {
         for &Operation { record, put } in some {

@@ -75,14 +75,19 @@ impl Request {
 
     /// Creates a request with a key and a buffer for an answer.
     #[must_use]
-    pub fn of_room(key: &[u8], room: &mut [u8], flags: u32) -> Request {
-        Request { value: room.as_mut_ptr() as u64, value_len: room.len() as u64, flags, ..Request::of_key(key) }
+    pub fn of_buffer(key: &[u8], buffer: &mut [u8], flags: u32) -> Request {
+        Request { value: buffer.as_mut_ptr() as u64, value_len: buffer.len() as u64, flags, ..Request::of_key(key) }
     }
 
     /// Creates a request with a key and, for an answer, the entire capacity of an empty vector.
     #[must_use]
-    pub fn of_spare(key: &[u8], room: &mut Vec<u8>, flags: u32) -> Request {
-        Request { value: room.as_mut_ptr() as u64, value_len: room.capacity() as u64, flags, ..Request::of_key(key) }
+    pub fn of_spare(key: &[u8], buffer: &mut Vec<u8>, flags: u32) -> Request {
+        Request {
+            value: buffer.as_mut_ptr() as u64,
+            value_len: buffer.capacity() as u64,
+            flags,
+            ..Request::of_key(key)
+        }
     }
 }
 

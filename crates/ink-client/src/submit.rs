@@ -9,7 +9,7 @@ use crate::{Ink, When};
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     requests: Vec<Request>,
-    rooms: std::marker::PhantomData<&'a mut [u8]>,
+    buffers: std::marker::PhantomData<&'a mut [u8]>,
 }
 
 /// The result of a request.
@@ -33,9 +33,9 @@ impl<'a> Batch<'a> {
         self.add(Op::Insert, Request::of_value(key, value, when.flags()))
     }
 
-    /// Adds a read into `room`.
-    pub fn get(&mut self, key: &'a [u8], room: &'a mut [u8]) -> &mut Batch<'a> {
-        self.add(Op::Read, Request::of_room(key, room, 0))
+    /// Adds a read into `buffer`.
+    pub fn get(&mut self, key: &'a [u8], buffer: &'a mut [u8]) -> &mut Batch<'a> {
+        self.add(Op::Read, Request::of_buffer(key, buffer, 0))
     }
 
     /// Adds a deletion.

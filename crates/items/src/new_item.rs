@@ -55,7 +55,7 @@ impl NewItem<'_> {
         copy_short(&mut head[HEADER_BYTES..key_end], self.key);
         let (head_bytes, rest) = match self.value.first_chunk::<SIXTEEN>() {
             Some(first) => {
-                *head[key_end..].first_chunk_mut().expect("there is room") = *first;
+                *head[key_end..].first_chunk_mut().expect("there is space") = *first;
                 let head_bytes = key_end.next_multiple_of(SIXTEEN);
                 (head_bytes, &self.value[head_bytes - key_end..])
             }
@@ -170,11 +170,11 @@ mod tests {
                     item.write(&sim, AT, 7)
                 };
                 // SAFETY: as above.
-                let room = unsafe { sim.bytes(AT.span(BUFFER_BYTES as u64)) }.expect("the region has it");
-                let read = Plain::in_slot(room).expect("an item is there");
+                let slot = unsafe { sim.bytes(AT.span(BUFFER_BYTES as u64)) }.expect("the region has it");
+                let read = Plain::in_slot(slot).expect("an item is there");
                 assert!(read.is_intact() && read.checksum() == checksum, "{key_bytes} and {value_bytes} bytes");
                 assert_eq!((read.key(), read.value(), read.item_bytes()), (key, value, item.item_bytes()));
-                let behind = &room[item.item_bytes() as usize..];
+                let behind = &slot[item.item_bytes() as usize..];
                 let (padding, beyond) = behind.split_at(behind.len() % SIXTEEN);
                 assert!(padding.iter().all(|&byte| byte == 0) && beyond.iter().all(|&byte| byte == 0xEE));
             }

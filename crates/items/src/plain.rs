@@ -15,22 +15,22 @@ pub struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Returns the item at the start of `room`; `None` if it has an expiry or the bytes cannot be an item.
+    /// Returns the item at the start of `slot`; `None` if it has an expiry or the bytes cannot be an item.
     #[inline(always)]
     #[must_use]
-    pub fn in_slot(room: &'a [u8]) -> Option<Plain<'a>> {
-        let (head, rest) = room.split_first_chunk()?;
+    pub fn in_slot(slot: &'a [u8]) -> Option<Plain<'a>> {
+        let (head, rest) = slot.split_first_chunk()?;
         let Header { value_bytes, key_bytes, flags, .. } = Header::from_bytes(*head);
         let body = rest.get(..value_bytes as usize + usize::from(key_bytes))?;
         (flags == 0).then_some(Plain { head, key_bytes, body })
     }
 
-    /// Returns the item at the start of `room` if it has no expiry and this key. Flags and key length are compared in
+    /// Returns the item at the start of `slot` if it has no expiry and this key. Flags and key length are compared in
     /// one step, and keys of the usual lengths as two words, because a call costs more.
     #[inline(always)]
     #[must_use]
-    pub fn of_key(room: &'a [u8], key: &[u8]) -> Option<Plain<'a>> {
-        let (head, rest) = room.split_first_chunk::<HEADER_BYTES>()?;
+    pub fn of_key(slot: &'a [u8], key: &[u8]) -> Option<Plain<'a>> {
+        let (head, rest) = slot.split_first_chunk::<HEADER_BYTES>()?;
         let lengths = u64::from_le_bytes(*head.first_chunk().expect("a word"));
         if key.len() > KEY_BYTES_MAX || lengths >> 32 != key.len() as u64 {
             return None;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::Expiry;
 
-    fn room(expiry: Expiry) -> Vec<u8> {
+    fn slot(expiry: Expiry) -> Vec<u8> {
         let header = Header::new(3, 4, expiry, 9);
         let checksum = header.checksum_start().update(b"keylong").value();
         [&Header { checksum, ..header }.to_bytes()[..], b"keylong", &[0; 9]].concat()
@@ -121,16 +121,16 @@ mod tests {
 
     #[test]
     fn plain_item_is_found_and_bit_flips_noticed() {
-        let room = room(Expiry::NEVER);
-        let item = Plain::in_slot(&room).expect("an item");
+        let slot = slot(Expiry::NEVER);
+        let item = Plain::in_slot(&slot).expect("an item");
         assert_eq!(
             (item.key(), item.value(), item.item_bytes(), item.is_intact()),
             (&b"key"[..], &b"long"[..], 23, true)
         );
-        assert_eq!(Plain::of_key(&room, b"key").map(|item| item.value()), Some(&b"long"[..]));
-        assert!([&b"ke"[..], b"keyl", b"kex", b""].iter().all(|other| Plain::of_key(&room, other).is_none()));
+        assert_eq!(Plain::of_key(&slot, b"key").map(|item| item.value()), Some(&b"long"[..]));
+        assert!([&b"ke"[..], b"keyl", b"kex", b""].iter().all(|other| Plain::of_key(&slot, other).is_none()));
         for bit in 0..8 * 23 {
-            let mut damaged = room.clone();
+            let mut damaged = slot.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(Plain::in_slot(&damaged).is_none_or(|item| !item.is_intact()), "bit {bit}");
         }
@@ -141,22 +141,22 @@ mod tests {
         for key_bytes in 1..40 {
             let key: Vec<u8> = (1..=key_bytes).collect();
             let header = Header::new(key.len(), 0, Expiry::NEVER, 0);
-            let room = [&header.to_bytes()[..], &key].concat();
-            let item = Plain::of_key(&room, &key).expect("an item");
-            assert_eq!((item.key(), item.value(), item.item_bytes()), (&key[..], &[][..], room.len() as u64));
-            assert!(Plain::of_key(&room, &key[1..]).is_none());
+            let slot = [&header.to_bytes()[..], &key].concat();
+            let item = Plain::of_key(&slot, &key).expect("an item");
+            assert_eq!((item.key(), item.value(), item.item_bytes()), (&key[..], &[][..], slot.len() as u64));
+            assert!(Plain::of_key(&slot, &key[1..]).is_none());
             for at in 0..key.len() {
                 let mut other = key.clone();
                 other[at] = 0;
-                assert!(Plain::of_key(&room, &other).is_none(), "{key_bytes} bytes, the one at {at}");
+                assert!(Plain::of_key(&slot, &other).is_none(), "{key_bytes} bytes, the one at {at}");
             }
         }
     }
 
     #[test]
     fn unknown_opcode_is_left_to_caller() {
-        for room in [&room(Expiry::at_ms(1)), &room(Expiry::NEVER)[..22], &[0; 15], &[]] {
-            assert!(Plain::in_slot(room).is_none() && Plain::of_key(room, b"key").is_none());
+        for slot in [&slot(Expiry::at_ms(1)), &slot(Expiry::NEVER)[..22], &[0; 15], &[]] {
+            assert!(Plain::in_slot(slot).is_none() && Plain::of_key(slot, b"key").is_none());
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn flags_are_no_part_of_a_length() {
         let key = vec![7; KEY_BYTES_MAX + 1 + 16];
         let lengths = (key.len() as u64) << 32;
-        let room = [&lengths.to_le_bytes()[..], &[0; 8], &key].concat();
-        assert!(Plain::of_key(&room, &key).is_none() && Plain::of_key(&room, &key[..16]).is_none());
+        let slot = [&lengths.to_le_bytes()[..], &[0; 8], &key].concat();
+        assert!(Plain::of_key(&slot, &key).is_none() && Plain::of_key(&slot, &key[..16]).is_none());
     }
 }

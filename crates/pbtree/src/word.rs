@@ -62,8 +62,8 @@ pub(crate) unsafe fn slot<M: Medium>(medium: &M, word: u64) -> Option<(Place, &[
     let offset = offset_of(word);
     let class = Class::from_index((word >> OFFSET_BITS) as u8)?;
     // SAFETY: the caller's promise; no thread stores behind the used part of a slot.
-    let room = unsafe { medium.bytes(offset.span(class.bytes())) }.ok()?;
-    Some((Place { offset, kind: PlaceKind::Slot(class) }, room))
+    let slot = unsafe { medium.bytes(offset.span(class.bytes())) }.ok()?;
+    Some((Place { offset, kind: PlaceKind::Slot(class) }, slot))
 }
 
 /// Prefetches the first lines of a word's chunk, possibly more than it has. Any word is allowed.

@@ -76,20 +76,20 @@ impl ForkGuard {
     }
 
     /// Returns true in the process that made the guard, unless it is closed to writes, or a check of the files is
-    /// expected ([`ForkGuard::expect_look`]). One load, like [`ForkGuard::in_owner`].
+    /// expected ([`ForkGuard::expect_check`]). One load, like [`ForkGuard::in_owner`].
     #[inline(always)]
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         self.flag().load(Ordering::Relaxed) == LIVE
     }
 
-    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_look`]. Returns false if a
+    /// Makes [`ForkGuard::takes_writes`] false until a thread calls [`ForkGuard::begin_check`]. Returns false if a
     /// check is already expected, or the guard is closed to writes.
     pub fn expect_check(&self) -> bool {
         self.flag().compare_exchange(LIVE, UNCHECKED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns true for the one thread that has to do the check after [`ForkGuard::expect_look`].
+    /// Returns true for the one thread that has to do the check after [`ForkGuard::expect_check`].
     pub fn begin_check(&self) -> bool {
         self.flag().compare_exchange(UNCHECKED, LIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }

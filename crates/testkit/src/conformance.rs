@@ -99,7 +99,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         | Op::Release
         | Op::Reopen
         | Op::Full
-        | Op::Room
+        | Op::NotFull
         | Op::BatchExpiring(_)
         | Op::PutExpiring(..)
         | Op::Expire(..)

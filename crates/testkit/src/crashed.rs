@@ -90,8 +90,8 @@ impl<K: Made> Crashed<K> {
 
     /// Looks the key up without a lock, as the library does first; `None` if that is not conclusive.
     fn lookup(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        let (pin, mut room) = (epoch::pin(), empty_buffer());
-        match self.0.supports_lookup().then(|| self.0.lookup(pin.pinned(), key, &mut room).unpack())? {
+        let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+        match self.0.supports_lookup().then(|| self.0.lookup(pin.pinned(), key, &mut buffer).unpack())? {
             Lookup::Value(value) => Some(Some(value.to_vec())),
             Lookup::Absent => Some(None),
             Lookup::Unsure => None,

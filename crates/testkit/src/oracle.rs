@@ -325,7 +325,7 @@ fn applied(state: &State, op: &Op) -> State {
         | Op::Release
         | Op::Reopen
         | Op::Full
-        | Op::Room => {}
+        | Op::NotFull => {}
     }
     Some(contents)
 }

@@ -69,7 +69,7 @@ pub enum Op {
     /// From now on the region cannot grow.
     Full,
     /// The region can grow again.
-    Room,
+    NotFull,
 }
 
 impl Op {
@@ -137,7 +137,7 @@ impl fmt::Display for Op {
             Op::Release => f.write_str("release a snapshot"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
-            Op::Room => f.write_str("medium not full"),
+            Op::NotFull => f.write_str("medium not full"),
         }
     }
 }

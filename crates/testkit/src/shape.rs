@@ -98,7 +98,7 @@ impl Shape {
             0..5 if self.clears => Op::Clear,
             5..12 if self.reopens => Op::Reopen,
             12..17 if self.fills => Op::Full,
-            17..22 if self.fills => Op::Room,
+            17..22 if self.fills => Op::NotFull,
             22..32 if self.batches => self.batch(rng, before),
             22..50 => Op::Delete(self.key(rng)),
             50..55 if self.multi_deletes => Op::MultiDelete(self.items(rng).into_iter().map(|(key, _)| key).collect()),

@@ -125,7 +125,7 @@ impl<S: Subject> Walk<S> {
             Op::Scan => in_order(store(), &self.acknowledged().expect("a script formats first"))?,
             Op::Compact => store().compact().map_err(refused("compact"))?,
             Op::Full => self.sim.fail_grow_after(0),
-            Op::Room => self.sim.fail_grow_after(u64::MAX),
+            Op::NotFull => self.sim.fail_grow_after(u64::MAX),
         }
         Ok(Outcome::Done)
     }

@@ -128,12 +128,12 @@ fn as_many_changes_wait_as_the_queues_hold() {
         let place = place();
         let subject = open(&place, options().background(false).order_queues(count, bound));
         subject.put_in_order().unwrap();
-        let (mut most, room) = (0, (count * bound) as u64);
+        let (mut most, capacity) = (0, (count * bound) as u64);
         for number in 0..4_000_u32 {
             subject.put(&number.to_be_bytes(), b"value").unwrap();
             most = most.max(subject.queued_count().unwrap());
         }
-        assert!(most <= room && most > room * 3 / 4, "{most} waited in {count} queues of {bound}");
+        assert!(most <= capacity && most > capacity * 3 / 4, "{most} waited in {count} queues of {bound}");
     }
 }
 

@@ -217,7 +217,7 @@ fn commands_that_come_alone_take_few_calls() {
 
 /// `--size` limits the store; its file system may have less space.
 #[test]
-fn hosts_are_told_of_little_room_in_the_file_system() {
+fn hosts_learn_of_little_space_in_the_file_system() {
     Place::on_tmpfs(16, |place| {
         let device = device(place, "127.0.0.1:0");
         let mut client = Client::connect(device.address(), Options::default()).unwrap();

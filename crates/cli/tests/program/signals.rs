@@ -16,13 +16,13 @@ use crate::support::{Place, hikv, program};
 
 /// The capacity and the free space of the pipe of [`nearly_full`]: enough for one progress line, not for three.
 const PIPE_BYTES: usize = 4096;
-const ROOM_BYTES: usize = 120;
+const FREE_BYTES: usize = 120;
 
 /// Creates a pipe that blocks its writer at the second or third line, until the reader reads.
 fn nearly_full() -> (PipeReader, Stdio) {
     let (reader, mut writer) = pipe().unwrap();
     fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap();
-    writer.write_all(&[b'\n'; PIPE_BYTES - ROOM_BYTES]).unwrap();
+    writer.write_all(&[b'\n'; PIPE_BYTES - FREE_BYTES]).unwrap();
     (reader, writer.into())
 }
 
@@ -33,7 +33,7 @@ fn interrupted(mut command: Command, signal: Signal) -> (Option<i32>, String) {
     let mut child = command.arg("--progress-every").arg("0").stderr(stderr).stdout(Stdio::null()).spawn().unwrap();
     // Closes the command's end of the pipe here, so that the read ends with the process.
     drop(command);
-    while ioctl_fionread(&reader).unwrap() <= (PIPE_BYTES - ROOM_BYTES) as u64 {
+    while ioctl_fionread(&reader).unwrap() <= (PIPE_BYTES - FREE_BYTES) as u64 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it showed any progress");
         thread::yield_now();
     }

@@ -54,15 +54,15 @@ impl Plan {
 /// Returns the number of a class's chunks, the emptiest first, whose items fit into the gaps of the other chunks.
 fn leaving_count(class: &[ChunkUse], thoroughness: Thoroughness) -> usize {
     let gaps = |chunk: &ChunkUse| u64::from(chunk.slot_count - chunk.used_count);
-    let mut room: u64 = class.iter().map(gaps).sum();
+    let mut gap_count: u64 = class.iter().map(gaps).sum();
     let mut moved = 0;
     class
         .iter()
         .take_while(|chunk| {
-            room -= gaps(chunk);
+            gap_count -= gaps(chunk);
             moved += u64::from(chunk.used_count);
             let is_worth_it = thoroughness == Thoroughness::Full || gaps(chunk) * 8 >= u64::from(chunk.slot_count);
-            is_worth_it && moved <= room
+            is_worth_it && moved <= gap_count
         })
         .count()
 }

@@ -148,8 +148,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 }
 
 fn split_load(splits: SplitStats) -> f64 {
-    let room = splits.split_count * SEGMENT_ENTRY_COUNT;
-    if room == 0 { 0.0 } else { splits.split_entry_count as f64 / room as f64 }
+    let capacity = splits.split_count * SEGMENT_ENTRY_COUNT;
+    if capacity == 0 { 0.0 } else { splits.split_entry_count as f64 / capacity as f64 }
 }
 
 fn cache_figures(cache: &CacheStats) -> [Figure; 5] {

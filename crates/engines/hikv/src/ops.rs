@@ -135,11 +135,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         let stamp = self.stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
-        let room = self.with_space(|| self.reserve(item.item_bytes()))?;
+        let reservation = self.with_space(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset) }?;
+        unsafe { item.write(&self.medium, reservation.place().offset) }?;
         let target = WriteTarget::any(self.hasher.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation: room, expiry, stamp })).map(drop)
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {

@@ -61,7 +61,7 @@ fn delete_makes_space_for_next_put() {
 
 /// Puts of several items do so too, although they are pinned until they find that there is no space for all.
 #[test]
-fn deletes_make_room_for_the_next_puts_of_several() {
+fn deletes_free_space_for_multi_puts() {
     let _turn = turn();
     for len_bytes in VALUE_LENS_BYTES {
         let (store, count) = full_store(len_bytes);

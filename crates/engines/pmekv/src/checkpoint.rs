@@ -215,7 +215,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn write_nodes_to(&self, counts: &Checkpoint, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
         let (form, number) = (NodeForm::of(&self.heap), counts.number + 1);
-        let (mut draft, mut key_count, mut has_room_ahead) = (Draft::new(form), 0, true);
+        let (mut draft, mut key_count, mut has_space_ahead) = (Draft::new(form), 0, true);
         let mut last: Vec<u8> = Vec::new();
         let before = counts.nodes.iter().filter_map(|&at| node::load(&self.medium, form, counts.number, at).ok());
         let mut before = before.flatten().peekable();
@@ -235,7 +235,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             key_count += 1;
             if draft.is_full() {
                 self.write_node(number, nodes, &mut draft)?;
-                has_room_ahead = has_room_ahead && self.keeps_space_ahead();
+                has_space_ahead = has_space_ahead && self.keeps_space_ahead();
             }
             Ok(())
         })?;

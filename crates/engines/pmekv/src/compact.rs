@@ -93,10 +93,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };
-        let Some(room) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
+        let Some(reservation) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
         // SAFETY: the slot was just reserved, and the record, which is read under the pin, is elsewhere.
-        unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
-        let mut new = Some(Prepared::of_written(room, item.header.checksum, !item.expiry.is_never()));
+        unsafe { items::copy(&self.medium, reservation.place().offset, position.offset(), &item) }?;
+        let mut new = Some(Prepared::of_written(reservation, item.header.checksum, !item.expiry.is_never()));
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             self.free(position);
         }

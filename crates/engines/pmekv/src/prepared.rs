@@ -24,9 +24,9 @@ pub(crate) struct Prepared<'a, 'i, D: Dram> {
 }
 
 impl<'a, D: Dram> Prepared<'a, '_, D> {
-    /// Wraps a record that is already written to `room`.
-    pub(crate) fn of_written(room: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
-        Prepared { reservation: room, unwritten: None, checksum, expires }
+    /// Wraps a record that is already written to `reservation`.
+    pub(crate) fn of_written(reservation: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
+        Prepared { reservation, unwritten: None, checksum, expires }
     }
 
     #[inline(always)]
@@ -67,9 +67,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             broken::free_present(self, item.key)?;
         }
         let item_bytes = item.item_bytes();
-        let room = self.reserve(item_bytes)?;
-        let mut new =
-            Prepared { reservation: room, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
+        let reservation = self.reserve(item_bytes)?;
+        let mut new = Prepared { reservation, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
         if item_bytes > SHORT_BYTES_MAX {
             new.write(&self.medium);
         }

@@ -31,9 +31,9 @@ impl<'m, M: Medium> Records<'m, M> {
     /// Returns the slot of a record; `None` means unsure.
     #[inline(always)]
     fn slot_bytes(&self, position: Position) -> Option<&'m [u8]> {
-        let room = position.offset().span(position.slot_bytes()?);
+        let slot = position.offset().span(position.slot_bytes()?);
         // SAFETY: as `Records` requires; no thread stores to the bytes after the record in its slot.
-        unsafe { self.0.bytes(room) }.ok()
+        unsafe { self.0.bytes(slot) }.ok()
     }
 }
 
@@ -74,7 +74,7 @@ impl<M: Medium> Keys for Records<'_, M> {
 
     #[inline(always)]
     fn has_key(&self, position: Position, key: &[u8]) -> bool {
-        self.slot_bytes(position).is_some_and(|room| Plain::of_key(room, key).is_some())
+        self.slot_bytes(position).is_some_and(|slot| Plain::of_key(slot, key).is_some())
     }
 
     #[inline(always)]

@@ -42,11 +42,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let room = self.with_space(false, || self.reserve(item.item_bytes()))?;
+        let reservation = self.with_space(false, || self.reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset) }?;
-        let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
-        let mut new = Some(Prepared::of_written(room, checksum, !expiry.is_never()));
+        unsafe { item.write(&self.medium, reservation.place().offset) }?;
+        let checksum = self.records().read(Position::of(reservation.place()))?.header.checksum;
+        let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
         let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
         Ok(())

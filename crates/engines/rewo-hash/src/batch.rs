@@ -23,7 +23,7 @@ struct Done<'a, 'k> {
 
 /// The reason why an attempt stopped.
 enum Stop {
-    Room(NoSpace),
+    Space(NoSpace),
     /// This condition does not hold.
     Unmet(usize),
     Failed(Error),
@@ -83,7 +83,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, entered[number].as_ref()));
                     return self.ended(replaced);
                 }
-                Err(Stop::Room(full)) => {
+                Err(Stop::Space(full)) => {
                     self.may_grow()?;
                     self.table.split_for_batch(self.cx(), full, &signatures)?;
                 }
@@ -131,7 +131,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             }
             changed.push((number, *key));
         }
-        batch.has_space().map_err(Stop::Room)?;
+        batch.has_space().map_err(Stop::Space)?;
         if batch.changes_nothing() {
             drop(batch);
             self.find_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;

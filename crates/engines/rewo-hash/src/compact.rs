@@ -75,11 +75,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let Some(PlaceKind::Slot(class)) = position.place().map(|place| place.kind) else {
             return Ok(Moved::Unexpected);
         };
-        let Some(room) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
+        let Some(reservation) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
         // SAFETY: the slot was just reserved, and the item, which is read under the pin, is elsewhere.
-        unsafe { items::copy(&self.medium, room.place().offset, position.offset(), &item) }?;
+        unsafe { items::copy(&self.medium, reservation.place().offset, position.offset(), &item) }?;
         let key = self.key(item.key)?;
-        let mut new = Some(Prepared::in_reserved(key, room, item.expiry));
+        let mut new = Some(Prepared::in_reserved(key, reservation, item.expiry));
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }

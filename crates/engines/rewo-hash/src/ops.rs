@@ -52,8 +52,8 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         true
     }
 
-    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], room: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.lookup_value(key, room)
+    fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
+        self.lookup_value(key, buffer)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -88,10 +88,10 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
-        let room = self.with_space(reserve)?;
+        let reservation = self.with_space(reserve)?;
         // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset) }?;
-        let mut new = Some(Prepared::in_reserved(key, room, expiry));
+        unsafe { item.write(&self.medium, reservation.place().offset) }?;
+        let mut new = Some(Prepared::in_reserved(key, reservation, expiry));
         // A split may also find the region full.
         self.with_space(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }

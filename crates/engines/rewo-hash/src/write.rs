@@ -55,18 +55,18 @@ impl From<WriteResult<PriorState>> for Outcome {
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
-    /// Creates a slot that names the item at the start of `room`.
+    /// Creates a slot that names the item at the start of `reservation`.
     #[inline(always)]
-    pub(crate) fn in_reserved(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
-        let slot = Slot::of_item(key.signature, Position::of(room.place()));
-        Prepared { new: New { slot, copy: None }, reservation: Some(room), expires: !expiry.is_never() }
+    pub(crate) fn in_reserved(key: Key<'_>, reservation: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, 'v, D> {
+        let slot = Slot::of_item(key.signature, Position::of(reservation.place()));
+        Prepared { new: New { slot, copy: None }, reservation: Some(reservation), expires: !expiry.is_never() }
     }
 
     /// Keeps the item, which is named now. The reaper is notified only now: a walk that it began before may have met
     /// the key's old item.
     #[inline(always)]
     pub(crate) fn publish(self, reaper: &Reaper) {
-        self.reservation.into_iter().for_each(|room| _ = room.publish());
+        self.reservation.into_iter().for_each(|reservation| _ = reservation.publish());
         if self.expires {
             reaper.expect();
         }
@@ -123,16 +123,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
             return Ok(Prepared { new: New { slot, copy: None }, reservation: None, expires: false });
         }
-        let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
-        Ok(Prepared::in_reserved(key, room, item.expiry))
+        let reservation = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
+        Ok(Prepared::in_reserved(key, reservation, item.expiry))
     }
 
     /// The rest of step 1.
     #[inline(always)]
     pub(crate) fn write_prepared<'v>(&self, new: &mut Prepared<'_, 'v, D>, item: &NewItem<'v>) {
         let witness = match &new.reservation {
-            Some(room) => {
-                let place = room.place();
+            Some(reservation) => {
+                let place = reservation.place();
                 // SAFETY: the space was just reserved.
                 let checksum = unsafe { item.write(&self.medium, place.offset, 0) };
                 witness_of_item(Position::of(place), checksum, item.expiry)

@@ -17,7 +17,7 @@ use crate::work::{Session, System};
 /// The namespace of hikv's devices.
 const NAMESPACE: u32 = 1;
 /// The buffer for a read value: no record of the figures is longer.
-const ROOM_BYTES: usize = 16 << 10;
+const BUFFER_BYTES: usize = 16 << 10;
 /// Queue entries: concurrent commands plus one that is never used.
 const ENTRY_COUNT: u16 = 4;
 
@@ -75,8 +75,8 @@ impl Session for Attached {
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        let retrieve = Kv::Retrieve { key: short(key)?, room_bytes: ROOM_BYTES as u32 };
-        let id = self.queue.submit(retrieve.command(0, NAMESPACE), &[], ROOM_BYTES);
+        let retrieve = Kv::Retrieve { key: short(key)?, buffer_bytes: BUFFER_BYTES as u32 };
+        let id = self.queue.submit(retrieve.command(0, NAMESPACE), &[], BUFFER_BYTES);
         let completed = self.queue.complete_one(id)?;
         if completed.status.is(Status::KEY_NOT_FOUND) {
             return Ok(false);

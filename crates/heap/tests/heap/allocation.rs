@@ -11,7 +11,7 @@ use crate::memory::{Host, Memory};
 /// The places in use, by offset.
 #[derive(Default)]
 pub(crate) struct Model {
-    rooms: BTreeMap<u64, (Place, u64)>,
+    allocated: BTreeMap<u64, (Place, u64)>,
 }
 
 impl Model {
@@ -19,25 +19,25 @@ impl Model {
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
         let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
         assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
-        let before = self.rooms.range(..=start).next_back();
+        let before = self.allocated.range(..=start).next_back();
         assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
-        let after = self.rooms.range(start..).next();
+        let after = self.allocated.range(start..).next();
         assert!(after.is_none_or(|(at, _)| start + capacity_bytes <= *at), "{place:?} overlaps {after:?}");
-        self.rooms.insert(start, (place, capacity_bytes));
+        self.allocated.insert(start, (place, capacity_bytes));
     }
 
     /// Removes an arbitrary place.
     pub(crate) fn remove(&mut self, pick: usize) -> Option<Place> {
-        let start = *self.rooms.keys().nth(pick % self.rooms.len().max(1))?;
-        self.rooms.remove(&start).map(|(place, _)| place)
+        let start = *self.allocated.keys().nth(pick % self.allocated.len().max(1))?;
+        self.allocated.remove(&start).map(|(place, _)| place)
     }
 
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        self.rooms.values().map(|(place, _)| *place)
+        self.allocated.values().map(|(place, _)| *place)
     }
 
     pub(crate) fn live_bytes(&self) -> u64 {
-        self.rooms.values().map(|(_, bytes)| bytes).sum()
+        self.allocated.values().map(|(_, bytes)| bytes).sum()
     }
 }
 
@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn every_length_up_to_an_extent_gets_room_for_it() {
+fn every_length_up_to_an_extent_is_allocated() {
     let (memory, heap) = Memory::formatted();
     let mut model = Model::default();
     for len_bytes in (0..300_000).step_by(509) {

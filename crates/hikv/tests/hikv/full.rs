@@ -66,7 +66,7 @@ fn batch_of_one_delete_checks_conditions() {
 }
 
 #[test]
-fn the_error_says_how_there_will_be_room() {
+fn error_says_how_to_gain_space() {
     for &engine in EngineKind::ALL {
         let (_dir, store) = full_store(engine);
         let error = store.put("another", vec![1; 30_000]).unwrap_err().to_string();

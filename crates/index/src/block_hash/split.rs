@@ -41,7 +41,7 @@ use crate::segmented::{Context, Garbage, Segmented, Table};
 const DISTINGUISHING_BITS: u32 = 8;
 
 /// The segments that most splits need: one for each half.
-const ROOM_COUNT: usize = 2;
+const RESERVED_COUNT: usize = 2;
 
 /// Reserved segments whose pages are populated.
 type Reservations<'a, D> = Vec<Reservation<'a, D>>;
@@ -92,11 +92,11 @@ impl BlockHash {
         if segment.offset() != full.segment {
             return Ok(());
         }
-        let (mut room, mut count) = (Reservations::new(), ROOM_COUNT);
+        let (mut reservations, mut count) = (Reservations::new(), RESERVED_COUNT);
         loop {
             // Fewer reservations than wanted may still be enough.
-            let made_ready = make_ready(cx, &mut room, count);
-            match self.try_split(cx, segment, signature, others, &mut room)? {
+            let made_ready = make_ready(cx, &mut reservations, count);
+            match self.try_split(cx, segment, signature, others, &mut reservations)? {
                 Attempt::Ended => return Ok(()),
                 Attempt::Short(needed_count) => count = needed_count,
             }
@@ -111,14 +111,14 @@ impl BlockHash {
         segment: &Segment,
         signature: u64,
         others: &[u64],
-        room: &mut Reservations<'_, D>,
+        reservations: &mut Reservations<'_, D>,
     ) -> Result<Attempt, HeapError> {
         let partition = self.geometry.partition(signature);
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let images = segment.images(cx.medium);
         if !self.do_splits_help(segment, signature, &images, others) {
-            return Ok(self.chain(cx, segment, partition, room));
+            return Ok(self.chain(cx, segment, partition, reservations));
         }
         let is_unsettled = images.iter().any(|(.., image)| image.meta().is_any_locked());
         let mut halves = [0, 1].map(|bit| Half::new(child(cx, segment, partition, bit)));
@@ -132,10 +132,10 @@ impl BlockHash {
         }
         let is_unsettled = is_unsettled && !cx.medium.breaks(canary::LOCK_BITS_LOST_BY_SPLIT);
         let needed_count = halves.iter().map(|half| half.buckets.len()).sum();
-        if room.len() < needed_count {
+        if reservations.len() < needed_count {
             return Ok(Attempt::Short(needed_count));
         }
-        let tables = commit_split(cx, segment, partition, &halves, room, is_unsettled)?;
+        let tables = commit_split(cx, segment, partition, &halves, reservations, is_unsettled)?;
         self.switch(cx, segment, partition, tables);
         self.note_crowding();
         self.split_count.fetch_add(1, Ordering::Relaxed);
@@ -195,9 +195,9 @@ impl BlockHash {
         cx: Context<'_, M, D>,
         segment: &Segment,
         partition: usize,
-        room: &mut Reservations<'_, D>,
+        reservations: &mut Reservations<'_, D>,
     ) -> Attempt {
-        let Some(reserved) = room.pop() else { return Attempt::Short(1) };
+        let Some(reserved) = reservations.pop() else { return Attempt::Short(1) };
         let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
         let place = reserved.publish();
         image.stream(cx.medium, place.offset);
@@ -216,13 +216,13 @@ impl BlockHash {
 /// Reserves segments until there are `count`. The caller holds no bucket lock, because the file may have to grow.
 fn make_ready<'a, M: Medium, D: Dram>(
     cx: Context<'a, M, D>,
-    room: &mut Reservations<'a, D>,
+    reservations: &mut Reservations<'a, D>,
     count: usize,
 ) -> Result<(), HeapError> {
-    while room.len() < count {
+    while reservations.len() < count {
         let reserved = cx.heap.reserve_segment(cx.medium)?;
         cx.medium.populate(reserved.place().offset.span(SEGMENT_BYTES));
-        room.push(reserved);
+        reservations.push(reserved);
     }
     Ok(())
 }
@@ -243,10 +243,11 @@ fn commit_split<M: Medium, D: Dram>(
     old: &Segment,
     partition: usize,
     halves: &[Half; 2],
-    room: &mut Reservations<'_, D>,
+    reservations: &mut Reservations<'_, D>,
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
-    let [zero, one] = [halves[0].stream(cx, room, is_unsettled)?, halves[1].stream(cx, room, is_unsettled)?];
+    let [zero, one] =
+        [halves[0].stream(cx, reservations, is_unsettled)?, halves[1].stream(cx, reservations, is_unsettled)?];
     cx.medium.order_unless(canary::BLOCK_SPLIT_BEFORE_SEGMENTS);
     let halves_at = [zero.offset(), one.offset()];
     let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: halves_at };
@@ -278,10 +279,10 @@ impl Half {
     fn stream<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        room: &mut Reservations<'_, D>,
+        reservations: &mut Reservations<'_, D>,
         is_unsettled: bool,
     ) -> Result<Box<Segment>, MediumError> {
-        let reserved = room.drain(room.len() - self.buckets.len()..);
+        let reserved = reservations.drain(reservations.len() - self.buckets.len()..);
         let offsets: Vec<_> = reserved.map(|reserved| reserved.publish().offset).collect();
         for (i, buckets) in self.buckets.iter().enumerate() {
             let state = if i == 0 { State::Pending } else { State::Chained };

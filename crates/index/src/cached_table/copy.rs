@@ -236,11 +236,11 @@ impl<W: Wide> Met<'_, W> {
         [2, 3].map(|i| self.words.get(i).map_or(0, |word| word.load(Relaxed)))
     }
 
-    /// Copies the value into `room`, and returns its length, or `None` if `room` is too short.
+    /// Copies the value into `buffer`, and returns its length, or `None` if `buffer` is too short.
     #[inline(always)]
-    pub(super) fn take(&self, room: &mut [MaybeUninit<u64>]) -> Option<usize> {
+    pub(super) fn take(&self, buffer: &mut [MaybeUninit<u64>]) -> Option<usize> {
         let (pairs, last) = self.value.as_chunks::<2>();
-        let (into, last_into) = room.get_mut(..self.value.len())?.as_chunks_mut::<2>();
+        let (into, last_into) = buffer.get_mut(..self.value.len())?.as_chunks_mut::<2>();
         W::take_pairs(pairs, into);
         last.iter().zip(last_into).for_each(|(word, into)| _ = into.write(word.load(Relaxed)));
         Some(self.head.value_bytes())

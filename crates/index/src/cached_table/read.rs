@@ -51,13 +51,13 @@ impl<W: Wide> CachedTable<W> {
         now_ms: impl FnOnce() -> u64,
         show: impl FnOnce(Copied<'_>) -> R,
     ) -> Lookup<R> {
-        let mut room = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
-        let lookup = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut room)));
+        let mut buffer = [MaybeUninit::uninit(); VALUE_WORDS_MAX];
+        let lookup = self.find_copy(key, |copy| (copy.version(), copy.expiry_ms(), copy.take(&mut buffer)));
         let lookup = match lookup {
             // The store may still have the expired item, and decides about it.
             Lookup::Hit((version, expiry_ms, Some(len_bytes))) if expiry_ms == NEVER || expiry_ms > now_ms() => {
                 // SAFETY: `take` wrote this number of bytes.
-                let value = unsafe { copy::value_of(&room, len_bytes) };
+                let value = unsafe { copy::value_of(&buffer, len_bytes) };
                 Lookup::Hit(show(Copied { value, version, expiry_ms }))
             }
             Lookup::Hit(_) => Lookup::Miss(None),
@@ -68,19 +68,19 @@ impl<W: Wide> CachedTable<W> {
         lookup
     }
 
-    /// Like [`Self::lookup`], but copies the value into `room`.
+    /// Like [`Self::lookup`], but copies the value into `buffer`.
     #[inline(always)]
-    pub fn take<'r>(&self, key: LookupKey<'_>, room: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
-        let lookup = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(room) } else { None });
+    pub fn take<'r>(&self, key: LookupKey<'_>, buffer: &'r mut [MaybeUninit<u64>]) -> Taken<'r> {
+        let lookup = self.find_copy(key, |copy| if copy.expiry_ms() == NEVER { copy.take(buffer) } else { None });
         if !matches!(lookup, Lookup::Hit(None)) {
             self.count(&lookup);
         }
         match lookup {
             // SAFETY: `take` wrote this number of bytes.
-            Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(room, len_bytes) }),
+            Lookup::Hit(Some(len_bytes)) => Taken::Value(unsafe { copy::value_of(buffer, len_bytes) }),
             Lookup::Hit(None) => Taken::Unfit,
             Lookup::Absent => Taken::Absent,
-            Lookup::Miss(permit) => Taken::Missed(permit, room),
+            Lookup::Miss(permit) => Taken::Missed(permit, buffer),
         }
     }
 

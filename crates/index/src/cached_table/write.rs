@@ -84,8 +84,8 @@ impl<W: Word> CachedTable<W> {
         let bucket = self.lock(key.signature);
         let old = self.entry_of(&bucket, key);
         let is_there = old.is_some_and(|(_, entry)| !entry.is_hidden());
-        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
-        let Some(i) = room.filter(|_| may(&bucket)) else {
+        let free = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
+        let Some(i) = free.filter(|_| may(&bucket)) else {
             drop(bucket);
             filling.give_back(place);
             return is_there;

@@ -44,13 +44,13 @@ impl SegmentDraft {
     /// Like [`SegmentDraft::place`], for an entry whose home line is full.
     #[inline(never)]
     fn place_further(&mut self, home: Home, signature: u64, position: Position) -> bool {
-        let Some(room) = room(home, Offset(0), |slot| self.position(slot).is_empty()) else {
+        let Some(entry) = first_free_entry(home, Offset(0), |slot| self.position(slot).is_empty()) else {
             return false;
         };
-        if let Some(way) = room.way {
+        if let Some(way) = entry.way {
             self.set_overflow(home, way);
         }
-        self.put(room.slot, signature, position);
+        self.put(entry.slot, signature, position);
         true
     }
 
@@ -106,7 +106,7 @@ fn slots(line: Offset) -> impl Iterator<Item = Slot> {
 }
 
 /// Returns the first free entry for `home` in pair and stash.
-pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
+pub(super) fn first_free_entry(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
     let free = |line| slots(line).find(|&slot| is_free(slot));
     if let Some(slot) = free(home.offset(segment)) {
         return Some(FreeEntry { slot, way: None });

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
-use super::draft::{FreeEntry, overflow_word, room};
+use super::draft::{FreeEntry, first_free_entry, overflow_word};
 use super::find::{Found, find_entry};
 use super::layout::{Home, OverflowPath, entry_lines, slot};
 use super::segment::Segment;
@@ -75,20 +75,21 @@ impl<'a, M: Medium> LockedHome<'a, M> {
     /// Returns the first free entry in the pair.
     #[inline(always)]
     pub(super) fn free_entry(&self, free: impl Fn(Slot) -> bool) -> Option<FreeEntry> {
-        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(OverflowPath::Further))
+        first_free_entry(self.home, self.segment.offset(), free)
+            .filter(|entry| entry.way != Some(OverflowPath::Further))
     }
 
     /// Returns a free entry in stash or chain, and whether a split is due. The caller holds the stash lock.
     pub(super) fn free_entry_in_stash(&self, free: impl Fn(Slot) -> bool) -> Option<(FreeEntry, bool)> {
         let segment = self.segment.offset();
         let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
-        let room = |slot| FreeEntry { slot, way: Some(OverflowPath::Further) };
+        let further = |slot| FreeEntry { slot, way: Some(OverflowPath::Further) };
         let mut stash = self.home.lines(OverflowPath::Further, segment).enumerate();
         if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
-            return Some((room(slot), line >= crowded_from_line(segment)));
+            return Some((further(slot), line >= crowded_from_line(segment)));
         }
         let mut chain = self.segment.chain(self.medium).skip(1).flat_map(entry_lines);
-        chain.find_map(first_free).map(|slot| (room(slot), false))
+        chain.find_map(first_free).map(|slot| (further(slot), false))
     }
 
     /// Sets and flushes the bit that leads to an entry outside its home line. Returns true if the bit is new and

@@ -125,25 +125,25 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let free = |slot: Slot| self.home.is_free(slot);
         let segment = self.home.segment();
         let stash;
-        let (room, is_crowded) = match self.home.free_entry(free) {
-            Some(room) => (room, false),
+        let (entry, is_crowded) = match self.home.free_entry(free) {
+            Some(entry) => (entry, false),
             None => {
                 stash = segment.lock_stash();
-                let Some(room) = self.home.free_entry_in_stash(free) else {
+                let Some(entry) = self.home.free_entry_in_stash(free) else {
                     drop(stash);
                     return Err(segment.offset());
                 };
-                room
+                entry
             }
         };
-        let is_marked = self.home.mark_way(room.way);
+        let is_marked = self.home.mark_way(entry.way);
         self.count(1);
         if is_marked || !self.is_one_of_many {
             self.order_item();
         }
         let (crowded, signature) = (is_crowded.then_some(segment.offset()), Some(self.home.signature()));
-        let was = self.home.now(room.slot);
-        Ok(Published { crowded, ..self.publish((room.slot, was), signature, position, 1) })
+        let was = self.home.now(entry.slot);
+        Ok(Published { crowded, ..self.publish((entry.slot, was), signature, position, 1) })
     }
 
     /// Inserts `position`, whose item was flushed, at a free entry of the home line. The key must have no entry

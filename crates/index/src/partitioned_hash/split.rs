@@ -219,8 +219,8 @@ impl Half {
     }
 
     /// Writes the segments, each with the offset of the next, and returns the offset of the first.
-    fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>, room: Vec<Reservation<'_, D>>) -> Offset {
-        let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
+    fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>, reserved: Vec<Reservation<'_, D>>) -> Offset {
+        let offsets: Vec<_> = reserved.into_iter().map(|reservation| reservation.publish().offset).collect();
         for (i, draft) in self.drafts.iter_mut().enumerate() {
             if let Some(&next) = offsets.get(i + 1) {
                 draft.set_next(next);

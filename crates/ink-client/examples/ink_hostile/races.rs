@@ -60,9 +60,9 @@ pub(crate) fn closed_meanwhile(descriptors: &Descriptors, random: &mut Rng) -> R
     let key = key_of(random.u8(..));
     thread::scope(|scope| {
         let asking = scope.spawn(move || {
-            let mut room = [0; 4096];
+            let mut buffer = [0; 4096];
             for _ in 0..count {
-                let mut request = Request::of_room(&key, &mut room, 0);
+                let mut request = Request::of_buffer(&key, &mut buffer, 0);
                 // SAFETY: the request and its memory belong to this thread; other files do not have this ioctl.
                 let answered = unsafe { libc::ioctl(number, Op::Scan.number(), &raw mut request) };
                 let error = io::Error::last_os_error().raw_os_error().unwrap_or(-1);

@@ -37,7 +37,7 @@ fn alone(act: impl FnOnce(&Journaled<TestFile>)) -> usize {
 }
 
 #[test]
-fn room_is_made_wider_by_one() {
+fn spare_space_grows_by_one() {
     assert!(alone(|journal| assert!(journal.journal.widen_to(options().segment_bytes).unwrap())) > 0);
 }
 

@@ -99,7 +99,7 @@ fn huge_page_past_end_hides_no_hole() {
 }
 
 #[test]
-fn the_probe_makes_do_with_little_room() {
+fn probe_needs_little_space() {
     on_mount("tmpfs", c"size=10m", |dir| {
         assert_eq!(probe(&dir).unwrap().scratch_bytes, 8 * MIB);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);

@@ -64,8 +64,8 @@ impl File for SimFile {
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
         let lacks_space = self.disk.operate(self.number, |sectors| Ok(sectors.lacks_space(&range)))?;
-        let room = if lacks_space { self.disk.grow() } else { Ok(()) };
-        let allocated = room.map_err(Refusal::File).and_then(|()| {
+        let grown = if lacks_space { self.disk.grow() } else { Ok(()) };
+        let allocated = grown.map_err(Refusal::File).and_then(|()| {
             self.disk.operate(self.number, |sectors| {
                 sectors.allocate(&range);
                 Ok(())

@@ -14,7 +14,7 @@ fn growth_moves_nothing_and_adds_zeroes() {
         let sim = Sim::new(4096, model);
         let base = sim.base();
         sim.store(Offset(0), 1, Ordering::Relaxed);
-        sim.grow(1 << 20).expect("there is room");
+        sim.grow(1 << 20).expect("there is space");
         assert_eq!((sim.base(), sim.len_bytes()), (base, 1 << 20));
         assert_eq!(sim.load(Offset((1 << 20) - 8), Ordering::Relaxed), 0);
         assert_eq!(sim.images(1, 0)[0].len_bytes(), 1 << 20);
@@ -85,7 +85,7 @@ fn steps_of_every_call(model: Model) -> Vec<StepKind> {
     assert_eq!(sim.publish(&[(Offset(512), 1), (Offset(520), 2)], 2), Taken::Yes);
     let ticket = sim.commit(Level::Strongest);
     sim.wait(ticket).expect("a simulated wait succeeds");
-    sim.grow(8192).expect("there is room");
+    sim.grow(8192).expect("there is space");
     sim.unobserve();
     sim.order();
     let seen = seen.lock().expect("no recorder panics").clone();

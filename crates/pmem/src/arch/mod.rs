@@ -144,11 +144,11 @@ mod tests {
         let from: [[AtomicU64; 2]; 21] =
             core::array::from_fn(|i| [2 * i, 2 * i + 1].map(|word| AtomicU64::new(word as u64)));
         let lengths = [(0, 0), (1, 1), (3, 21), (4, 4), (5, 5), (8, 9), (21, 21), (21, 6)];
-        for ((taken, room), take) in lengths.into_iter().flat_map(|len| [(len, TAKE[0]), (len, TAKE[1])]) {
+        for ((taken, capacity), take) in lengths.into_iter().flat_map(|len| [(len, TAKE[0]), (len, TAKE[1])]) {
             let mut into = [[MaybeUninit::new(u64::MAX); 2]; 21];
-            take(&from[..taken], &mut into[..room]);
+            take(&from[..taken], &mut into[..capacity]);
             for (i, word) in into.as_flattened().iter().enumerate() {
-                let expected = if i < 2 * taken.min(room) { i as u64 } else { u64::MAX };
+                let expected = if i < 2 * taken.min(capacity) { i as u64 } else { u64::MAX };
                 // SAFETY: each word was written to above.
                 assert_eq!(unsafe { word.assume_init() }, expected);
             }

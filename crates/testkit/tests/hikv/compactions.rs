@@ -56,7 +56,7 @@ fn full() -> Script {
         large(3, 3),
         put("small", "4"),
         Op::Compact,
-        Op::Room,
+        Op::NotFull,
         put("small", "5"),
         large(9, 6),
     ];

@@ -5,7 +5,7 @@ use pmem_sim::Model;
 use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
 
 use crate::scripts::{
-    around_a_split, clears_and_reopens, delete, everyday, full_and_room_again, growth, multi_put, put, several_at_once,
+    around_a_split, clears_and_reopens, delete, everyday, full_and_not_full, growth, multi_put, put, several_at_once,
 };
 use crate::subject::{Crashed, HashOnly, REGION_BYTES};
 
@@ -78,7 +78,7 @@ fn log_that_fills_again_and_again_survives() {
 #[test]
 fn growth_and_a_full_disk_survive() {
     passes(&[growth()], &sparing());
-    passes(&full_and_room_again(), &sparing());
+    passes(&full_and_not_full(), &sparing());
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn first() -> Script {
 
 /// The region becomes full in the middle of a batch, before its record has space. Then a smaller batch finds space, and
 /// so does a large one that deletes.
-fn without_room() -> Script {
+fn without_space() -> Script {
     let values = |fill: u8, len: usize| move |i: u32| (i.to_be_bytes(), Some(vec![fill; len]));
     let ops = [
         batch((0..KEY_COUNT).map(values(2, FILLING_BYTES))),
@@ -82,9 +82,9 @@ fn for_long(few: Settings) -> Settings {
 
 fn all_survive() -> Counts {
     let (memory, journal) = (for_long(few()), for_long(few_on_a_journal()));
-    let scripts = [large(), first(), without_room()];
+    let scripts = [large(), first(), without_space()];
     let mut counts = passes::<Crashed>(&scripts, &memory);
-    counts += passes::<InOrder>(&[large_in_order(), without_room()], &memory);
+    counts += passes::<InOrder>(&[large_in_order(), without_space()], &memory);
     counts += passes::<Journal>(&scripts, &journal);
     counts += passes::<Journal<WithOrder>>(&[large_in_order()], &journal);
     counts += passes::<Deferring<HashOnly>>(&scripts, &journal);
@@ -118,10 +118,10 @@ fn they_survive_where_they_are_told_later() {
 
 #[test]
 #[ignore = "many minutes"]
-fn one_for_which_there_is_no_room_changes_nothing() {
+fn batch_without_space_changes_nothing() {
     let alone = |few| Settings { images_per_op_max: 4, visitors: vec![Visitor::Nobody], ..few };
-    passes::<Crashed>(&[without_room()], &alone(few()));
-    passes::<Journal>(&[without_room()], &alone(few_on_a_journal()));
+    passes::<Crashed>(&[without_space()], &alone(few()));
+    passes::<Journal>(&[without_space()], &alone(few_on_a_journal()));
 }
 
 #[test]

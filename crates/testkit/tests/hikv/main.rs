@@ -25,7 +25,7 @@ use pmem::Canary;
 use pmem_sim::{Model, Sim};
 use scripts::{
     around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, expiring, expiring_in_order,
-    full_and_room_again, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
+    full_and_not_full, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
 use subject::{Crashed, HashOnly, InOrder, OfHiKv, REGION_BYTES};
 use testkit::{
@@ -115,7 +115,7 @@ fn growth_survives() {
 
 #[test]
 fn full_medium_at_every_step_loses_nothing() {
-    passes::<Crashed>(&full_and_room_again(), &sparing());
+    passes::<Crashed>(&full_and_not_full(), &sparing());
     passes::<InOrder>(&[several_where_it_is_full()], &sparing());
 }
 
@@ -140,7 +140,7 @@ fn all_for_long<S: Subject>() {
     ]
     .concat();
     passes::<S>(&few_keys, &thorough());
-    let full = [full_and_room_again(), vec![several_where_it_is_full()]].concat();
+    let full = [full_and_not_full(), vec![several_where_it_is_full()]].concat();
     passes::<S>(&[full, vec![growth(), around_a_split(), reopened_after_a_split()]].concat(), &sparing());
 }
 

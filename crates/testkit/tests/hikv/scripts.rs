@@ -216,10 +216,10 @@ pub(crate) fn crowded_chunk() -> Script {
     Script::after(50, setup, [put([b'k', 8], [2; LARGE_SLOT_BYTES])])
 }
 
-pub(crate) fn full_and_room_again() -> Vec<Script> {
+pub(crate) fn full_and_not_full() -> Vec<Script> {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = (0..7).map(|i| put([b'k', i], large(i)));
-    let tail = [put("small", "1"), delete([b'k', 0]), put("again", large(8)), Op::Room, put("after", large(9))];
+    let tail = [put("small", "1"), delete([b'k', 0]), put("again", large(8)), Op::NotFull, put("after", large(9))];
     vec![Script::after(30, [Op::Full], ops.chain(tail))]
 }
 

@@ -92,7 +92,7 @@ fn logs_that_are_left_as_found_are_caught() {
 }
 
 /// Reserves space for three logs.
-fn rooms(sim: &Sim, heap: &Heap<SimDram>) -> Vec<Offset> {
+fn places(sim: &Sim, heap: &Heap<SimDram>) -> Vec<Offset> {
     (0..3).map(|_| heap.reserve_extent(sim, layout::LOG_BYTES).unwrap().publish().offset).collect()
 }
 
@@ -111,12 +111,12 @@ fn replaced_log_gets_one_owner_under_sweep() {
         if known.log(0) != old && !swept.is_swept() {
             (0..LANE_COUNT).for_each(|lane| _ = swept.mark_reached(known.log(lane)).unwrap());
             swept.finish_sweep(sim);
-            noted.lock().unwrap().extend(rooms(sim, &swept));
+            noted.lock().unwrap().extend(places(sim, &swept));
         }
     }));
     lanes.take_exactly(0).fit_log(&sim, &heap, LONG_BYTES).unwrap();
     sim.unobserve();
-    let given = [std::mem::take(&mut *given.lock().unwrap()), rooms(&sim, &heap)].concat();
+    let given = [std::mem::take(&mut *given.lock().unwrap()), places(&sim, &heap)].concat();
     assert!(given.len() == 6 && given.contains(&old.offset), "{given:?}");
     assert_eq!(given.iter().collect::<HashSet<_>>().len(), 6, "{given:?}");
 }

@@ -34,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("the image is smaller than a region"))
         {
             // Reserving the extent may have raised the mark.
-            Ok(room) => self.write_and_name(self.header(key_count), room),
+            Ok(reservation) => self.write_and_name(self.header(key_count), reservation),
             Err(error) if error.is_full() => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -93,8 +93,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    fn write_and_name(&self, header: Header, room: Reservation<'_, D>) -> Result<(), Error> {
-        let start = room.place().offset;
+    fn write_and_name(&self, header: Header, reservation: Reservation<'_, D>) -> Result<(), Error> {
+        let start = reservation.place().offset;
         let mut words = Words::new(&self.medium, start.plus(HEADER_BYTES as u64));
         let mut free_word_count = 0;
         self.heap.free_words(&mut |word| {
@@ -113,7 +113,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         words.finish();
         // SAFETY: the space was reserved for the image.
         unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
-        self.heap.name_image(&self.medium, room)?;
+        self.heap.name_image(&self.medium, reservation)?;
         let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
         *self.image.known.lock() = header.key_count.map_or(Known::Space, keys);
         self.image.is_named.store(true, Ordering::Release);

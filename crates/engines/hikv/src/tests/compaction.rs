@@ -64,7 +64,7 @@ fn sparse_chunks_are_gathered_and_freed() {
 }
 
 #[test]
-fn no_room_is_needed_but_gaps() {
+fn compaction_needs_only_gaps() {
     let rig = Rig::of_fixed_size();
     let keys = sparse(&rig);
     let compacted = compact(&rig);

@@ -88,7 +88,7 @@ fn update_in_full_region_is_atomic() {
 /// Once emptied, the region takes items of any other size: at least half of an empty region's number. (Not after the
 /// smallest items: their index keeps its segments.)
 #[test]
-fn room_of_one_size_becomes_room_of_another() {
+fn freed_chunk_serves_another_slot_size() {
     for (from, to) in VALUE_LENS_BYTES[1..].iter().zip(VALUE_LENS_BYTES.iter().rev()) {
         let fresh_count = fill(&Rig::of_fixed_size(), &mut Contents::new(), 0, *to);
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
@@ -126,7 +126,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
 
 /// `clear` needs a segment. If there is none left it fails, and deletes make space for it.
 #[test]
-fn clear_makes_room_or_changes_nothing() {
+fn clear_frees_space_or_changes_nothing() {
     for len_bytes in VALUE_LENS_BYTES {
         let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
         let count = fill(&rig, &mut contents, 0, len_bytes);

@@ -95,13 +95,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
         }
-        let rooms = self.write_items(plan)?;
+        let reservations = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
             self.make_queue_space(&plan.signatures)?;
             let pin = epoch::pin();
-            match self.lock_and_note(plan, &rooms) {
-                Ok(ready) => return self.carry_out(ready, plan, rooms, record, turn),
+            match self.lock_and_note(plan, &reservations) {
+                Ok(ready) => return self.carry_out(ready, plan, reservations, record, turn),
                 Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
@@ -146,7 +146,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn lock_and_note<'a>(
         &'a self,
         plan: &'a Plan<'_>,
-        rooms: &Reservations<'_, M, D>,
+        reservations: &Reservations<'_, M, D>,
     ) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
@@ -161,7 +161,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             while plan.signatures[number] != *signature {
                 number += 1;
             }
-            let (key, new) = (asked.key(), rooms.position(op));
+            let (key, new) = (asked.key(), reservations.position(op));
             let seen = batch.lookups()[number];
             match seen {
                 BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
@@ -208,7 +208,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
         plan: &Plan<'a>,
-        mut rooms: Reservations<'_, M, D>,
+        mut reservations: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<ExpiredItem>, Error> {
@@ -219,8 +219,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
             return Ok(Vec::new());
         }
-        self.stamp_together(&mut rooms, plan, &batch)?;
-        let due = rooms.publish();
+        self.stamp_together(&mut reservations, plan, &batch)?;
+        let due = reservations.publish();
         let op_of = |change: &Change| plan.ops[change.by as usize];
         let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
         let changes = if self.cache.is_some() { batch.changes() } else { &[] };
@@ -246,16 +246,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// of the batch or nothing. Called under all locks, when the batch will certainly be published.
     fn stamp_together(
         &self,
-        rooms: &mut Reservations<'_, M, D>,
+        reservations: &mut Reservations<'_, M, D>,
         plan: &Plan<'_>,
         batch: &Batch<'_, M, D>,
     ) -> Result<(), Error> {
-        if self.snapshots.has_no_snapshot(rooms.stamp()) {
+        if self.snapshots.has_no_snapshot(reservations.stamp()) {
             return Ok(());
         }
         let stamp = self.stamp();
-        if stamp != rooms.stamp() {
-            rooms.stamp_as(stamp)?;
+        if stamp != reservations.stamp() {
+            reservations.stamp_as(stamp)?;
         }
         for change in batch.changes() {
             let (signature, op) = plan.ops[change.by as usize];

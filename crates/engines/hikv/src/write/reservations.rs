@@ -81,24 +81,24 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Does step 1: reserves space for all items, and writes and flushes them.
     pub(super) fn write_items(&self, plan: &Plan<'_>) -> Result<Reservations<'_, M, D>, Error> {
         let positions = Vec::with_capacity(plan.ops.len());
-        let mut rooms = Reservations { store: self, positions, stamp: self.stamp(), due: Vec::new() };
-        while let Some((signature, first)) = plan.ops.get(rooms.positions.len()) {
-            let start = rooms.positions.len();
+        let mut reservations = Reservations { store: self, positions, stamp: self.stamp(), due: Vec::new() };
+        while let Some((signature, first)) = plan.ops.get(reservations.positions.len()) {
+            let start = reservations.positions.len();
             match new_item(first) {
-                None => rooms.positions.push(Position::EMPTY),
+                None => reservations.positions.push(Position::EMPTY),
                 Some(item) => match Class::for_bytes(item.item_bytes()) {
-                    Some(class) => self.write_alike(&mut rooms, class, &plan.ops[start..])?,
-                    None => self.write_long(&mut rooms, *signature, &item)?,
+                    Some(class) => self.write_alike(&mut reservations, class, &plan.ops[start..])?,
+                    None => self.write_long(&mut reservations, *signature, &item)?,
                 },
             }
         }
-        Ok(rooms)
+        Ok(reservations)
     }
 
     /// Writes the next items of this size class, as many as get slots.
     fn write_alike(
         &self,
-        rooms: &mut Reservations<'_, M, D>,
+        reservations: &mut Reservations<'_, M, D>,
         class: Class,
         ops: &[(u64, &BatchOp<'_>)],
     ) -> Result<(), Error> {
@@ -113,23 +113,28 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let count = self.heap.reserve_slots(&self.medium, class, epoch::thread_index(), &mut offsets[..count])?;
         let items = ops[..count].iter().filter_map(|(signature, op)| Some((*signature, new_item(op)?)));
         let position = |&offset: &Offset| Position::of(Place { offset, kind: PlaceKind::Slot(class) });
-        rooms.positions.extend(offsets[..count].iter().map(position));
+        reservations.positions.extend(offsets[..count].iter().map(position));
         let prefetched_bytes = class.bytes().min(PREFETCHED_BYTES_MAX);
         for (number, (signature, item)) in items.enumerate() {
             if let Some(next) = offsets[..count].get(number + 1) {
                 self.medium.prefetch_for_stream(next.span(prefetched_bytes));
             }
             // SAFETY: the space was just reserved.
-            unsafe { rooms.write(offsets[number], signature, &item) };
+            unsafe { reservations.write(offsets[number], signature, &item) };
         }
         Ok(())
     }
 
-    fn write_long(&self, rooms: &mut Reservations<'_, M, D>, signature: u64, item: &NewItem<'_>) -> Result<(), Error> {
+    fn write_long(
+        &self,
+        reservations: &mut Reservations<'_, M, D>,
+        signature: u64,
+        item: &NewItem<'_>,
+    ) -> Result<(), Error> {
         let place = self.reserve(item.item_bytes())?.publish();
-        rooms.positions.push(Position::of(place));
+        reservations.positions.push(Position::of(place));
         // SAFETY: as above.
-        unsafe { rooms.write(place.offset, signature, item) };
+        unsafe { reservations.write(place.offset, signature, item) };
         Ok(())
     }
 }

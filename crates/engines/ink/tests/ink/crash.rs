@@ -71,7 +71,7 @@ fn the_rules_of_limits_hold() {
 #[test]
 fn it_answers_like_a_map() {
     fn new<const IN_PLACE: bool>() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is room"))
+        Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is space"))
     }
     let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
     for make in [new::<false>, new::<true>] {

@@ -68,7 +68,7 @@ fn full() -> Script {
     let large = |key: &str| Op::Put(key.into(), vec![1; 60_000]);
     let first = [large("a"), large("b"), put("c", 3), Op::Full, large("d"), large("e"), Op::Delete("a".into())];
     let then =
-        [Op::Delete("c".into()), large("f"), Op::Delete("b".into()), Op::Reopen, put("g", 1), Op::Room, large("g")];
+        [Op::Delete("c".into()), large("f"), Op::Delete("b".into()), Op::Reopen, put("g", 1), Op::NotFull, large("g")];
     Script::fresh(4, first.into_iter().chain(then))
 }
 

@@ -111,7 +111,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
 
 /// A batch whose entries find no space keeps none of the space that it had found: what fitted before still fits.
 #[test]
-fn batch_that_is_refused_takes_no_room() {
+fn refused_batch_uses_no_space() {
     for is_refused in [false, true] {
         let sim = Sim::new(0, Model::Line);
         let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
@@ -167,7 +167,7 @@ fn writes_that_are_refused_cost_no_checkpoint_each() {
 
 /// The reaper's deletes need more log than there is, and a checkpoint frees it.
 #[test]
-fn the_reaper_makes_room_for_what_it_writes() {
+fn reaper_frees_space_for_its_writes() {
     let (sim, clock) = (Sim::new(0, Model::Line), Clock::manual(1));
     let many_segments = Options { log_entry_count_max: 100_000, segment_entry_count: 10 };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, many_segments).unwrap().by_clock(clock.clone());

@@ -186,7 +186,7 @@ fn several_keys_of_a_full_region_can_be_deleted_together() {
 
 /// Batches that put are refused as single puts are, and use no space that deletes need.
 #[test]
-fn batches_that_are_refused_leave_deletes_their_room() {
+fn refused_batches_leave_space_for_deletes() {
     let (_, store, count) = filled(2, 1, ONE_SIZE);
     let news: Vec<_> = (count..count + 2_000).map(key).collect();
     for (number, turn) in scattered(count).into_iter().zip(0..) {

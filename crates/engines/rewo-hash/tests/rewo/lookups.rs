@@ -38,8 +38,8 @@ fn fill(store: &Store, keys: impl Iterator<Item = u32>) {
 
 /// Returns the result of a lookup, unless it is unsure.
 fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
-    let (pin, mut room) = (epoch::pin(), empty_buffer());
-    match store.lookup(pin.pinned(), key, &mut room).unpack() {
+    let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+    match store.lookup(pin.pinned(), key, &mut buffer).unpack() {
         Lookup::Value(value) => Some(Some(value.to_vec())),
         Lookup::Absent => Some(None),
         Lookup::Unsure => None,

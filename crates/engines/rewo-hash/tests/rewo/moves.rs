@@ -70,7 +70,7 @@ fn relieving() -> Script {
 }
 
 #[test]
-fn room_is_made_ahead_of_inserts() {
+fn moves_free_space_ahead_of_inserts() {
     let crowd = crowd();
     let store = crowded(crowd);
     let before = buckets(&store);

@@ -17,7 +17,7 @@ use crate::block_hash::{Full, Slot};
 use crate::segmented::Segmented;
 
 /// The segments that two splits need.
-const ROOM_LEFT: usize = 4;
+const LEFT_COUNT: usize = 4;
 const NAME: Name = (0x1234_5678_9ABC_DEF0, 1);
 
 /// Returns a store that was not swept yet, with a key whose item is outside the table, and the item's place.
@@ -130,8 +130,8 @@ fn overtaken_split_frees_its_reservation() {
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), 1));
     rig.medium.fail_grow_after(0);
-    let room: Vec<_> = iter::from_fn(|| Some(rig.heap.reserve_segment(&rig.medium).ok()?.publish())).collect();
-    room.iter().take(ROOM_LEFT).for_each(|&place| rig.heap.free(&rig.medium, place));
+    let places: Vec<_> = iter::from_fn(|| Some(rig.heap.reserve_segment(&rig.medium).ok()?.publish())).collect();
+    places.iter().take(LEFT_COUNT).for_each(|&place| rig.heap.free(&rig.medium, place));
     let (signature, full) = (mixed(0).0, Full { segment: rig.table.segment(mixed(0).0).offset() });
     let (rig, has_begun) = (Arc::new(rig), AtomicBool::new(false));
     let (theirs, (sender, overtaken)) = (Arc::clone(&rig), mpsc::channel());

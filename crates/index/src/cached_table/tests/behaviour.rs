@@ -108,7 +108,7 @@ fn it_finds_what_the_store_has_of_any_length() {
 /// If the table has space for all copies, no search needs the store, whatever is inserted and removed: copies are
 /// moved together where others were removed.
 #[test]
-fn table_with_room_for_all_answers_all() {
+fn table_with_space_for_all_answers_all() {
     let mut store = Store::new(4 << 20);
     for i in 0..60_000 {
         store.put(&key(i), &[i as u8; 15]);

@@ -220,24 +220,24 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     pub fn insert(&mut self, number: usize, by: u32, position: Position) {
         let home = self.home(number);
         let segment = home.segment();
-        let mut room = home.free_entry(|slot| self.is_free(&home, slot));
-        if room.is_none() {
+        let mut entry = home.free_entry(|slot| self.is_free(&home, slot));
+        if entry.is_none() {
             self.lock_stash(segment);
             let Some((further, is_crowded)) = home.free_entry_in_stash(|slot| self.is_free(&home, slot)) else {
                 _ = self.full.insert(segment.offset());
                 return;
             };
             self.crowded.extend(is_crowded.then_some((home.signature(), segment.offset())));
-            room = Some(further);
+            entry = Some(further);
         }
-        let room = room.expect("it was found");
+        let entry = entry.expect("it was found");
         if self.cx.medium.breaks(canary::WAYS_MARKED_EARLY) {
-            home.mark_way(room.way);
+            home.mark_way(entry.way);
         }
-        self.ways.extend(room.way.map(|way| (number, way)));
-        self.chosen.insert(segment.offset(), room.slot);
+        self.ways.extend(entry.way.map(|way| (number, way)));
+        self.chosen.insert(segment.offset(), entry.slot);
         self.counts = true;
-        let (at, number) = (room.slot.position, number as u32);
+        let (at, number) = (entry.slot.position, number as u32);
         self.changes.push(Change { at, number, by, old: Position::EMPTY, new: position.item() });
     }
 

@@ -43,7 +43,7 @@ fn segments_that_are_nearly_empty_are_split_ahead() {
 fn full_segments_are_split_together() {
     const PARTITION_BITS: u32 = 5;
     let (rig, mut rng) = (Rig::format(Plain::new(), 1 << PARTITION_BITS), Rng::with_seed(2));
-    let without_room: Vec<_> = (0..1 << PARTITION_BITS)
+    let without_space: Vec<_> = (0..1 << PARTITION_BITS)
         .map(|partition| {
             let _pin = epoch::pin();
             let mut keys = keys(&mut rng, partition, PARTITION_BITS).filter(|key| Home::of(key.signature).pair == 0);
@@ -57,6 +57,6 @@ fn full_segments_are_split_together() {
         })
         .collect();
     assert_eq!(rig.index.split_stats().split_count, 0);
-    let attempt_count = write(&rig, &without_room);
+    let attempt_count = write(&rig, &without_space);
     assert!(attempt_count <= 3, "begun {attempt_count} times");
 }

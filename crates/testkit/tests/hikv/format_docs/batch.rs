@@ -114,7 +114,7 @@ fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<BatchWords>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(read_batch_words(sim))));
-    store.0.write_batch(batch).expect("there is room");
+    store.0.write_batch(batch).expect("there is space");
     store.0.medium().unobserve();
     let mut seen = std::mem::take(&mut *seen.lock());
     seen.dedup();

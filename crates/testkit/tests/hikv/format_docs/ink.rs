@@ -57,14 +57,14 @@ impl Reader {
 
     fn key(&self, word: u64) -> Vec<u8> {
         let header = Fields::bytes(PAGE, "Key chunk", 8).named(&["length", "zero", "checksum"]);
-        let (at, room) = self.place(word);
+        let (at, capacity_bytes) = self.place(word);
         let head = self.bytes(at, 8);
         header.assert_zeroes(head);
         let key = self.bytes(at + 8, header.number(head, "length"));
         let checksum = crc32c(crc32c(0, &head[..4]), key);
         assert_eq!(header.number(head, "checksum"), u64::from(checksum));
         assert_eq!(pointer().of_word(word, "check"), u64::from(checksum as u8));
-        assert!(8 + key.len() as u64 <= room);
+        assert!(8 + key.len() as u64 <= capacity_bytes);
         key.to_vec()
     }
 
@@ -72,7 +72,7 @@ impl Reader {
     fn value(&self, word: u64, key: &[u8]) -> (Vec<u8>, Option<u64>, u64) {
         let names = ["length", "flags", "checksum", "tag", "stamp"];
         let header = Fields::bytes(PAGE, "Value chunk", 24).named(&names);
-        let (at, room) = self.follow(word);
+        let (at, capacity_bytes) = self.follow(word);
         let head = self.bytes(at, 24);
         let [length, flags, checksum, tag, stamp] = names.map(|name| header.number(head, name));
         let of_key = crc32c(crc32c(0, &(key.len() as u32).to_le_bytes()), key);
@@ -81,7 +81,7 @@ impl Reader {
         let rest = self.bytes(at + 24, expiry_bytes + length);
         let covered = [&head[..8], &head[12..], rest].concat();
         assert_eq!((checksum, flags <= 1), (u64::from(crc32c(0, &covered)), true));
-        assert!(24 + rest.len() as u64 <= room);
+        assert!(24 + rest.len() as u64 <= capacity_bytes);
         let (expiry, value) = rest.split_at(expiry_bytes as usize);
         (value.to_vec(), expiry.first_chunk().map(|&bytes| u64::from_le_bytes(bytes)), stamp)
     }
@@ -91,8 +91,8 @@ impl Reader {
         let header = Fields::bytes(PAGE, "Node", 16).named(&["meta", "first child"]);
         let pair = Fields::bytes(PAGE, "Pair", 16).named(&["key", "value"]);
         let meta = Fields::bits(PAGE, "Meta word").named(&["level", "count", "zero", "check"]);
-        let (at, room) = self.follow(pointer_word);
-        assert_eq!(room, 16 * (ORDER + 1));
+        let (at, capacity_bytes) = self.follow(pointer_word);
+        assert_eq!(capacity_bytes, 16 * (ORDER + 1));
         let word = self.word(at + header.start("meta"));
         let sealed = payload(word);
         let [found, count] = ["level", "count"].map(|name| meta.of_word(word, name));
