@@ -36,7 +36,7 @@ impl<D: Dram> Heap<D> {
     /// extent. Returns its capacity in bytes.
     ///
     /// # Errors
-    /// [`Misplaced`] if it is not valid: the reference to the place is damaged.
+    /// [`InvalidPlace`] if it is not valid: the reference to the place is damaged.
     pub fn check_place(&self, place: Place) -> Result<u64, InvalidPlace> {
         match place.kind {
             PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_capacity_bytes(entry.units())),

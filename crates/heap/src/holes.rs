@@ -49,14 +49,14 @@ impl<D: Dram> Heap<D> {
         (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
     }
 
-    /// Returns the bytes in chunks that became free or roomy since [`Heap::forget_loosened`]: candidates for
+    /// Returns the bytes in chunks that became free or roomy since [`Heap::reset_newly_free`]: candidates for
     /// compaction.
     #[inline]
     pub fn newly_free_bytes(&self) -> u64 {
         self.figures.loosened_units() * UNIT_BYTES
     }
 
-    /// Counts bytes that readers will release later as [loosened](Heap::loosened_bytes), so that background work
+    /// Counts bytes that readers will release later as [loosened](Heap::newly_free_bytes), so that background work
     /// looks for them even if no thread writes any more.
     #[cold]
     pub fn expect_newly_free(&self, bytes: u64) {

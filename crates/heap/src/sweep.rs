@@ -64,7 +64,7 @@ impl<D: Dram> Heap<D> {
     /// damage. Always returns true for places younger than the heap, and after the sweep.
     ///
     /// # Errors
-    /// [`Misplaced`] if the place is not valid: the reference to it is damaged.
+    /// [`InvalidPlace`] if the place is not valid: the reference to it is damaged.
     pub fn mark_reached(&self, place: Place) -> Result<bool, InvalidPlace> {
         Ok(self.mark_of(place)?.set())
     }

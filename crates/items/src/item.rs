@@ -19,7 +19,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Reads the item at `at`, which has at most `room_bytes`. Does not compare the checksum: see [`Item::is_whole`].
+    /// Reads the item at `at`, which has at most `room_bytes`. Does not compare the checksum: see [`Item::is_intact`].
     ///
     /// # Errors
     /// [`ItemError`] if there can be no item at that offset.

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 /// uses its heap, a kernel its pages, a firmware a fixed pool.
 ///
 /// # Safety
-/// The memory that [`Dram::lend`] returns is zeroed, fits the layout, belongs only to the borrower, and stays in
+/// The memory that [`Dram::allocate`] returns is zeroed, fits the layout, belongs only to the borrower, and stays in
 /// place and valid until it is freed or the allocator itself is dropped.
 pub unsafe trait Dram: Send + Sync {
     /// Allocates zeroed memory of this layout (never of size 0), or returns `None` if there is no more.
@@ -16,6 +16,6 @@ pub unsafe trait Dram: Send + Sync {
     /// Frees memory.
     ///
     /// # Safety
-    /// `memory` came from [`Dram::lend`] of this allocator with the same layout, and is not used any more.
+    /// `memory` came from [`Dram::allocate`] of this allocator with the same layout, and is not used any more.
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout);
 }
