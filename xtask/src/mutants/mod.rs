@@ -155,7 +155,12 @@ fn named(suite: Suite) -> String {
 /// Runs the tests until one fails.
 fn run_suite(program: &Program, number: u64, arguments: &[&str], time_max: Duration) -> Result<Outcome, Failure> {
     let mut command = Command::new(&program.file);
-    command.current_dir(&program.dir).args(arguments).env("MUT", number.to_string()).env("RUST_BACKTRACE", "0");
+    command
+        .current_dir(&program.dir)
+        .args(arguments)
+        .env("MUT", number.to_string())
+        .env("RUST_BACKTRACE", "0")
+        .env("HIKV_TEST_EXTENT", "slice");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

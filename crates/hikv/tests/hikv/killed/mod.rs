@@ -15,6 +15,7 @@ use std::path::Path;
 
 use hikv::{Durability, Options, Store};
 use tempfile::TempDir;
+use testkit::Extent;
 
 use account::Account;
 
@@ -82,13 +83,13 @@ fn assert_in_order(store: &Store, is_changed: bool) {
 
 #[test]
 fn acknowledged_writes_survive_kill() {
-    rounds("acknowledged_writes_survive_kill", On::Memory, 50);
+    rounds("acknowledged_writes_survive_kill", On::Memory, Extent::pick(12, 50));
 }
 
 #[test]
 fn journal_in_page_cache_survives_kill() {
     let test = "journal_in_page_cache_survives_kill";
-    rounds(test, On::Journal(Durability::Buffered), 30);
+    rounds(test, On::Journal(Durability::Buffered), Extent::pick(8, 30));
 }
 
 #[test]
