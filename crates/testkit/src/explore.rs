@@ -134,7 +134,7 @@ fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
     let runs = scripts.iter().flat_map(|script| models.iter().map(move |&model| (script, model)));
     let with_visitors = |(turn, (script, model))| {
         let who: Vec<_> = visitors.iter().copied().filter(|visitor| visitor.visits(model)).collect();
-        extent.visitors(&who, turn).into_iter().map(move |visitor| Task { script, model, visitor })
+        extent.visitors(&who, turn, models.len()).into_iter().map(move |visitor| Task { script, model, visitor })
     };
     runs.enumerate().flat_map(with_visitors).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! A slice examines some of the crashes of every operation, and visitors take turns: each script on each model runs
 //! without a visitor, and once more with the next visitor in the list. A sample examines fewer crashes, and each script
-//! on each model runs once, with or without a visitor in turn. A hunt begins with its extent, and explores more if that
+//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with its extent, and explores more if that
 //! does not catch the broken variant. Tests without the explorer choose their own numbers with [`Extent::pick`].
 
 use std::env;
@@ -82,11 +82,14 @@ impl Extent {
         }
     }
 
-    /// Returns the visitors of the `turn`th combination of a script and a model.
-    pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize) -> Vec<Visitor> {
-        match (self, visitors) {
-            (Extent::Sample, [_, ..]) => vec![visitors[(turn + 1) % visitors.len()]],
-            (Extent::Slice, [first, others @ ..]) if !others.is_empty() => vec![*first, others[turn % others.len()]],
+    /// Returns the visitors of the `turn`th combination of a script and one of `model_count` models.
+    pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize, model_count: usize) -> Vec<Visitor> {
+        match visitors {
+            [first, others @ ..] if self != Extent::Whole && !others.is_empty() => {
+                let both = [*first, others[turn % others.len()]];
+                let is_shared = self == Extent::Sample && model_count > 1;
+                if is_shared { vec![both[usize::from(turn % model_count > 0)]] } else { both.to_vec() }
+            }
             _ => visitors.to_vec(),
         }
     }
