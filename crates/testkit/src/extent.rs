@@ -2,7 +2,7 @@
 //!
 //! A slice examines some of the crashes of every operation, and visitors take turns: each script on each model runs
 //! without a visitor, and once more with the next visitor in the list. A sample examines fewer crashes, and each script
-//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with its extent, and explores more if that
+//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with a slice, and explores everything if that
 //! does not catch the broken variant. Tests without the explorer choose their own numbers with [`Extent::pick`].
 
 use std::env;
@@ -15,7 +15,7 @@ use crate::visitor::Visitor;
 const VARIABLE: &str = "HIKV_TEST_EXTENT";
 
 /// The extent of a test run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// A few crashes of every operation, so that all tests of the workspace take minutes.
     Sample,
@@ -53,11 +53,6 @@ impl Extent {
     #[must_use]
     pub fn pick<T>(sample: T, more: T) -> T {
         if Extent::chosen() == Extent::Sample { sample } else { more }
-    }
-
-    /// Returns the extents of a hunt, which begins with this one.
-    pub(crate) fn onwards(self) -> impl Iterator<Item = Extent> {
-        [Extent::Sample, Extent::Slice, Extent::Whole].into_iter().filter(move |extent| *extent >= self)
     }
 
     fn bounds(self) -> Option<Bounds> {
