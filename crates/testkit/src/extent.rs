@@ -2,8 +2,9 @@
 //!
 //! A slice examines some of the crashes of every operation, and visitors take turns: each script on each model runs
 //! without a visitor, and once more with the next visitor in the list. A sample examines fewer crashes, and each script
-//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with a slice, and explores everything if that
-//! does not catch the broken variant. Tests without the explorer choose their own numbers with [`Extent::pick`].
+//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with a slice, and
+//! explores everything if that does not catch the broken variant. Tests without the explorer choose their own numbers
+//! with [`Extent::pick`].
 
 use std::env;
 use std::sync::LazyLock;
