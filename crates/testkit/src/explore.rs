@@ -134,7 +134,7 @@ fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
     let runs = scripts.iter().flat_map(|script| models.iter().map(move |&model| (script, model)));
     let with_visitors = |(turn, (script, model))| {
         let who: Vec<_> = visitors.iter().copied().filter(|visitor| visitor.visits(model)).collect();
-        extent.visitors(&who, turn).into_iter().map(move |visitor| Task { script, model, visitor })
+        extent.visitors(&who, turn, models.len()).into_iter().map(move |visitor| Task { script, model, visitor })
     };
     runs.enumerate().flat_map(with_visitors).collect()
 }
@@ -191,8 +191,8 @@ impl Verdict {
 #[must_use]
 pub fn hunt<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) -> Verdict {
     let mut counts = Counts::default();
-    // A small extent catches most broken variants.
-    for extent in settings.extent.min(Extent::Slice).onwards() {
+    // A slice catches most broken variants.
+    for extent in [Extent::Slice, Extent::Whole] {
         match explore::<S>(scripts, &Settings { canary: Some(canary), extent, ..settings.clone() }) {
             Err(Objection::Violation(violation)) => return Verdict::Caught(violation),
             Err(Objection::Inconclusive { .. }) => {}

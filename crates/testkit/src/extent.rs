@@ -2,8 +2,9 @@
 //!
 //! A slice examines some of the crashes of every operation, and visitors take turns: each script on each model runs
 //! without a visitor, and once more with the next visitor in the list. A sample examines fewer crashes, and each script
-//! on each model runs once, with or without a visitor in turn. A hunt begins with its extent, and explores more if that
-//! does not catch the broken variant. Tests without the explorer choose their own numbers with [`Extent::pick`].
+//! runs without a visitor on the first model, and with the next visitor on the others. A hunt begins with a slice, and
+//! explores everything if that does not catch the broken variant. Tests without the explorer choose their own numbers
+//! with [`Extent::pick`].
 
 use std::env;
 use std::sync::LazyLock;
@@ -15,7 +16,7 @@ use crate::visitor::Visitor;
 const VARIABLE: &str = "HIKV_TEST_EXTENT";
 
 /// The extent of a test run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// A few crashes of every operation, so that all tests of the workspace take minutes.
     Sample,
@@ -55,11 +56,6 @@ impl Extent {
         if Extent::chosen() == Extent::Sample { sample } else { more }
     }
 
-    /// Returns the extents of a hunt, which begins with this one.
-    pub(crate) fn onwards(self) -> impl Iterator<Item = Extent> {
-        [Extent::Sample, Extent::Slice, Extent::Whole].into_iter().filter(move |extent| *extent >= self)
-    }
-
     fn bounds(self) -> Option<Bounds> {
         let (images_per_step_max, images_per_op_max) = match self {
             Extent::Sample => (2, 2),
@@ -82,11 +78,14 @@ impl Extent {
         }
     }
 
-    /// Returns the visitors of the `turn`th combination of a script and a model.
-    pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize) -> Vec<Visitor> {
-        match (self, visitors) {
-            (Extent::Sample, [_, ..]) => vec![visitors[(turn + 1) % visitors.len()]],
-            (Extent::Slice, [first, others @ ..]) if !others.is_empty() => vec![*first, others[turn % others.len()]],
+    /// Returns the visitors of the `turn`th combination of a script and one of `model_count` models.
+    pub(crate) fn visitors(self, visitors: &[Visitor], turn: usize, model_count: usize) -> Vec<Visitor> {
+        match visitors {
+            [first, others @ ..] if self != Extent::Whole && !others.is_empty() => {
+                let both = [*first, others[turn % others.len()]];
+                let is_shared = self == Extent::Sample && model_count > 1;
+                if is_shared { vec![both[usize::from(turn % model_count > 0)]] } else { both.to_vec() }
+            }
             _ => visitors.to_vec(),
         }
     }

@@ -7,7 +7,7 @@
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
 use pmem_sim::{Model, StepKind};
-use testkit::{Counts, Op, Script, Settings, Visitor, small_journal};
+use testkit::{Counts, Extent, Op, Script, Settings, Visitor, small_journal};
 
 use crate::batches::batch;
 use crate::deferred::Deferring;
@@ -94,26 +94,29 @@ fn all_survive() -> Counts {
 #[test]
 fn they_survive_on_memory() {
     let counts = passes::<Crashed>(&[first()], &few());
-    assert!(counts.steps > 2_000 && counts.images > 5 && counts.visits > 2, "{counts:?}");
+    assert!(
+        counts.steps > 2_000 && counts.images > Extent::pick(2, 5) && counts.visits > Extent::pick(0, 2),
+        "{counts:?}"
+    );
 }
 
 #[test]
 fn they_survive_in_order() {
     let counts = passes::<InOrder>(&[large_in_order()], &few());
-    assert!(counts.images > 8, "{counts:?}");
+    assert!(counts.images > Extent::pick(2, 8), "{counts:?}");
 }
 
 #[test]
 fn they_survive_on_a_journal() {
     assert!(record_bytes(KEY_COUNT as usize) > small_journal().segment_bytes.max(small_journal().block_bytes));
     let counts = passes::<Journal>(&[large(), first()], &few_on_a_journal());
-    assert!(counts.images > 8, "{counts:?}");
+    assert!(counts.images > Extent::pick(2, 8), "{counts:?}");
 }
 
 #[test]
 fn they_survive_where_they_are_told_later() {
     let counts = passes::<Deferring<HashOnly>>(&[large(), first()], &few_on_a_journal());
-    assert!(counts.images > 8, "{counts:?}");
+    assert!(counts.images > Extent::pick(2, 8), "{counts:?}");
 }
 
 #[test]
