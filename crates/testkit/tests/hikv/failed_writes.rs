@@ -15,23 +15,23 @@ use pmem_os::HostDram;
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 use testkit::small_journal;
 
-const REGION_BYTES: u64 = 4 << 20;
-const PARAMETERS: Parameters =
+pub(super) const REGION_BYTES: u64 = 4 << 20;
+pub(super) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
 
 /// More keys than a leaf of InK holds, so that one is split.
 const KEY_COUNT: u8 = 70;
 
-type Journal = Journaled<SimFile>;
-type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(super) type Journal = Journaled<SimFile>;
+pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The creation and opening of an engine's stores.
-struct Kind {
-    format: fn(Journal) -> Box<dyn Engine>,
-    open: fn(Journal) -> Box<dyn Engine>,
+pub(super) struct Kind {
+    pub(super) format: fn(Journal) -> Box<dyn Engine>,
+    pub(super) open: fn(Journal) -> Box<dyn Engine>,
 }
 
-const KINDS: [Kind; 4] = [
+pub(super) const KINDS: [Kind; 4] = [
     Kind {
         format: |journal| Box::new(HiKv::format(journal, HostDram, &PARAMETERS).unwrap()),
         open: |journal| Box::new(HiKv::open(journal, HostDram).unwrap()),
@@ -99,13 +99,13 @@ fn filled(kind: &Kind, disk: &SimDisk, level: Durability) -> (Box<dyn Engine>, C
     (store, (0..KEY_COUNT).map(|number| (key(number), old(number))).collect())
 }
 
-fn get(store: &dyn Engine, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn get(store: &dyn Engine, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let mut copy = None;
     store.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
     Ok(copy)
 }
 
-fn is_refusal(error: &Error) -> bool {
+pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Medium(MediumError::Poisoned { .. }))
 }
 

@@ -10,6 +10,7 @@ mod cached;
 mod closes;
 mod compactions;
 mod deferred;
+mod failed_batches;
 mod failed_writes;
 mod format_docs;
 mod journaled;
