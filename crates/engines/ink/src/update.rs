@@ -120,6 +120,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Calls `decide` and writes its decision if the key still has the value that was shown; otherwise repeats both.
     /// The value is always checked, because a new value made from a damaged one would get a checksum that fits.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.may_write()?;
         loop {
             let found = self.find_verified(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikv::{Durability, EngineKind, Error, OpenError, Options, Store};
+use hikv::{Decision, Durability, EngineKind, Error, MediumError, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 /// Each option is refused by an error with the value and the limit, before anything is allocated or created.
@@ -86,5 +86,33 @@ fn the_last_of_several_closes_closes_the_store() {
         assert!(closed.iter().any(Result::is_ok), "{closed:?}");
         assert!(closed.iter().all(|closed| matches!(closed, Ok(()) | Err(Error::StillOpen { .. }))), "{closed:?}");
         open().unwrap().close().unwrap();
+    }
+}
+
+/// Every write to a store that is open for reading is refused, whether it would change anything or not.
+#[test]
+fn writes_without_effect_are_refused_by_read_only_stores() {
+    type Write = fn(&Store) -> Result<(), Error>;
+    let writes: [(&str, Write); 9] = [
+        ("delete", |store| store.delete("absent").map(drop)),
+        ("expire", |store| store.expire_in("absent", Duration::from_secs(1)).map(drop)),
+        ("persist", |store| store.persist("absent").map(drop)),
+        ("update", |store| store.update("absent", |_| Decision::Keep).map(drop)),
+        ("update of a present key", |store| store.update("key", |_| Decision::Keep).map(drop)),
+        ("batch", |store| store.write(&WriteBatch::new())),
+        ("clear", Store::clear),
+        ("compact", |store| store.compact(|_| {}).map(drop)),
+        ("swap", |store| store.compare_and_swap("absent", Some(b"other"), None).map(drop)),
+    ];
+    for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
+        let dir = tempdir().unwrap();
+        let store = Options::new().engine(engine).open(dir.path()).unwrap();
+        store.put("key", "value").unwrap();
+        store.close().unwrap();
+        let store = Store::open_read_only(dir.path()).unwrap();
+        for (name, write) in writes {
+            let refused = write(&store);
+            assert!(matches!(refused, Err(Error::Medium(MediumError::ReadOnly))), "{engine}: {name}: {refused:?}");
+        }
     }
 }
