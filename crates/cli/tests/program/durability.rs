@@ -206,7 +206,7 @@ fn each_command_warns_of_lower_durability() {
         ("del", &["k"]),
     ];
     for (command, arguments) in commands {
-        place.run(command, arguments).failed(2, &["process, not power", "when the store was made"]);
+        place.run(command, arguments).failed(2, &["process, not power", "when the store was created"]);
         let ended = place.run(command, &[&["--durability", "process"], arguments].concat());
         let messages = ended.messages();
         ended.succeeded();

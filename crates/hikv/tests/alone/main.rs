@@ -8,8 +8,10 @@ mod huge_pages;
 mod idle;
 mod many_stores;
 mod opening;
+mod sizes;
 mod slow_callbacks;
 mod snapshots;
+mod versions;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -20,8 +20,6 @@ mod ordered;
 mod ranges;
 mod readme;
 mod real_time;
-mod sizes;
 mod standing;
 mod thread_ends;
-mod versions;
 mod written_together;

@@ -3,6 +3,8 @@
 
 use hikv::{Durability, EngineKind, Options, Store};
 use tempfile::{TempDir, tempdir};
+
+use crate::alone;
 use testkit::Extent;
 
 const REGION_BYTES: u64 = 24 << 20;
@@ -80,6 +82,7 @@ fn every_size_follows_every_other(engine: EngineKind, background: bool) {
 
 #[test]
 fn free_space_serves_every_size() {
+    let _alone = alone();
     for (number, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
         // A sample has every second engine with its background thread, and the others without.
         let both = [number % 2 == 0, number % 2 == 1];

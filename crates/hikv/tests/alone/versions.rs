@@ -3,6 +3,8 @@
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use testkit::forged;
 
+use crate::alone;
+
 const KEY: &str = "key";
 
 /// The number of times that the read value must return to its old place; the forged one is there equally often on
@@ -49,6 +51,7 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
 
 #[test]
 fn forged_value_has_another_version() {
+    let _alone = alone();
     for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         is_told_apart(kind, &[7; 100]);
     }
