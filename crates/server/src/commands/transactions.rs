@@ -105,6 +105,8 @@ fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Res
                 notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
             }
             Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
+            Announcement::AllInvalidated => shared.observers.tracking.invalidate_all(shared.message_access()),
+            Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), call.session.id),
         }
     }
     Ok(true)
