@@ -11,7 +11,8 @@ use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
-use crate::observers::watch::{Watched, Watches, Watching};
+use crate::keyspace::items::KeyState;
+use crate::observers::watch::{Name, Watches, Watching};
 use crate::table::Entry;
 
 /// The reply mode of a client (`CLIENT REPLY`).
@@ -151,14 +152,14 @@ impl Session {
         replies == Replies::On
     }
 
-    pub(crate) fn watch(&mut self, watched: Watched, watches: &Watches) {
-        watches.add(&self.watching.mark, &watched);
-        self.watching.keys.push(watched);
+    pub(crate) fn watch(&mut self, name: Name, state: Option<KeyState>, watches: &Watches) {
+        watches.add(&self.watching.mark, &name);
+        self.watching.keys.insert(name, state);
     }
 
     pub(crate) fn unwatch(&mut self, watches: &Watches) {
-        for watched in self.watching.keys.drain(..) {
-            watches.remove(&self.watching.mark, &watched);
+        for (name, _) in self.watching.keys.drain() {
+            watches.remove(&self.watching.mark, &name);
         }
         self.watching.mark.store(false, Ordering::SeqCst);
     }
