@@ -58,7 +58,8 @@ pub(crate) struct Connection {
     pipeline: Pipeline,
     output: Output,
     unanswered: Unanswered,
-    unread: Unread,
+    unread_messages: Unread,
+    unread_replies: Unread,
     /// Its part of all clients' backlogs.
     share: Share,
     /// Bytes of messages for it that wait in the loop.
@@ -99,7 +100,8 @@ impl Connection {
             pipeline: Pipeline::default(),
             output: Output::default(),
             unanswered: Unanswered::default(),
-            unread: Unread::default(),
+            unread_messages: Unread::default(),
+            unread_replies: Unread::default(),
             share: Share::default(),
             expected_bytes: 0,
             session,
@@ -134,7 +136,7 @@ impl Connection {
         let (shared, counters) = (&self.shared, &self.shared.telemetry.loops[self.admission.loop_index]);
         let is_durable = shared.keyspace.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
-        self.output.push([&done.reply, &[]], ticket);
+        self.output.add_reply(&done.reply, ticket);
         let now = Instant::now();
         if self.output.holds() {
             self.unanswered.add(ticket, done.woke, done.counts);
