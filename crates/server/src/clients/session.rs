@@ -93,9 +93,17 @@ impl Session {
         }
     }
 
-    /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it.
+    /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it,
+    /// but it receives the same messages.
     pub(crate) fn placeholder(&self) -> Session {
-        Session { protocol: self.protocol, awaits_job: true, ..Session::new(Arc::clone(&self.record)) }
+        Session {
+            protocol: self.protocol,
+            awaits_job: true,
+            subscriptions: self.subscriptions.clone(),
+            monitors: self.monitors,
+            tracks: self.tracks,
+            ..Session::new(Arc::clone(&self.record))
+        }
     }
 
     /// Logs the client in.
