@@ -11,7 +11,8 @@ use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
-use crate::observers::watch::{Watched, Watches, Watching};
+use crate::keyspace::items::KeyState;
+use crate::observers::watch::{Name, Watches, Watching};
 use crate::table::Entry;
 
 /// The reply mode of a client (`CLIENT REPLY`).
@@ -92,9 +93,17 @@ impl Session {
         }
     }
 
-    /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it.
+    /// Returns the placeholder for the connection while a background job has the session. Nothing is executed for it,
+    /// but it receives the same messages.
     pub(crate) fn placeholder(&self) -> Session {
-        Session { protocol: self.protocol, awaits_job: true, ..Session::new(Arc::clone(&self.record)) }
+        Session {
+            protocol: self.protocol,
+            awaits_job: true,
+            subscriptions: self.subscriptions.clone(),
+            monitors: self.monitors,
+            tracks: self.tracks,
+            ..Session::new(Arc::clone(&self.record))
+        }
     }
 
     /// Logs the client in.
@@ -151,14 +160,14 @@ impl Session {
         replies == Replies::On
     }
 
-    pub(crate) fn watch(&mut self, watched: Watched, watches: &Watches) {
-        watches.add(&self.watching.mark, &watched);
-        self.watching.keys.push(watched);
+    pub(crate) fn watch(&mut self, name: Name, state: Option<KeyState>, watches: &Watches) {
+        watches.add(&self.watching.mark, &name);
+        self.watching.keys.insert(name, state);
     }
 
     pub(crate) fn unwatch(&mut self, watches: &Watches) {
-        for watched in self.watching.keys.drain(..) {
-            watches.remove(&self.watching.mark, &watched);
+        for (name, _) in self.watching.keys.drain() {
+            watches.remove(&self.watching.mark, &name);
         }
         self.watching.mark.store(false, Ordering::SeqCst);
     }

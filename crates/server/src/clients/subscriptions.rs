@@ -16,7 +16,7 @@ impl Kind {
 }
 
 /// The channels and patterns that one client subscribes to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Subscriptions {
     channels: BTreeSet<Vec<u8>>,
     patterns: BTreeSet<Vec<u8>>,

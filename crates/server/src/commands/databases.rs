@@ -59,7 +59,7 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     let shared = call.shared;
     call.touch_where(|db, key| has(call, db, key));
     shared.keyspace.databases.clear(call.store())?;
-    shared.observers.tracking.invalidate_all(shared.message_access());
+    call.invalidate_all();
     call.ok();
     Ok(())
 }
@@ -78,7 +78,7 @@ fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    shared.observers.tracking.invalidate_all(shared.message_access());
+    call.invalidate_all();
     call.ok();
     Ok(())
 }
@@ -102,7 +102,7 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_touched = |key: &[u8]| has(call, a, key) || has(call, b, key);
     call.touch_where(|db, key| (db == a || db == b) && is_touched(key));
     shared.keyspace.databases.swap(call.store(), a, b)?;
-    shared.observers.tracking.invalidate_all(shared.message_access());
+    call.invalidate_all();
     call.ok();
     Ok(())
 }

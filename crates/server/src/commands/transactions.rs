@@ -15,7 +15,7 @@ use crate::keyspace::databases::Table;
 use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
 use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
-use crate::observers::watch::Watched;
+use crate::observers::watch::Name;
 use crate::shared::Shared;
 use crate::telemetry::Kind;
 
@@ -105,6 +105,8 @@ fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Res
                 notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
             }
             Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
+            Announcement::AllInvalidated => shared.observers.tracking.invalidate_all(shared.message_access()),
+            Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), call.session.id),
         }
     }
     Ok(true)
@@ -116,8 +118,8 @@ fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
     if watching.mark.load(Ordering::SeqCst) {
         return Ok(None);
     }
-    let raw = |watched: &Watched| call.shared.keyspace.namespace(watched.db).raw(&watched.key).into_owned();
-    let keys = watching.keys.iter().map(|watched| (raw(watched), watched.state));
+    let raw = |(db, key): &Name| call.shared.keyspace.namespace(*db).raw(key).into_owned();
+    let keys = watching.keys.iter().map(|(name, state)| (raw(name), *state));
     let mut watched_keys = WatchedKeys::of(keys);
     Ok(watched_keys.hold(&call.shared.keyspace.store)?.then_some(watched_keys))
 }
@@ -170,10 +172,10 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let (db, namespace) = (call.session.db, call.namespace());
     for key in call.request.arguments() {
-        let is_watched = call.session.watching.keys.iter().any(|watched| watched.db == db && watched.key == key);
-        if !is_watched {
+        let name = (db, key.to_vec());
+        if !call.session.watching.keys.contains_key(&name) {
             let state = KeyState::of(&call.shared.keyspace.store, &namespace.raw(key))?;
-            call.session.watch(Watched { db, key: key.to_vec(), state }, &call.shared.observers.watches);
+            call.session.watch(name, state, &call.shared.observers.watches);
         }
     }
     call.ok();

@@ -58,11 +58,15 @@ pub(crate) struct Connection {
     pipeline: Pipeline,
     output: Output,
     unanswered: Unanswered,
-    unread: Unread,
+    unread_messages: Unread,
+    unread_replies: Unread,
     /// Its part of all clients' backlogs.
     share: Share,
     /// Bytes of messages for it that wait in the loop.
     expected_bytes: usize,
+    /// Messages that wait for the end of a background job which may start or change what the client receives. The reply
+    /// comes first, and decides the messages' form.
+    delayed: Option<Vec<(Arc<ClientMessage>, Ticket)>>,
     session: Session,
     /// The socket may have data to read.
     readable: bool,
@@ -99,7 +103,9 @@ impl Connection {
             pipeline: Pipeline::default(),
             output: Output::default(),
             unanswered: Unanswered::default(),
-            unread: Unread::default(),
+            unread_messages: Unread::default(),
+            unread_replies: Unread::default(),
+            delayed: None,
             share: Share::default(),
             expected_bytes: 0,
             session,
@@ -119,9 +125,13 @@ impl Connection {
     }
 
     /// Adds a message for the client, to be sent when `ticket` is durable. Does nothing if the connection is abandoned.
-    pub(crate) fn receive(&mut self, message: &ClientMessage, ticket: Ticket) {
+    pub(crate) fn receive(&mut self, message: &Arc<ClientMessage>, ticket: Ticket) {
+        if let Some(delayed) = self.delayed.as_mut().filter(|_| !self.abandoned) {
+            delayed.push((Arc::clone(message), ticket));
+            return;
+        }
         self.expected_bytes -= message.len_bytes();
-        if !self.abandoned {
+        if !self.abandoned && message.is_expected_by(&self.session) {
             let is_subscribed = self.session.record.has(clients::SUBSCRIBED);
             self.output.push(message.parts(self.session.protocol, is_subscribed), ticket);
         }
@@ -134,7 +144,7 @@ impl Connection {
         let (shared, counters) = (&self.shared, &self.shared.telemetry.loops[self.admission.loop_index]);
         let is_durable = shared.keyspace.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
-        self.output.push([&done.reply, &[]], ticket);
+        self.output.add_reply(&done.reply, ticket);
         let now = Instant::now();
         if self.output.holds() {
             self.unanswered.add(ticket, done.woke, done.counts);
@@ -143,6 +153,9 @@ impl Connection {
         }
         self.session.awaits_job = false;
         self.session.show(now);
+        for (message, ticket) in self.delayed.take().into_iter().flatten() {
+            self.receive(&message, ticket);
+        }
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -322,6 +335,7 @@ impl Connection {
     /// Moves the client's state to a background job.
     fn send(&mut self, job: BackgroundJob, background: &BackgroundJobs) {
         let placeholder = self.session.placeholder();
+        self.delayed = job.entry.command.may_change_messages().then(Vec::new);
         let client_state = ClientState {
             session: mem::replace(&mut self.session, placeholder),
             pipeline: mem::take(&mut self.pipeline),
@@ -368,6 +382,11 @@ impl Drop for Connection {
     fn drop(&mut self) {
         tracing::debug!(client = self.session.id, "client left");
         self.share.set(0, &self.session.record, &self.shared.backlogs);
-        self.shared.dismiss(&mut self.session);
+        if self.session.awaits_job {
+            // The job has the session, which is dismissed with the job's result.
+            self.shared.clients.remove(self.session.id);
+        } else {
+            self.shared.dismiss(&mut self.session);
+        }
     }
 }

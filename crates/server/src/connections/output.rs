@@ -47,6 +47,8 @@ pub(crate) struct Output {
     /// Messages that arrived while a reply was incomplete, and their ticket.
     pushed: Vec<u8>,
     pushed_ticket: Ticket,
+    /// Bytes of the messages added since nothing was unsent.
+    message_bytes: usize,
     /// Bytes that [`Output::grow`] has allowed in addition to [`FULL_BYTES`].
     more_bytes: usize,
     /// The socket may accept more.
@@ -70,6 +72,7 @@ impl Output {
     pub(crate) fn return_buffer(&mut self, buffers: &mut Buffers) {
         if self.unsent().is_empty() {
             self.sent = 0;
+            self.message_bytes = self.pushed.len();
             buffers.keep_output(mem::take(&mut self.bytes));
         }
     }
@@ -87,8 +90,17 @@ impl Output {
         self.value = Some(StreamedValue { reader, missing_bytes });
     }
 
-    /// Adds a complete message or reply, to be sent when `ticket` is durable.
+    /// Adds a complete reply, to be sent when `ticket` is durable.
+    pub(crate) fn add_reply(&mut self, reply: &[u8], ticket: Ticket) {
+        debug_assert!(self.value.is_none() && !self.is_within_reply, "a reply would overtake a reply");
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(reply);
+        self.hold(start, ticket);
+    }
+
+    /// Adds a complete message, to be sent when `ticket` is durable.
     pub(crate) fn push(&mut self, message: [&[u8]; 2], ticket: Ticket) {
+        self.message_bytes += message.iter().map(|part| part.len()).sum::<usize>();
         if self.value.is_none() && !self.is_within_reply {
             let start = self.bytes.len();
             message.iter().for_each(|part| self.bytes.extend_from_slice(part));
@@ -164,6 +176,11 @@ impl Output {
     /// Returns the number of waiting bytes, messages included.
     pub(crate) fn len_bytes(&self) -> usize {
         self.unsent().len() + self.pushed.len()
+    }
+
+    /// Returns the number of waiting bytes that are messages, or more if the client has not read everything for long.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.message_bytes.min(self.len_bytes())
     }
 
     /// Returns the bytes sent since the last call.

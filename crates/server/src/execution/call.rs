@@ -119,6 +119,14 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Invalidates all keys that clients track. A transaction does so after it is written.
+    pub(crate) fn invalidate_all(&self) {
+        match self.announcements {
+            None => self.shared.observers.tracking.invalidate_all(self.shared.message_access()),
+            Some(announcements) => announcements.add(Announcement::AllInvalidated),
+        }
+    }
+
     /// In a background job, waits until each loop has ended its current turn: a background job has no exclusive access,
     /// whatever its command.
     pub(crate) fn await_turns_if_background(&self) {

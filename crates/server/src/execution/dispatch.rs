@@ -13,7 +13,9 @@ use crate::clients::session::Session;
 use crate::commands::functions;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
+use crate::observers::announcements::Announcement;
 use crate::observers::events::NEW;
+use crate::observers::notify;
 use crate::shared::Shared;
 use crate::table::{Entry, flag};
 use crate::telemetry::EventCounts;
@@ -168,11 +170,13 @@ impl<'e, 'c> Execution<'e, 'c> {
 
     /// Registers the keys that a tracking client is about to read.
     fn track(&self) {
-        let (call, shared) = (&*self.call, self.call.shared);
-        let key_count_max = shared.administration.settings.tracked_key_count_max();
+        let call = &*self.call;
         for (index, _) in self.entry.command.keys_of(&call.request) {
-            let key = (&*call.key(index), call.argument(index));
-            shared.observers.tracking.note(shared.message_access(), key, call.session.id, key_count_max);
+            let (raw, key) = (call.key(index), call.argument(index));
+            notify::track(call.shared, (&raw, key), call.session.id);
+            if let Some(announcements) = call.announcements {
+                announcements.add(Announcement::Tracked { raw: raw.into_owned(), key: key.to_vec() });
+            }
         }
     }
 }

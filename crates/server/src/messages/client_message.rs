@@ -2,20 +2,22 @@
 
 use resp::{Protocol, Reply};
 
+use crate::clients::Kind;
+use crate::clients::session::Session;
+
 /// A message in its wire format. RESP2 and RESP3 differ only in the first byte.
 pub(crate) struct ClientMessage {
     bytes: Vec<u8>,
     form: Form,
 }
 
-#[derive(PartialEq, Eq)]
 enum Form {
-    /// A RESP3 push, which is an array in RESP2.
-    Push,
+    /// A RESP3 push, which is an array in RESP2, for subscribers to this name.
+    Published { kind: Kind, name: Vec<u8> },
     /// A RESP3 push that RESP2 clients do not receive. Exception: RESP2 clients with a subscription receive these
     /// bytes, if any.
     PushOfResp3 { for_subscribers: Vec<u8> },
-    /// The same bytes in both versions.
+    /// The same bytes in both versions, for monitors.
     Line,
 }
 
@@ -23,13 +25,13 @@ enum Form {
 const INVALIDATIONS: &[u8] = b"__redis__:invalidate";
 
 impl ClientMessage {
-    /// Creates a message of these parts.
-    pub(crate) fn of_parts(parts: &[&[u8]]) -> ClientMessage {
+    /// Creates a message of these parts for the subscribers to a name.
+    pub(crate) fn of_parts(kind: Kind, name: &[u8], parts: &[&[u8]]) -> ClientMessage {
         let bytes = written(Protocol::Resp3, |reply| {
             reply.push(parts.len());
             parts.iter().for_each(|part| reply.bulk(part));
         });
-        ClientMessage { bytes, form: Form::Push }
+        ClientMessage { bytes, form: Form::Published { kind, name: name.to_vec() } }
     }
 
     /// Creates an invalidation of these keys, or of all keys. A redirected invalidation may go to a RESP2 client that
@@ -68,10 +70,21 @@ impl ClientMessage {
     /// Returns the bytes for a client of this protocol version.
     pub(crate) fn parts(&self, protocol: Protocol, is_subscribed: bool) -> [&[u8]; 2] {
         match (&self.form, protocol) {
-            (Form::Push, Protocol::Resp2) => [b"*", &self.bytes[1..]],
+            (Form::Published { .. }, Protocol::Resp2) => [b"*", &self.bytes[1..]],
             (Form::PushOfResp3 { for_subscribers }, Protocol::Resp2) if is_subscribed => [for_subscribers, &[]],
             (Form::PushOfResp3 { .. }, Protocol::Resp2) => [&[], &[]],
             _ => [&self.bytes, &[]],
+        }
+    }
+
+    /// Returns whether the client still receives such messages. The reply that ends them may overtake a message, and the
+    /// client would take the message for the reply to its next request.
+    pub(crate) fn is_expected_by(&self, session: &Session) -> bool {
+        match &self.form {
+            Form::Published { kind, name } => session.subscriptions.of(*kind).contains(name),
+            // Redirected messages have bytes for subscribers.
+            Form::PushOfResp3 { for_subscribers } => !for_subscribers.is_empty() || session.tracks.is_some(),
+            Form::Line => session.monitors,
         }
     }
 

@@ -14,6 +14,14 @@ use crate::keyspace::namespace::Namespace;
 pub(crate) enum Announcement {
     Changed(Changed),
     Published(Vec<Message>),
+    /// All keys that clients track are invalid.
+    AllInvalidated,
+    /// The client has read a key that it tracks. It was registered before it was read; earlier announcements of the
+    /// same transaction may have removed it again.
+    Tracked {
+        raw: Vec<u8>,
+        key: Vec<u8>,
+    },
 }
 
 /// A change of a key.

@@ -25,6 +25,12 @@ pub(crate) fn report_changed(
     }
 }
 
+/// Registers that tracking client `client_id` reads a key.
+pub(crate) fn track(shared: &Shared, key: (&[u8], &[u8]), client_id: u64) {
+    let key_count_max = shared.administration.settings.tracked_key_count_max();
+    shared.observers.tracking.note(shared.message_access(), key, client_id, key_count_max);
+}
+
 /// Publishes an event, if its class is enabled.
 #[inline]
 pub(crate) fn notify_event(shared: &Shared, class: Class, event: &str, db: Database, key: &[u8]) {

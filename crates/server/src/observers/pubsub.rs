@@ -39,14 +39,14 @@ impl Table {
         let verb: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
         let mut messages = Vec::new();
         if let Some(places) = self.of(kind).get(channel) {
-            let content = ClientMessage::of_parts(&[verb, channel, message]);
+            let content = ClientMessage::of_parts(kind, channel, &[verb, channel, message]);
             messages.push(Message { receivers: places.clone(), content });
         }
         if kind != Kind::Shard {
             let patterns = self.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
             messages.extend(patterns.map(|(pattern, places)| Message {
                 receivers: places.clone(),
-                content: ClientMessage::of_parts(&[b"pmessage", pattern, channel, message]),
+                content: ClientMessage::of_parts(Kind::Pattern, pattern, &[b"pmessage", pattern, channel, message]),
             }));
         }
         messages

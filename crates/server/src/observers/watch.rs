@@ -30,35 +30,27 @@ pub(crate) struct Watches {
     marks: Mutex<HashMap<Name, Vec<Mark>>>,
 }
 
-/// A key that a client watches.
-pub(crate) struct Watched {
-    pub(crate) db: Database,
-    pub(crate) key: Vec<u8>,
-    /// Its state at `WATCH`, to detect changes that leave no mark: expiry, and writes that bypass the server.
-    pub(crate) state: Option<KeyState>,
-}
-
 /// The keys that one client watches.
 #[derive(Default)]
 pub(crate) struct Watching {
     pub(crate) mark: Mark,
-    pub(crate) keys: Vec<Watched>,
+    /// With their states at `WATCH`, to detect changes that leave no mark: expiry, and writes that bypass the server.
+    pub(crate) keys: HashMap<Name, Option<KeyState>>,
 }
 
 impl Watches {
-    pub(crate) fn add(&self, mark: &Mark, watched: &Watched) {
+    pub(crate) fn add(&self, mark: &Mark, name: &Name) {
         let mut marks = self.marks.lock();
-        marks.entry((watched.db, watched.key.clone())).or_default().push(Arc::clone(mark));
+        marks.entry(name.clone()).or_default().push(Arc::clone(mark));
         self.count.store(marks.len(), Ordering::SeqCst);
     }
 
-    pub(crate) fn remove(&self, mark: &Mark, watched: &Watched) {
+    pub(crate) fn remove(&self, mark: &Mark, name: &Name) {
         let mut marks = self.marks.lock();
-        let name = (watched.db, watched.key.clone());
-        if let Some(watchers) = marks.get_mut(&name) {
+        if let Some(watchers) = marks.get_mut(name) {
             watchers.retain(|other| !Arc::ptr_eq(other, mark));
             if watchers.is_empty() {
-                marks.remove(&name);
+                marks.remove(name);
             }
         }
         self.count.store(marks.len(), Ordering::SeqCst);

@@ -135,6 +135,12 @@ impl Command {
         self.policy.when == When::Executes
     }
 
+    /// Returns whether it may change which messages its client receives, or in which form. A transaction may consist of
+    /// such commands.
+    pub(crate) fn may_change_messages(&self) -> bool {
+        self.executes() || self.pushes() || matches!(self.name, "client|tracking" | "hello" | "monitor" | "reset")
+    }
+
     /// Returns whether other clients may see its effects: it writes, or sends messages.
     pub(crate) fn has_visible_effects(&self) -> bool {
         self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Published))

@@ -340,3 +340,26 @@ fn debug_needs_permission() {
         with(who).client().converse([("DEBUG SLEEP 0", ok()), ("DEBUG PROTOCOL integer", int(12345))]);
     }
 }
+
+/// The message is published while the transaction that subscribes is still running.
+#[test]
+fn messages_follow_reply_that_subscribes() {
+    let server = TestServer::debugging();
+    let (mut client, mut other) = (server.client(), server.client());
+    let queued = || Value::Simple("QUEUED".into());
+    client.converse([("MULTI", ok()), ("HELLO 3", queued()), ("SUBSCRIBE news", queued())]);
+    client.converse([("PSUBSCRIBE n*", queued()), ("DEBUG SLEEP 0.5", queued())]);
+    client.send(b"EXEC\r\n");
+    while other.say("PUBLISH news x") != int(2) {
+        std::thread::yield_now();
+    }
+    let Value::Array(replies) = client.reply() else { panic!("a message came before the reply") };
+    assert_eq!(replies.len(), 4);
+    assert_eq!(replies[3], ok());
+    let mut message = client.reply();
+    while message == Value::Push(vec![bulk("message"), bulk("news"), bulk("x")]) {
+        message = client.reply();
+    }
+    assert_eq!(message, Value::Push(vec![bulk("pmessage"), bulk("n*"), bulk("news"), bulk("x")]));
+    assert_eq!(client.say("ECHO done"), bulk("done"));
+}

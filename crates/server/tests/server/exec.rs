@@ -308,3 +308,21 @@ fn listeners_receive_executed_changes() {
         assert_eq!(listener.reply(), wanted);
     }
 }
+
+/// A client that caches keys may keep them.
+#[test]
+fn refused_transaction_invalidates_nothing() {
+    for line in ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+        let server = small();
+        let (mut client, mut tracker) = (server.client(), server.client());
+        tracker.say("HELLO 3");
+        tracker.converse([("CLIENT TRACKING ON", ok()), ("SET k v", ok()), ("GET k", bulk("v"))]);
+        client.converse([("MULTI", ok()), (line, queued())]);
+        queue_too_much(&mut client);
+        let reply = client.say("EXEC");
+        assert!(is_refused_for_lack_of_space(&reply), "{reply:?}");
+        tracker.converse([("PING", Value::Simple("PONG".into())), ("GET k", bulk("v"))]);
+        client.converse([("MULTI", ok()), (line, queued()), ("EXEC", array([ok()]))]);
+        assert_eq!(tracker.reply(), Value::Push(vec![bulk("invalidate"), Value::Null]), "{line}");
+    }
+}

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hikv::{Durability, Options};
 use server::Config;
 
-use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
 fn limits(server: &TestServer) -> Value {
     server.client().say("CONFIG GET client-output-buffer-limit")
@@ -172,4 +172,29 @@ fn soft_limit_drops_idle_subscriber() {
         std::thread::yield_now();
     }
     assert!(slow.rest().len() < message.len());
+}
+
+/// Replies are bounded in other ways, so only messages count for the limit on messages.
+#[test]
+fn long_replies_to_listeners_are_no_messages() {
+    let server = TestServer::start();
+    let mut other = server.client();
+    let value = "x".repeat(2 << 20);
+    assert_eq!(other.call(&["SET", "k", &value]), ok());
+    assert_eq!(other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"]), ok());
+    let pipeline = encode(&["ECHO", &"x".repeat(1_000)]).repeat(32_000);
+    for listen in ["CLIENT TRACKING ON", "SUBSCRIBE news"] {
+        let mut client = server.client();
+        client.say("HELLO 3");
+        client.say(listen);
+        client.converse([("GETRANGE k 0 -1", bulk(&value)), ("STRLEN k", int(2 << 20))]);
+        client.send(&encode(&["GET", "k"]).repeat(40));
+        (0..40).for_each(|number| assert!(client.reply() == bulk(&value), "{listen}: {number}"));
+        client.send(&pipeline);
+        (0..32_000).for_each(|_| assert_eq!(client.reply(), bulk("x".repeat(1_000))));
+        // In the background.
+        client.say("MULTI");
+        (0..5).for_each(|_| drop(client.say("GETRANGE k 0 -1")));
+        assert_eq!(client.say("EXEC"), array([(); 5].map(|()| bulk(&value))), "{listen}");
+    }
 }

@@ -1,6 +1,11 @@
 //! Channels, and messages about keys.
 
-use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use server::Config;
+
+use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
 fn message<const N: usize>(parts: [&str; N]) -> Value {
     Value::Array(parts.iter().map(bulk).collect())
@@ -195,4 +200,38 @@ fn rights_to_channels_are_rights_to_those_of_the_shard() {
         ("SSUBSCRIBE ours:1 theirs", denied),
         ("SSUBSCRIBE ours:1 ours:2", confirmation("ssubscribe", "ours:1", 1)),
     ]);
+}
+
+/// Otherwise the client would take a late message for the reply to its next request.
+#[test]
+fn no_message_follows_end_of_subscription() {
+    let server = TestServer::with(Config { threads: 2, ..Config::default() });
+    let (is_over, message) = (AtomicBool::new(false), "x".repeat(2_000));
+    assert_eq!(server.client().call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]), ok());
+    let publications = encode(&["PUBLISH", "news", &message]).repeat(100);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut publisher = server.client();
+            for _ in (0..5_000).take_while(|_| !is_over.load(Ordering::SeqCst)) {
+                publisher.send(&publications);
+                (0..100).for_each(|_| drop(publisher.reply()));
+            }
+        });
+        let mut late_count = 0;
+        for end in ["UNSUBSCRIBE", "RESET", "UNSUBSCRIBE news"].into_iter().cycle().take(60) {
+            let mut client = server.client();
+            client.say("SUBSCRIBE news");
+            (0..50).for_each(|_| drop(client.reply()));
+            client.send(format!("{end}\r\nECHO done\r\n").as_bytes());
+            let is_end = |reply: &Value| match reply {
+                Value::Simple(text) => text == "RESET",
+                Value::Array(parts) => parts[0] == bulk("unsubscribe"),
+                _ => false,
+            };
+            while !is_end(&client.reply()) {}
+            late_count += u32::from(client.reply() != bulk("done") || client.say("ECHO more") != bulk("more"));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(late_count, 0);
+    });
 }

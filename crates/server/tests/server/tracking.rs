@@ -202,3 +202,16 @@ fn full_table_forgets_some_keys() {
     assert_eq!(client.say("MGET a b c"), array([Value::Null, Value::Null, Value::Null]));
     assert_eq!(heard(&mut client, &mut other, &["CONFIG SET tracking-table-max-keys 1"]).len(), 2);
 }
+
+/// With `NOLOOP` the client hears nothing of its own change, so it may keep what it has read after the change.
+#[test]
+fn reads_after_changes_of_one_transaction_are_tracked() {
+    let (_server, mut client, mut other) = scene();
+    client.converse([("CLIENT TRACKING ON NOLOOP", ok())]);
+    let queued = || Value::Simple("QUEUED".into());
+    for lines in [["SET k 1", "GET k"], ["INCR k", "STRLEN k"], ["DEL k", "EXISTS k"]] {
+        client.converse([("MULTI", ok()), (lines[0], queued()), (lines[1], queued())]);
+        assert!(matches!(client.say("EXEC"), Value::Array(_)));
+        assert_eq!(heard(&mut client, &mut other, &["SET k 2"]), [invalid(["k"])], "{lines:?}");
+    }
+}

@@ -130,3 +130,17 @@ fn compaction_stops_no_transaction() {
     assert_ne!(watched.iter().map(version).collect::<Vec<_>>(), before, "none of them was moved");
     assert_eq!(client.say("EXEC"), array([int(200), int(1)]));
 }
+
+/// `WATCH` keeps all other clients waiting.
+#[test]
+fn watching_many_keys_takes_no_quadratic_time() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let keys: Vec<String> = (0..300_000).map(|number| format!("a key with number {number}")).collect();
+    let watch: Vec<&str> = std::iter::once("WATCH").chain(keys.iter().map(String::as_str)).collect();
+    let began = std::time::Instant::now();
+    assert_eq!(client.call(&watch), ok());
+    assert_eq!(client.call(&watch), ok());
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    client.converse([("SET elsewhere 1", ok()), ("MULTI", ok()), ("EXEC", array([]))]);
+}

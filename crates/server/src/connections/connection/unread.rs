@@ -4,7 +4,6 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use super::Connection;
-use crate::clients;
 use crate::connections::backlog;
 use crate::messages::ClientMessage;
 
@@ -16,12 +15,15 @@ impl Connection {
         self.check_unread();
     }
 
-    /// Abandons a client that leaves too much unread.
+    /// Abandons a client that leaves too many replies or messages unread. Each has its limit: replies are bounded in
+    /// other ways as well, so a client may get longer ones than the limit on messages permits.
     pub(crate) fn check_unread(&mut self) {
         let settings = &self.shared.administration.settings;
-        let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
-        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
-        if !self.abandoned && self.unread.is_too_much(self.unread_bytes(), limit) {
+        let message_bytes = self.output.message_bytes() + self.expected_bytes;
+        let reply_bytes = self.unread_bytes() - message_bytes;
+        let is_too_much = self.unread_messages.is_too_much(message_bytes, settings.message_limit())
+            | self.unread_replies.is_too_much(reply_bytes, settings.reply_limit());
+        if !self.abandoned && is_too_much {
             self.abandoned = true;
             self.shared.telemetry.over_limit_count.fetch_add(1, Ordering::Relaxed);
         }
@@ -62,7 +64,7 @@ impl Connection {
 
     /// Returns whether so much is unread that the loop has to check the client again.
     pub(crate) fn is_over_limit(&self) -> bool {
-        self.unread.is_over()
+        self.unread_messages.is_over() || self.unread_replies.is_over()
     }
 
     /// Records the unread bytes after a turn that has sent `sent_bytes`.
