@@ -1,8 +1,8 @@
 //! Limits on a client's unread output (`client-output-buffer-limit`).
 //!
 //! Replies are bounded in any case, because execution stops when the output is full. Published messages are bounded
-//! only by these limits. So the class `pubsub` limits the unread messages of every client, also of monitors and tracking
-//! clients, and the class `normal` its unread replies. The class `slave` is stored but has no effect.
+//! only by these limits. So the class `pubsub` limits the unread messages of every client, also of monitors and
+//! tracking clients, and the class `normal` its unread replies. The class `slave` is stored but has no effect.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -77,8 +77,8 @@ impl ClientMessage {
         }
     }
 
-    /// Returns whether the client still receives such messages. The reply that ends them may overtake a message, and the
-    /// client would take the message for the reply to its next request.
+    /// Returns whether the client still receives such messages. The reply that ends them may overtake a message, and
+    /// the client would take the message for the reply to its next request.
     pub(crate) fn is_expected_by(&self, session: &Session) -> bool {
         match &self.form {
             Form::Published { kind, name } => session.subscriptions.of(*kind).contains(name),
