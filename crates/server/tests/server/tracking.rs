@@ -203,7 +203,7 @@ fn full_table_forgets_some_keys() {
     assert_eq!(heard(&mut client, &mut other, &["CONFIG SET tracking-table-max-keys 1"]).len(), 2);
 }
 
-/// With `NOLOOP` the client hears nothing of its own change, so it may keep what it has read after the change.
+/// With `NOLOOP` no message reports the client's own change, so the client may cache the value that it reads next.
 #[test]
 fn reads_after_changes_of_one_transaction_are_tracked() {
     let (_server, mut client, mut other) = scene();
