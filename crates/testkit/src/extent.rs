@@ -84,7 +84,7 @@ impl Extent {
             [first, others @ ..] if self != Extent::Whole && !others.is_empty() => {
                 let both = [*first, others[turn % others.len()]];
                 let is_shared = self == Extent::Sample && model_count > 1;
-                if is_shared { vec![both[usize::from(turn % model_count > 0)]] } else { both.to_vec() }
+                if is_shared { vec![both[usize::from(!turn.is_multiple_of(model_count))]] } else { both.to_vec() }
             }
             _ => visitors.to_vec(),
         }
