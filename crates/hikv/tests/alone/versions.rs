@@ -13,6 +13,8 @@ const RETURN_COUNT: usize = 12;
 
 /// More writes than any engine needs for that.
 const WRITE_COUNT_MAX: usize = 600_000;
+/// The writes after which another place is watched.
+const WRITES_PER_PLACE: usize = 20_000;
 
 /// Returns true if a write succeeds on condition of the version.
 fn is_met(store: &Store, version: hikv::Version) -> bool {
@@ -32,9 +34,14 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
         Options::new().engine(kind).background(false).durability(Durability::Buffered).open(dir.path()).unwrap();
     store.put(KEY, value).unwrap();
     let version = || store.get_versioned(KEY).unwrap().expect("it was put").0;
-    let (seen, other, mut rng) = (version(), forged(value), fastrand::Rng::with_seed(7));
+    let (mut seen, other, mut rng) = (version(), forged(value), fastrand::Rng::with_seed(7));
     let mut return_count = 0;
-    for _ in 0..WRITE_COUNT_MAX {
+    for number in 0..WRITE_COUNT_MAX {
+        // The allocator may never come back to a place.
+        if number % WRITES_PER_PLACE == 0 {
+            store.put(KEY, value).unwrap();
+            seen = version();
+        }
         let is_seen = rng.bool();
         store.put(KEY, if is_seen { value } else { &other }).unwrap();
         let is_same = version() == seen;

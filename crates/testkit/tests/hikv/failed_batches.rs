@@ -25,7 +25,7 @@ fn key(number: u32) -> Vec<u8> {
 
 /// Returns the batch: replaces and deletes half of the keys, and adds others.
 fn changes() -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-    let value = |number: u32| (number % 4 > 0).then(|| vec![!(number as u8); 60]);
+    let value = |number: u32| (!number.is_multiple_of(4)).then(|| vec![!(number as u8); 60]);
     (KEY_COUNT / 2..KEY_COUNT / 2 + CHANGED_COUNT).map(|number| (key(number), value(number))).collect()
 }
 
