@@ -2,6 +2,7 @@
 //! space against the named places. Stores nothing. The caller stops writers; the check stops the background.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use engine::{Check, Damage, Depth, Error};
 use heap::salvage::Head;
@@ -16,6 +17,8 @@ struct CheckState {
     cursor: Cursor,
     /// Items that slots have named so far.
     named: HashSet<Offset>,
+    /// Keeps compaction from moving items that were checked or are about to be.
+    _rest: Arc<()>,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -52,9 +55,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     fn begin_check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
         self.finish_sweep()?;
+        let rest = self.compaction.pause();
         let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
         Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
-        Ok(Box::new(CheckState { cursor: Cursor::default(), named: HashSet::new() }))
+        Ok(Box::new(CheckState { cursor: Cursor::default(), named: HashSet::new(), _rest: rest }))
     }
 
     /// Checks that the item's place is valid, named only once, and not free.

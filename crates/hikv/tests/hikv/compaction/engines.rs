@@ -102,6 +102,32 @@ fn scattered_items_of_any_engine_are_gathered() {
     }
 }
 
+/// The check of a hash index looks each key up after it has read its slot: an item that moves between would be damage.
+#[test]
+fn checks_pause_background_compaction() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
+        let place = place();
+        let store = options(engine).background(false).open(place.path()).unwrap();
+        fill(&store, 20_000, 1_000);
+        (0..20_000u64).filter(|number| !number.is_multiple_of(20)).for_each(|number| {
+            store.delete(number.to_be_bytes()).unwrap();
+        });
+        let moved_items = || store.stats().moved_count;
+        let report = store.verify(|checked| {
+            // The check has begun, and has not ended yet.
+            if (1..checked.items_total).contains(&checked.items) {
+                (0..100).for_each(|_| _ = store.step().unwrap());
+                assert_eq!(moved_items(), 0, "{engine}");
+            }
+        });
+        assert_eq!(report.unwrap().damage, []);
+        wait_until(&format!("{engine} moves items"), || {
+            store.step().unwrap();
+            moved_items() > 0
+        });
+    }
+}
+
 /// Writers replace and delete items that are being moved: each key keeps its last value.
 #[test]
 fn compaction_of_any_engine_undoes_no_write() {
