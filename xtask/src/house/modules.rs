@@ -9,6 +9,7 @@ use syn::{Attribute, Expr, ExprLit, Item, ItemMod, ItemUse, Lit, Visibility};
 
 use super::names::{self, Names};
 use crate::failure::Failure;
+use crate::tree::is_for_tests;
 
 /// A module's path from the crate's root.
 pub(super) type ModulePath = Vec<String>;
@@ -190,11 +191,6 @@ fn said_path(attribute: &Attribute) -> Option<String> {
         Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
         _ => None,
     }
-}
-
-fn is_for_tests(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("cfg")
-        && attribute.parse_args::<syn::Meta>().is_ok_and(|meta| meta.path().is_ident("test"))
 }
 
 /// Returns true for the file with a crate's broken variants, which checkers must catch.

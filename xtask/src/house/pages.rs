@@ -1,19 +1,18 @@
 //! Checks the links of the pages: each link within the repository leads to an existing file, and the index of decisions
 //! links every decision, in the order of their numbers.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::failure::Failure;
+use crate::tree;
 
 const DECISIONS: &str = "docs/decisions/";
 const INDEX: &str = "docs/decisions/README.md";
 
 /// Checks all links, and that the index of decisions lists each page once, by number.
 pub(super) fn check() -> Result<(), Failure> {
-    let mut pages = Vec::new();
-    find_pages(Path::new(""), &mut pages)?;
+    let pages = tree::files(&["md"])?;
     for page in &pages {
         let text = read(page)?;
         let lost = lost_links(&text, page.parent().unwrap_or(Path::new("")), &|path| path.exists());
@@ -33,22 +32,6 @@ pub(super) fn check() -> Result<(), Failure> {
 
 fn read(page: &Path) -> Result<String, Failure> {
     fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))
-}
-
-/// Finds the pages of the repository, outside of build output and hidden directories.
-fn find_pages(dir: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let shown = if dir == Path::new("") { Path::new(".") } else { dir };
-    for entry in fs::read_dir(shown).map_err(|error| format!("{}: {error}", shown.display()))? {
-        let entry = entry.map_err(|error| error.to_string())?;
-        let (name, path) = (entry.file_name(), dir.join(entry.file_name()));
-        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_dir && name != "target" && !name.to_string_lossy().starts_with('.') {
-            find_pages(&path, pages)?;
-        } else if !is_dir && path.extension() == Some(OsStr::new("md")) {
-            pages.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Returns the file name of the decision's page at `path`; `None` for other pages.

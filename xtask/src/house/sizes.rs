@@ -1,19 +1,13 @@
 //! Limits on sizes: lines of a file, columns of a comment, and methods of a type.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use syn::{Attribute, File, ImplItem, Item, ItemImpl, Type};
+use syn::{File, ImplItem, Item, ItemImpl, Type};
 
 use crate::failure::Failure;
-
-/// Folders of sources.
-const FOLDERS: [&str; 3] = ["crates", "kernel", "xtask"];
-/// Folders of builds.
-const BUILT: &str = "target";
-/// Folders of sources that are no part of a library or program.
-const TESTS: [&str; 4] = ["tests", "examples", "benches", "fuzz"];
+use crate::tree;
 
 const FILE_LINES_MAX: usize = 400;
 const COMMENT_COLUMNS_MAX: usize = 120;
@@ -49,13 +43,13 @@ struct Size {
 /// If a file, a comment or a type is too large; all are printed first.
 pub(super) fn check() -> Result<(), Failure> {
     let (mut types, mut count) = (BTreeMap::new(), 0);
-    for path in sources().map_err(|error| error.to_string())? {
+    for path in tree::files(&["rs"])? {
         let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         for problem in problems(&source) {
             println!("{}{problem}", path.display());
             count += 1;
         }
-        if !is_test(&path) {
+        if !tree::is_test(&path) {
             let file = syn::parse_file(&source).map_err(|error| format!("{}: {error}", path.display()))?;
             measure(&path, &file, &mut types);
         }
@@ -100,7 +94,7 @@ fn is_breakable_comment(line: &str) -> bool {
 fn measure(path: &Path, file: &File, types: &mut BTreeMap<String, Size>) {
     for item in &file.items {
         let Item::Impl(ItemImpl { trait_: None, self_ty, items, attrs, .. }) = item else { continue };
-        if attrs.iter().any(is_for_tests) {
+        if attrs.iter().any(tree::is_for_tests) {
             continue;
         }
         let Type::Path(kind) = &**self_ty else { continue };
@@ -121,42 +115,10 @@ fn too_large(name: &str, size: &Size, large: &[(&str, usize, usize)]) -> Option<
         .then(|| format!("{name}: {methods} methods in {files} files, at most {methods_max} in {files_max}"))
 }
 
-fn is_for_tests(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
-}
-
 /// The crate's folder.
 fn crate_of(path: &Path) -> String {
     let parts = path.iter().map(|part| part.to_string_lossy().into_owned());
     parts.take_while(|part| part != "src").collect::<Vec<_>>().join("/")
-}
-
-fn is_test(path: &Path) -> bool {
-    let is_test_folder = |part: &std::ffi::OsStr| TESTS.iter().any(|name| part == *name);
-    path.iter().any(is_test_folder) || path.file_name().is_some_and(|name| name == "tests.rs")
-}
-
-fn sources() -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for folder in FOLDERS {
-        collect(Path::new(folder), &mut found)?;
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            if !path.ends_with(BUILT) {
-                collect(&path, found)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,17 +10,14 @@ mod text;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::failure::Failure;
+use crate::tree;
 use allowed::Allowed;
 use habits::{HABITS, Habit};
 use text::Line;
 
-/// Folders with prose; pages at the root are read as well.
-const FOLDERS: [&str; 5] = ["bindings", "crates", "docs", "kernel", "xtask"];
-/// Folders of builds.
-const BUILT: &str = "target";
 /// Limits are counts in so many words.
 const UNIT_WORDS: usize = 10_000;
 
@@ -40,7 +37,7 @@ struct Group {
 pub(crate) fn check() -> Result<(), Failure> {
     let mut allowed = Allowed::read()?;
     let mut groups = BTreeMap::<String, Group>::new();
-    for path in sources()? {
+    for path in tree::files(&["md", "rs"])? {
         let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let group = groups.entry(group_of(&path)).or_default();
         for line in text::lines(&path, &source)? {
@@ -100,41 +97,4 @@ fn group_of(path: &Path) -> String {
         _ => 1,
     };
     parts[..depth.min(parts.len())].join("/")
-}
-
-fn sources() -> Result<Vec<PathBuf>, Failure> {
-    let mut found: Vec<PathBuf> = entries(Path::new("."))?
-        .into_iter()
-        .filter(|path| is_page(path))
-        .map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
-        .collect();
-    for folder in FOLDERS {
-        collect(Path::new(folder), &mut found)?;
-    }
-    Ok(found)
-}
-
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    for path in entries(folder)? {
-        if path.is_dir() {
-            if !path.ends_with(BUILT) {
-                collect(&path, found)?;
-            }
-        } else if is_page(&path) || text::is_source(&path) {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-fn is_page(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "md")
-}
-
-/// The entries of a folder, in the order of their names.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let read = || -> std::io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
-    let mut entries = read().map_err(|error| format!("{}: {error}", folder.display()))?;
-    entries.sort();
-    Ok(entries)
 }

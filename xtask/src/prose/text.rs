@@ -9,6 +9,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItemFn, ItemFn, ItemMod, LitStr, Macro, Meta};
 
 use crate::failure::Failure;
+use crate::tree;
 
 /// Words of a string literal that is read as a sentence.
 const SENTENCE_WORDS_MIN: usize = 4;
@@ -95,10 +96,9 @@ fn is_fence(text: &str) -> bool {
     text.trim_start().starts_with("```")
 }
 
-/// Returns true if the file has only tests, examples or benchmarks.
+/// Returns true if the file prints nothing for users: tests and what they use.
 fn is_test(path: &Path) -> bool {
-    path.iter()
-        .any(|part| ["tests", "tests.rs", "examples", "benches", "testkit", "fuzz"].iter().any(|name| part == *name))
+    tree::is_test(path) || path.iter().any(|part| part == "testkit")
 }
 
 /// The sentences among a source's string literals.
@@ -167,12 +167,7 @@ fn is_doc_comment(group: &Group) -> bool {
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let is_cfg_test = || {
-            attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
-        };
-        attribute.path().is_ident("test") || is_cfg_test()
-    })
+    attributes.iter().any(|attribute| attribute.path().is_ident("test") || tree::is_for_tests(attribute))
 }
 
 #[cfg(test)]
