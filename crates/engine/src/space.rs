@@ -1,14 +1,12 @@
 //! Writes that find the region full: the sweep may find free space, and readers that move on may free some.
 
-use std::time::{Duration, Instant};
-
 use pmem::Backoff;
 
 use crate::Error;
 
-/// How long a writer waits for readers that keep garbage: many times the duration of a read, also of one whose thread
-/// lost its processor on a busy machine.
-const READERS_WAIT_MAX: Duration = Duration::from_millis(250);
+/// The number of times that a writer waits for readers that keep garbage: some tens of milliseconds in all, many times
+/// the duration of a read. In a full region every refused write of an event loop waits as long.
+const READER_WAITS_MAX: usize = 100;
 
 /// Calls `attempt`; if it finds the region full, calls `make_space`, and `attempt` once more. The caller is not pinned:
 /// otherwise garbage that waits for the caller would not be freed.
@@ -35,8 +33,11 @@ pub fn with_space<R>(
 /// Waits for readers while `keeps` returns true, but only for a limited time. `keeps` frees the garbage that it can,
 /// and returns true if readers still keep some.
 pub fn wait_for_readers(mut keeps: impl FnMut() -> bool) {
-    let (start, mut backoff) = (Instant::now(), Backoff::long());
-    while keeps() && start.elapsed() < READERS_WAIT_MAX {
+    let mut backoff = Backoff::long();
+    for _ in 0..READER_WAITS_MAX {
+        if !keeps() {
+            break;
+        }
         backoff.relax();
     }
 }
