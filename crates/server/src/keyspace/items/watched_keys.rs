@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn forged_value_breaks_transaction() {
         const RETURN_COUNT: usize = 8;
-        const WRITE_COUNT_MAX: usize = 3_000_000;
+        const WRITE_COUNT_MAX: usize = 100_000;
         const WRITES_PER_PLACE: usize = 5_000;
         let ((store, _dir), watched) = (store(), [7; 100]);
         let mut random = fastrand::Rng::with_seed(7);
