@@ -6,7 +6,7 @@ use nvme::dhchap::{Challenge, Failure, Hash, Negotiate, Reply, Secret, Success, 
 use crate::{Error, Host, Queue};
 
 /// Buffer size for a message of the controller.
-const ROOM_BYTES: usize = 4096;
+const BUFFER_BYTES: usize = 4096;
 
 /// The secrets that a host proves to have, and that it requires of the controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ fn send(queue: &mut Queue, message: &[u8]) -> Result<(), Error> {
 }
 
 fn receive(queue: &mut Queue) -> Result<Vec<u8>, Error> {
-    let command = Fabrics::AuthReceive { len_bytes: ROOM_BYTES as u32 }.command(0);
-    let id = queue.submit(command, &[], ROOM_BYTES);
+    let command = Fabrics::AuthReceive { len_bytes: BUFFER_BYTES as u32 }.command(0);
+    let id = queue.submit(command, &[], BUFFER_BYTES);
     Ok(queue.complete_one(id)?.done()?.data)
 }

@@ -180,7 +180,7 @@ impl Client {
     /// See [`Error`].
     pub fn list(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, Error> {
         let from = key_of(from.as_ref())?;
-        let list = Kv::List { from, room_bytes: LIST_BYTES as u32 };
+        let list = Kv::List { from, buffer_bytes: LIST_BYTES as u32 };
         let completed = self.repeat(|queue| run(queue, list, LIST_BYTES))?;
         Ok(Keys::new(&completed.data).map(<[u8]>::to_vec).collect())
     }
@@ -191,7 +191,7 @@ impl Client {
     /// See [`Error`]. [`Error::Refused`] from devices without this command.
     pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Item>, Error> {
         let from = key_of(from.as_ref())?;
-        let range = Kv::Range { from, room_bytes: LIST_BYTES as u32 };
+        let range = Kv::Range { from, buffer_bytes: LIST_BYTES as u32 };
         loop {
             let completed = self.repeat(|queue| run(queue, range, LIST_BYTES))?;
             let items: Vec<_> =
@@ -330,7 +330,7 @@ fn key_of(bytes: &[u8]) -> Result<Key, Error> {
     Key::new(bytes).ok_or(Error::KeyLength { len_bytes: bytes.len() })
 }
 
-fn run(queue: &mut Queue, kv: Kv, room_bytes: usize) -> Result<Completed, Error> {
-    let id = queue.submit(kv.command(0, NAMESPACE), &[], room_bytes);
+fn run(queue: &mut Queue, kv: Kv, buffer_bytes: usize) -> Result<Completed, Error> {
+    let id = queue.submit(kv.command(0, NAMESPACE), &[], buffer_bytes);
     Ok(queue.complete_one(id)?.done()?)
 }

@@ -89,8 +89,8 @@ impl Controller {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn admin(&mut self, command: Admin, namespace: u32, room_bytes: usize) -> Result<Completed, Error> {
-        let id = self.admin.submit(command.command(0, namespace), &[], room_bytes);
+    pub fn admin(&mut self, command: Admin, namespace: u32, buffer_bytes: usize) -> Result<Completed, Error> {
+        let id = self.admin.submit(command.command(0, namespace), &[], buffer_bytes);
         Ok(self.admin.complete_one(id)?.done()?)
     }
 

@@ -53,7 +53,7 @@ pub enum Outcome<V = Vec<u8>> {
 pub(crate) const NAMESPACE: u32 = 1;
 
 /// Buffer size of a value that is read with others; longer ones are read again.
-pub(crate) const ROOM_BYTES: usize = 4 << 10;
+pub(crate) const BUFFER_BYTES: usize = 4 << 10;
 
 impl Outcome<&[u8]> {
     /// Returns the outcome with a copy of the value.
@@ -93,7 +93,7 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Operation<K, V> {
                 let value_bytes = u32::try_from(value.len()).map_err(|_| Status::INVALID_VALUE_SIZE)?;
                 (Kv::Store { key, value_bytes, when: *when }, value)
             }
-            Operation::Retrieve { .. } => (Kv::Retrieve { key, room_bytes: ROOM_BYTES as u32 }, &[]),
+            Operation::Retrieve { .. } => (Kv::Retrieve { key, buffer_bytes: BUFFER_BYTES as u32 }, &[]),
             Operation::Delete { .. } => (Kv::Delete { key }, &[]),
             Operation::Exist { .. } => (Kv::Exist { key }, &[]),
         })

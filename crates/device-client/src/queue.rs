@@ -76,7 +76,7 @@ struct Pending {
     value: Vec<u8>,
     /// Data received so far, if it arrives in parts.
     received: Vec<u8>,
-    room_bytes: usize,
+    buffer_bytes: usize,
     /// The caller's number of the command.
     number: usize,
 }
@@ -147,25 +147,25 @@ impl Queue {
     }
 
     /// Submits a command with a value and a buffer for data, and returns its new identifier.
-    pub fn submit(&mut self, command: Command, value: &[u8], room_bytes: usize) -> u16 {
-        self.submit_for(0, command, value, room_bytes)
+    pub fn submit(&mut self, command: Command, value: &[u8], buffer_bytes: usize) -> u16 {
+        self.submit_for(0, command, value, buffer_bytes)
     }
 
     /// The same, with the caller's number of the command.
-    pub(crate) fn submit_for(&mut self, number: usize, command: Command, value: &[u8], room_bytes: usize) -> u16 {
+    pub(crate) fn submit_for(&mut self, number: usize, command: Command, value: &[u8], buffer_bytes: usize) -> u16 {
         let id = self.pending.next_free(self.id_next);
         self.id_next = id;
         let is_in_capsule = !value.is_empty() && value.len() <= self.capsule_bytes_max;
         let sgl = if is_in_capsule {
             Sgl::InCapsule { offset: 0, len_bytes: value.len() as u32 }
         } else {
-            Sgl::Transport { len_bytes: value.len().max(room_bytes) as u32 }
+            Sgl::Transport { len_bytes: value.len().max(buffer_bytes) as u32 }
         };
         let command = command.with_id(id).with_sgl(sgl);
         let in_capsule = if is_in_capsule { value } else { &[] };
         self.wire.write(|writer, out| writer.command(out, &command, in_capsule));
         let value = if is_in_capsule { Vec::new() } else { value.to_vec() };
-        self.pending.insert(id, Pending { value, received: Vec::new(), room_bytes, number });
+        self.pending.insert(id, Pending { value, received: Vec::new(), buffer_bytes, number });
         id
     }
 
@@ -201,7 +201,7 @@ impl Queue {
             let done = match pdu {
                 Pdu::Completion(completion) => Some((completion, &[][..], len_bytes)),
                 Pdu::Data(data) => {
-                    let pending = pending_with_room(self.pending.get_mut(data.id), &data)?;
+                    let pending = pending_with_space(self.pending.get_mut(data.id), &data)?;
                     match completion_behind(&self.wire, &data, len_bytes)? {
                         Some((completion, len_bytes)) if data.offset == 0 => Some((completion, data.bytes, len_bytes)),
                         behind => {
@@ -278,10 +278,10 @@ fn completion_behind(wire: &Wire, data: &Data<'_>, len_bytes: usize) -> Result<O
 }
 
 /// Returns the command of the data, if its buffer has space after the data received so far.
-fn pending_with_room<'p>(pending: Option<&'p mut Pending>, data: &Data<'_>) -> Result<&'p mut Pending, Error> {
+fn pending_with_space<'p>(pending: Option<&'p mut Pending>, data: &Data<'_>) -> Result<&'p mut Pending, Error> {
     let pending = pending.ok_or(Error::Unexpected("data of an unknown command"))?;
     let end = pending.received.len() + data.bytes.len();
-    if data.offset as usize != pending.received.len() || end > pending.room_bytes {
+    if data.offset as usize != pending.received.len() || end > pending.buffer_bytes {
         return Err(Error::Unexpected("data beyond the buffer"));
     }
     Ok(pending)

@@ -6,12 +6,12 @@
 use nvme::{Kv, Status};
 
 use crate::Error;
-use crate::operation::{NAMESPACE, Operation, Outcome, ROOM_BYTES};
+use crate::operation::{BUFFER_BYTES, NAMESPACE, Operation, Outcome};
 use crate::queue::{Completed, Queue};
 
 /// Maximum total buffer size of commands in flight. A device continues to read while its output is below this size, so
 /// sending to a device never waits for the device's sending.
-const ROOM_BYTES_MAX: usize = 128 << 10;
+const BUFFER_BYTES_MAX: usize = 128 << 10;
 
 /// Runs the operations that are not done, and reports the outcome of each; an error comes with the numbers of the
 /// pending ones.
@@ -48,17 +48,17 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     on_result: &mut impl FnMut(usize, Outcome<&[u8]>),
 ) -> Result<(), Error> {
     let count_max = usize::from(entry_count.saturating_sub(1).max(1));
-    let (mut next, mut room_bytes, mut is_corrupt) = (0, 0, false);
+    let (mut next, mut buffer_bytes, mut is_corrupt) = (0, 0, false);
     loop {
         while let Some(operation) = operations.get(next) {
             if !is_done[next] {
-                let room = room_of(operation);
-                if queue.pending_count() >= count_max || room_bytes + room > ROOM_BYTES_MAX {
+                let one_bytes = buffer_of(operation);
+                if queue.pending_count() >= count_max || buffer_bytes + one_bytes > BUFFER_BYTES_MAX {
                     break;
                 }
                 let (kv, value) = operation.command()?;
-                queue.submit_for(next, kv.command(0, NAMESPACE), value, room);
-                room_bytes += room;
+                queue.submit_for(next, kv.command(0, NAMESPACE), value, one_bytes);
+                buffer_bytes += one_bytes;
             }
             next += 1;
         }
@@ -67,12 +67,12 @@ fn run_at_once<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         }
         let mut note = |completed: &Completed<&[u8]>| {
             let (number, operation) = (completed.number, &operations[completed.number]);
-            let room = room_of(operation);
-            room_bytes -= room;
+            let one_bytes = buffer_of(operation);
+            buffer_bytes -= one_bytes;
             // It was not executed. A connection that corrupts data is abandoned for another one.
             if completed.status.is(Status::TRANSIENT_TRANSPORT_ERROR) {
                 is_corrupt = true;
-            } else if room > 0 && completed.status.is_success() && completed.result > ROOM_BYTES as u64 {
+            } else if one_bytes > 0 && completed.status.is_success() && completed.result > BUFFER_BYTES as u64 {
                 long.push(number);
             } else {
                 is_done[number] = true;
@@ -93,24 +93,24 @@ fn retrieve_long<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     queue: &mut Queue,
     operation: &Operation<K, V>,
 ) -> Result<Result<Completed, Status>, Error> {
-    let mut room_bytes = ROOM_BYTES;
+    let mut buffer_bytes = BUFFER_BYTES;
     loop {
         let (kv, _) = operation.command()?;
         let Kv::Retrieve { key, .. } = kv else { return Err(Error::Unexpected("unrequested value")) };
-        let retrieve = Kv::Retrieve { key, room_bytes: room_bytes as u32 };
-        let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
+        let retrieve = Kv::Retrieve { key, buffer_bytes: buffer_bytes as u32 };
+        let id = queue.submit(retrieve.command(0, NAMESPACE), &[], buffer_bytes);
         let completed = queue.complete_one(id)?;
-        if room_bytes > ROOM_BYTES && completed.status.is(Status::INVALID_FIELD) {
+        if buffer_bytes > BUFFER_BYTES && completed.status.is(Status::INVALID_FIELD) {
             // Another user has stored it.
             return Ok(Err(Status::INVALID_VALUE_SIZE));
         }
-        if !completed.status.is_success() || completed.result <= room_bytes as u64 {
+        if !completed.status.is_success() || completed.result <= buffer_bytes as u64 {
             return Ok(Ok(completed));
         }
-        room_bytes = completed.result as usize;
+        buffer_bytes = completed.result as usize;
     }
 }
 
-fn room_of<K, V>(operation: &Operation<K, V>) -> usize {
-    if matches!(operation, Operation::Retrieve { .. }) { ROOM_BYTES } else { 0 }
+fn buffer_of<K, V>(operation: &Operation<K, V>) -> usize {
+    if matches!(operation, Operation::Retrieve { .. }) { BUFFER_BYTES } else { 0 }
 }

@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn one_silent_host_makes_place_for_one() {
         let (_dir, shared) = shared();
-        let made = || shared.add_controller(ControllerKind::Io, ("a".to_owned(), [7; 16]), 0).expect("there is room");
+        let made = || shared.add_controller(ControllerKind::Io, ("a".to_owned(), [7; 16]), 0).expect("there is space");
         // Their connections keep them alive.
         let (first, second) = (made(), made());
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");

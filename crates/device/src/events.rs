@@ -96,7 +96,7 @@ mod tests {
     fn event_is_reported_once_until_read() {
         let mut events = Events { wanted: Events::KNOWN, ..Events::default() };
         assert_eq!(events.next(|_| true), None, "nobody waits");
-        (1..=4).for_each(|id| events.wait(id).expect("there is room"));
+        (1..=4).for_each(|id| events.wait(id).expect("there is space"));
         assert_eq!(events.wait(4), Err(Status::COMMAND_ID_CONFLICT));
         assert_eq!(events.wait(5), Err(Status::ASYNC_LIMIT_EXCEEDED));
         assert_eq!(events.next(|_| false), None);

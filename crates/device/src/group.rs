@@ -19,7 +19,7 @@ pub(crate) struct Group<'i> {
     /// The flag makes a missing key an error.
     deletes: Gathered<(u16, Key, bool)>,
     retrieves: Gathered<(u16, Key, usize)>,
-    room_bytes: usize,
+    buffer_bytes: usize,
 }
 
 impl<'i> Group<'i> {
@@ -43,13 +43,13 @@ impl<'i> Group<'i> {
         }
     }
 
-    /// Adds a retrieve with a buffer of `room_bytes`.
-    pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
+    /// Adds a retrieve with a buffer of `buffer_bytes`.
+    pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, buffer_bytes: usize) {
         self.carry_out_stores(store, reply);
         self.carry_out_deletes(store, reply);
-        self.retrieves.push((id, key, room_bytes));
-        self.room_bytes += room_bytes;
-        if self.retrieves.is_full() || self.room_bytes >= limits::OUTPUT_BYTES_MAX {
+        self.retrieves.push((id, key, buffer_bytes));
+        self.buffer_bytes += buffer_bytes;
+        if self.retrieves.is_full() || self.buffer_bytes >= limits::OUTPUT_BYTES_MAX {
             self.carry_out_retrieves(store, reply);
         }
     }
@@ -93,11 +93,11 @@ impl<'i> Group<'i> {
     fn carry_out_retrieves(&mut self, store: &Store, reply: &mut Reply<'_>) {
         match &self.retrieves[..] {
             [] => return,
-            [(id, key, room_bytes)] => retrieve(store, reply, *id, key, *room_bytes),
+            [(id, key, buffer_bytes)] => retrieve(store, reply, *id, key, *buffer_bytes),
             gathered => retrieve_all(store, reply, gathered),
         }
         self.retrieves.clear();
-        self.room_bytes = 0;
+        self.buffer_bytes = 0;
     }
 }
 
@@ -105,28 +105,28 @@ fn retrieve_all(store: &Store, reply: &mut Reply<'_>, gathered: &[(u16, Key, usi
     let keys: Gathered<_> = gathered.iter().map(|(_, key, _)| key.as_bytes()).collect();
     let mut shown_count = 0;
     let outcome = store.multi_get_with(&keys, |number, value| {
-        let (id, _, room_bytes) = gathered[number];
-        show(reply, id, room_bytes, value);
+        let (id, _, buffer_bytes) = gathered[number];
+        show(reply, id, buffer_bytes, value);
         shown_count = number + 1;
     });
     if outcome.is_err() {
         let rest = &gathered[shown_count..];
-        rest.iter().for_each(|(id, key, room_bytes)| retrieve(store, reply, *id, key, *room_bytes));
+        rest.iter().for_each(|(id, key, buffer_bytes)| retrieve(store, reply, *id, key, *buffer_bytes));
     }
 }
 
-fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes: usize) {
-    match store.get_with(key.as_bytes(), |value| show(reply, id, room_bytes, Some(value))) {
+fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, buffer_bytes: usize) {
+    match store.get_with(key.as_bytes(), |value| show(reply, id, buffer_bytes, Some(value))) {
         Ok(Some(())) => {}
-        Ok(None) => show(reply, id, room_bytes, None),
+        Ok(None) => show(reply, id, buffer_bytes, None),
         Err(error) => reply.conclude(id, Err(status_of_read(&error))),
     }
 }
 
 /// Sends as much of a value as the host's buffer holds, and its full length.
-fn show(reply: &mut Reply<'_>, id: u16, room_bytes: usize, value: Option<&[u8]>) {
+fn show(reply: &mut Reply<'_>, id: u16, buffer_bytes: usize, value: Option<&[u8]>) {
     match value {
-        Some(value) => reply.value(id, value, room_bytes),
+        Some(value) => reply.value(id, value, buffer_bytes),
         None => reply.conclude(id, Err(Status::KEY_NOT_FOUND)),
     }
 }

@@ -91,8 +91,8 @@ fn raise_file_limit(files_each: u64) -> Option<u64> {
 /// however many hosts connect.
 fn places(file_limit: Option<u64>, files_each: u64) -> usize {
     let most = limits::CONNECTION_COUNT_MAX as u64;
-    let room = file_limit.map_or(most, |limit| (limit - RESERVED_FILE_COUNT.min(limit / 2)) / files_each);
-    room.clamp(1, most) as usize
+    let count = file_limit.map_or(most, |limit| (limit - RESERVED_FILE_COUNT.min(limit / 2)) / files_each);
+    count.clamp(1, most) as usize
 }
 
 #[cfg(test)]

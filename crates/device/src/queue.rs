@@ -14,7 +14,7 @@ use crate::controller::Controller;
 use crate::group::Group;
 use crate::limits;
 use crate::pages::{ALL_NAMESPACES, NAMESPACE};
-use crate::reply::{Reply, room_of};
+use crate::reply::{Reply, buffer_of};
 use crate::shared::Shared;
 use crate::transfers::{Transfer, Transfers};
 use crate::walk::{Piece, Walk};
@@ -295,20 +295,20 @@ impl Queue {
                 group.carry_out(store, reply);
                 apply::store(store, &key, value, when).map(|()| Some(0))
             }
-            Kv::Retrieve { key, room_bytes } => {
-                let room_bytes = room(command, room_bytes, 0)?;
-                group.retrieve(store, reply, id, key, room_bytes);
+            Kv::Retrieve { key, buffer_bytes } => {
+                let buffer_bytes = checked_buffer(command, buffer_bytes, 0)?;
+                group.retrieve(store, reply, id, key, buffer_bytes);
                 Ok(None)
             }
-            Kv::List { from, room_bytes } => {
+            Kv::List { from, buffer_bytes } => {
                 group.carry_out(store, reply);
-                self.walk = Some(Walk::of_keys(id, &from, room(command, room_bytes, 4)?));
+                self.walk = Some(Walk::of_keys(id, &from, checked_buffer(command, buffer_bytes, 4)?));
                 self.continue_walk(shared, reply);
                 Ok(None)
             }
-            Kv::Range { from, room_bytes } => {
+            Kv::Range { from, buffer_bytes } => {
                 group.carry_out(store, reply);
-                self.walk = Some(Walk::of_items(id, &from, room(command, room_bytes, 4)?));
+                self.walk = Some(Walk::of_items(id, &from, checked_buffer(command, buffer_bytes, 4)?));
                 self.continue_walk(shared, reply);
                 Ok(None)
             }
@@ -342,10 +342,10 @@ fn value_of<'i>(command: &Command, data: &'i [u8], len_bytes: usize) -> Result<O
 }
 
 /// Returns the size of the host's buffer, which must be at least `min`.
-fn room(command: &Command, room_bytes: u32, min: usize) -> Result<usize, Status> {
-    if room_bytes > limits::VALUE_BYTES_MAX {
+fn checked_buffer(command: &Command, buffer_bytes: u32, min: usize) -> Result<usize, Status> {
+    if buffer_bytes > limits::VALUE_BYTES_MAX {
         return Err(Status::INVALID_FIELD);
     }
-    let room_bytes = room_of(command, room_bytes as usize)?;
-    if room_bytes < min { Err(Status::SGL_LENGTH_INVALID) } else { Ok(room_bytes) }
+    let buffer_bytes = buffer_of(command, buffer_bytes as usize)?;
+    if buffer_bytes < min { Err(Status::SGL_LENGTH_INVALID) } else { Ok(buffer_bytes) }
 }

@@ -38,20 +38,20 @@ impl Reply<'_> {
     }
 
     /// Sends as much of a value as the host's buffer holds, and its full length.
-    pub(crate) fn value(&mut self, id: u16, value: &[u8], room_bytes: usize) {
-        if self.values_complete && (1..=room_bytes).contains(&value.len()) {
+    pub(crate) fn value(&mut self, id: u16, value: &[u8], buffer_bytes: usize) {
+        if self.values_complete && (1..=buffer_bytes).contains(&value.len()) {
             let data = Data { id, tag: 0, offset: 0, is_last: true, is_success: true, bytes: value };
             return self.writer.data(&mut self.out, &data);
         }
-        self.data(id, &value[..value.len().min(room_bytes)]);
+        self.data(id, &value[..value.len().min(buffer_bytes)]);
         self.complete(id, Status::SUCCESS, value.len() as u64);
     }
 
     /// Sends as much of a page as the host's buffer holds, and completes the command.
     pub(crate) fn page(&mut self, command: &Command, page: &[u8]) {
-        match room_of(command, page.len()) {
-            Ok(room) => {
-                self.data(command.id(), &page[..room]);
+        match buffer_of(command, page.len()) {
+            Ok(len) => {
+                self.data(command.id(), &page[..len]);
                 self.complete(command.id(), Status::SUCCESS, 0);
             }
             Err(status) => self.conclude(command.id(), Err(status)),
@@ -60,10 +60,10 @@ impl Reply<'_> {
 }
 
 /// Returns how much of `len_bytes` fits in the host's buffer, by the command's data descriptor.
-pub(crate) fn room_of(command: &Command, len_bytes: usize) -> Result<usize, Status> {
+pub(crate) fn buffer_of(command: &Command, len_bytes: usize) -> Result<usize, Status> {
     match command.sgl() {
         _ if len_bytes == 0 => Ok(0),
-        Sgl::Transport { len_bytes: room } => Ok(len_bytes.min(room as usize)),
+        Sgl::Transport { len_bytes: len } => Ok(len_bytes.min(len as usize)),
         Sgl::InCapsule { .. } | Sgl::Other => Err(Status::SGL_TYPE_INVALID),
     }
 }

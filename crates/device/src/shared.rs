@@ -180,7 +180,7 @@ impl Shared {
         let (used, allocated) = stats.map_or((0, 0), |stats| (stats.live_bytes, stats.allocated_bytes));
         let left = self.capacity_bytes.saturating_sub(used);
         let beside = self.store_dir.as_deref().and_then(free_space);
-        let spare = beside.map_or(left, |room| left.min(allocated.saturating_sub(used).saturating_add(room)));
+        let spare = beside.map_or(left, |free| left.min(allocated.saturating_sub(used).saturating_add(free)));
         (spare.saturating_mul(100) / (used + spare).max(1)) as u8
     }
 
@@ -222,7 +222,7 @@ mod tests {
         let store = options.open(dir.path()).expect("a store");
         let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
         let host = || ("nqn.2024-01.org.example:a".to_owned(), [7; 16]);
-        let made = |kind, keep_alive_ms| shared.add_controller(kind, host(), keep_alive_ms).expect("there is room");
+        let made = |kind, keep_alive_ms| shared.add_controller(kind, host(), keep_alive_ms).expect("there is space");
         let first = made(ControllerKind::Io, 0);
         let discovery = made(ControllerKind::Discovery, 0);
         let kept = made(ControllerKind::Io, 30_000);
@@ -246,7 +246,7 @@ mod tests {
         let shared =
             Shared::new(options.open(dir.path()).expect("a store"), &Config::default(), Vec::new(), StopHandle::new());
         let made = |name: &str, id| {
-            shared.add_controller(ControllerKind::Io, (name.to_owned(), [id; 16]), 0).expect("there is room")
+            shared.add_controller(ControllerKind::Io, (name.to_owned(), [id; 16]), 0).expect("there is space")
         };
         let [old, own, other_name, other_id] = [made("a", 1), made("a", 1), made("b", 1), made("a", 2)];
         for controller in [&own, &other_name, &other_id] {

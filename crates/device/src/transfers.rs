@@ -127,7 +127,7 @@ mod tests {
         let mut transfers = Transfers::default();
         transfers.add(transfer(7, 6)).expect("it is the first");
         assert_eq!(transfers.add(transfer(7, 6)), Err(Status::COMMAND_ID_CONFLICT));
-        let ready = transfers.next_ready().expect("there is room");
+        let ready = transfers.next_ready().expect("there is space");
         assert_eq!((ready.id, ready.offset, ready.len_bytes), (7, 0, 6));
         let tag = ready.tag;
         assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false), false), Ok(None));
@@ -152,10 +152,10 @@ mod tests {
     fn used_tag_is_not_reissued() {
         let mut transfers = Transfers::default();
         transfers.add(transfer(1, 2)).expect("it is the first");
-        let slow = transfers.next_ready().expect("there is room");
+        let slow = transfers.next_ready().expect("there is space");
         for _ in 0..=u16::MAX {
             transfers.add(transfer(2, 1)).expect("it is another");
-            let tag = transfers.next_ready().expect("there is room").tag;
+            let tag = transfers.next_ready().expect("there is space").tag;
             assert!(transfers.take(&data(2, tag, 0, b"v", true), false).expect("it is right").is_some());
         }
         let whole =
@@ -167,7 +167,7 @@ mod tests {
     fn corrupt_value_is_received_completely() {
         let mut transfers = Transfers::default();
         transfers.add(transfer(7, 6)).expect("it is the first");
-        let tag = transfers.next_ready().expect("there is room").tag;
+        let tag = transfers.next_ready().expect("there is space").tag;
         assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false), true), Ok(None));
         let arrived = transfers.take(&data(7, tag, 3, b"def", true), false).expect("it is right").expect("it is all");
         assert!(arrived.is_corrupt);
@@ -179,7 +179,7 @@ mod tests {
         for id in 0..3 {
             transfers.add(transfer(id, limits::TRANSFER_BYTES_MAX / 2)).expect("it is another");
         }
-        let first = transfers.next_ready().expect("there is room");
+        let first = transfers.next_ready().expect("there is space");
         assert!(transfers.next_ready().is_some());
         assert_eq!(transfers.next_ready(), None);
         let value = vec![1; limits::TRANSFER_BYTES_MAX / 2];

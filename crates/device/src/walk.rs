@@ -36,14 +36,14 @@ pub(crate) enum Piece {
 }
 
 impl Walk {
-    /// Creates a list of the keys from `from` on, for a buffer of `room_bytes`.
-    pub(crate) fn of_keys(id: u16, from: &Key, room_bytes: usize) -> Walk {
-        Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(room_bytes)) }
+    /// Creates a list of the keys from `from` on, for a buffer of `buffer_bytes`.
+    pub(crate) fn of_keys(id: u16, from: &Key, buffer_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Keys(ListWriter::new(buffer_bytes)) }
     }
 
-    /// Creates a list of the keys and values from `from` on, for a buffer of `room_bytes`.
-    pub(crate) fn of_items(id: u16, from: &Key, room_bytes: usize) -> Walk {
-        Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(room_bytes)) }
+    /// Creates a list of the keys and values from `from` on, for a buffer of `buffer_bytes`.
+    pub(crate) fn of_items(id: u16, from: &Key, buffer_bytes: usize) -> Walk {
+        Walk { id, from: from.as_bytes().to_vec(), list: List::Items(RangeWriter::new(buffer_bytes)) }
     }
 
     /// Adds items whose keys the command set allows, until the buffer is full or this turn's limit is reached. Longer

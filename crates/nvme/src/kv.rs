@@ -135,14 +135,14 @@ pub enum Kv {
         /// The key.
         key: Key,
         /// The buffer size.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
     /// Lists keys in order.
     List {
         /// The first key.
         from: Key,
         /// The buffer size.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
     /// Deletes a key.
     Delete {
@@ -160,7 +160,7 @@ pub enum Kv {
         /// The first key.
         from: Key,
         /// The buffer size.
-        room_bytes: u32,
+        buffer_bytes: u32,
     },
 }
 
@@ -184,11 +184,11 @@ impl Kv {
             }
             // Option 0 requests a value in compressed form from a device that compresses. This one does not.
             RETRIEVE if options > 1 => return Err(Status::INVALID_FIELD),
-            RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, room_bytes: len_bytes },
-            LIST => Kv::List { from: Key::of(command)?, room_bytes: len_bytes },
+            RETRIEVE => Kv::Retrieve { key: Key::of_one(command, Status::INVALID_KEY_SIZE)?, buffer_bytes: len_bytes },
+            LIST => Kv::List { from: Key::of(command)?, buffer_bytes: len_bytes },
             DELETE => Kv::Delete { key: Key::of_one(command, Status::INVALID_FIELD)? },
             EXIST => Kv::Exist { key: Key::of_one(command, Status::INVALID_FIELD)? },
-            RANGE => Kv::Range { from: Key::of(command)?, room_bytes: len_bytes },
+            RANGE => Kv::Range { from: Key::of(command)?, buffer_bytes: len_bytes },
             _ => return Err(Status::INVALID_OPCODE),
         })
     }
@@ -202,11 +202,11 @@ impl Kv {
             Kv::Store { key, value_bytes, when } => {
                 key.put(new(STORE).with_dword(10, value_bytes).with_dword(11, when.options() << 8))
             }
-            Kv::Retrieve { key, room_bytes } => key.put(new(RETRIEVE).with_dword(10, room_bytes)),
-            Kv::List { from, room_bytes } => from.put(new(LIST).with_dword(10, room_bytes)),
+            Kv::Retrieve { key, buffer_bytes } => key.put(new(RETRIEVE).with_dword(10, buffer_bytes)),
+            Kv::List { from, buffer_bytes } => from.put(new(LIST).with_dword(10, buffer_bytes)),
             Kv::Delete { key } => key.put(new(DELETE)),
             Kv::Exist { key } => key.put(new(EXIST)),
-            Kv::Range { from, room_bytes } => from.put(new(RANGE).with_dword(10, room_bytes)),
+            Kv::Range { from, buffer_bytes } => from.put(new(RANGE).with_dword(10, buffer_bytes)),
         }
     }
 
@@ -218,9 +218,11 @@ impl Kv {
 
     /// Returns the size of the buffer for data to the host.
     #[must_use]
-    pub fn room_bytes(&self) -> u32 {
+    pub fn buffer_bytes(&self) -> u32 {
         match self {
-            Kv::Retrieve { room_bytes, .. } | Kv::List { room_bytes, .. } | Kv::Range { room_bytes, .. } => *room_bytes,
+            Kv::Retrieve { buffer_bytes, .. } | Kv::List { buffer_bytes, .. } | Kv::Range { buffer_bytes, .. } => {
+                *buffer_bytes
+            }
             _ => 0,
         }
     }

@@ -14,20 +14,20 @@ const ALIGNMENT_BYTES: usize = 4;
 #[derive(Debug)]
 pub struct ListWriter {
     out: Vec<u8>,
-    room_bytes: usize,
+    buffer_bytes: usize,
     count: u32,
 }
 
 impl ListWriter {
     /// Creates a list for a buffer of this size, which must hold at least a count.
     #[must_use]
-    pub fn new(room_bytes: usize) -> ListWriter {
-        ListWriter { out: vec![0; COUNT_BYTES], room_bytes, count: 0 }
+    pub fn new(buffer_bytes: usize) -> ListWriter {
+        ListWriter { out: vec![0; COUNT_BYTES], buffer_bytes, count: 0 }
     }
 
     /// Returns the list, leaving an empty one.
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::replace(self, ListWriter::new(self.room_bytes)).out
+        std::mem::replace(self, ListWriter::new(self.buffer_bytes)).out
     }
 
     /// Appends a key; returns false if it does not fit.
@@ -38,7 +38,7 @@ impl ListWriter {
 
     fn append(&mut self, len_bytes: usize, parts: &[&[u8]]) -> bool {
         let used = self.out.len();
-        if used + len_bytes > self.room_bytes {
+        if used + len_bytes > self.buffer_bytes {
             return false;
         }
         parts.iter().for_each(|part| self.out.extend_from_slice(part));
@@ -56,8 +56,8 @@ pub struct RangeWriter(ListWriter);
 impl RangeWriter {
     /// Creates a list for a buffer of this size, which must hold at least a count.
     #[must_use]
-    pub fn new(room_bytes: usize) -> RangeWriter {
-        RangeWriter(ListWriter::new(room_bytes))
+    pub fn new(buffer_bytes: usize) -> RangeWriter {
+        RangeWriter(ListWriter::new(buffer_bytes))
     }
 
     /// Returns the list, leaving an empty one.

@@ -38,7 +38,7 @@ fn enabled(options: &hikv::Options) -> (tempfile::TempDir, Shared, Arc<Controlle
 fn offered(store: hikv::Store) -> (Shared, Arc<Controller>) {
     let shared = Shared::new(store, &Config::default(), Vec::new(), StopHandle::new());
     let host = (HOST.to_owned(), [7; 16]);
-    let controller = shared.add_controller(ControllerKind::Io, host, 0).expect("there is room");
+    let controller = shared.add_controller(ControllerKind::Io, host, 0).expect("there is space");
     controller.configure(Configuration::ENABLED).expect("it is enabled");
     (shared, controller)
 }
@@ -179,10 +179,10 @@ fn no_event_after_the_end() {
         let mut state = controller.state();
         state.events.wanted = Events::KNOWN;
         state.events.is_read();
-        state.events.wait(1).expect("there is room");
+        state.events.wait(1).expect("there is space");
     };
     await_one();
-    assert!(connection.complete_events(&shared), "little room is left");
+    assert!(connection.complete_events(&shared), "little space is left");
     await_one();
     host.write_all(&[0x99; 128]).expect("it takes them");
     turns_until(&mut connection, &shared, |connection| connection.is_ending);
@@ -207,7 +207,7 @@ fn two_turn_list_waits_for_durability() {
     connection.conclude(&shared);
     host.read_exact(&mut [0; 128 + 24]).expect("it is connected");
     let mut bytes = Vec::new();
-    let list = Kv::List { from: Key::default(), room_bytes: 1 << 16 }.command(2, 1);
+    let list = Kv::List { from: Key::default(), buffer_bytes: 1 << 16 }.command(2, 1);
     WRITER.command(&mut bytes, &list.with_sgl(Sgl::Transport { len_bytes: 1 << 16 }), &[]);
     WRITER.command(
         &mut bytes,

@@ -10,15 +10,15 @@ use super::*;
 
 /// Accepts a limited number of bytes at a time, then no more for now.
 struct Slow {
-    has_room: bool,
+    has_space: bool,
 }
 
 impl Carrier for Slow {}
 
 impl Write for Slow {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.has_room = !self.has_room;
-        if self.has_room { Err(ErrorKind::WouldBlock.into()) } else { Ok(bytes.len().min(100 << 10)) }
+        self.has_space = !self.has_space;
+        if self.has_space { Err(ErrorKind::WouldBlock.into()) } else { Ok(bytes.len().min(100 << 10)) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -28,7 +28,7 @@ impl Write for Slow {
 
 #[test]
 fn slow_peer_costs_no_more_than_stopped() {
-    let (mut output, mut socket) = (Output::default(), Slow { has_room: true });
+    let (mut output, mut socket) = (Output::default(), Slow { has_space: true });
     for _ in 0..1000 {
         while !output.is_full() {
             output.put(&mut socket, &[7; 64 << 10]);
@@ -40,18 +40,18 @@ fn slow_peer_costs_no_more_than_stopped() {
 
 /// Memory of limited size, and the bytes published to the peer.
 struct Staging {
-    room_bytes: usize,
+    buffer_bytes: usize,
     staged: Vec<u8>,
     published: Vec<u8>,
 }
 
 impl Carrier for Staging {
     fn stage(&mut self, bytes: &[u8]) -> bool {
-        let has_room = self.published.len() + self.staged.len() + bytes.len() <= self.room_bytes;
-        if has_room {
+        let has_space = self.published.len() + self.staged.len() + bytes.len() <= self.buffer_bytes;
+        if has_space {
             self.staged.extend_from_slice(bytes);
         }
-        has_room
+        has_space
     }
 
     fn publish(&mut self, len_bytes: usize) {
@@ -79,10 +79,10 @@ fn undurable_reply_delays_later_ones() {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let store = Options::new().durability(Durability::Power).open(dir.path());
     let Ok(store) = store else { return };
-    for room_bytes in [0, 6, 10, 16, 18, 21, 64] {
+    for buffer_bytes in [0, 6, 10, 16, 18, 21, 64] {
         let (written, ticket) = store.deferred(|store| store.put("k", "v"));
         written.expect("it is written");
-        let mut carrier = Staging { room_bytes, staged: Vec::new(), published: Vec::new() };
+        let mut carrier = Staging { buffer_bytes, staged: Vec::new(), published: Vec::new() };
         let mut output = Output::default();
         output.put(&mut carrier, b"before");
         output.put(&mut carrier, b"completion");
@@ -96,7 +96,7 @@ fn undurable_reply_delays_later_ones() {
         store.wait(ticket).expect("it becomes durable");
         output.release(&store).expect("the disk is well");
         assert!(output.send(&mut carrier).expect("it takes all"));
-        assert_eq!(carrier.published, b"beforecompletionafter!", "room for {room_bytes}");
+        assert_eq!(carrier.published, b"beforecompletionafter!", "a buffer of {buffer_bytes}");
         assert!(output.is_empty() && output.ticket().is_none());
     }
 }
@@ -186,7 +186,7 @@ impl Scene {
             "{} of {durable}",
             self.published
         );
-        assert!(takes_more || self.published - self.read > rings::RING_BYTES / 2, "there is room");
+        assert!(takes_more || self.published - self.read > rings::RING_BYTES / 2, "there is space");
     }
 
     /// The host reads some of the published bytes.
@@ -194,10 +194,10 @@ impl Scene {
         if self.published == self.read {
             return;
         }
-        let room = [1, 7, 100, 5000, 3 * rings::RING_BYTES][self.random.usize(..5)];
-        let mut bytes = vec![0; room];
+        let most = [1, 7, 100, 5000, 3 * rings::RING_BYTES][self.random.usize(..5)];
+        let mut bytes = vec![0; most];
         let len = self.host.read(&mut bytes).expect("it is published");
-        assert_eq!(len, room.min(self.published - self.read), "exactly the published bytes are readable");
+        assert_eq!(len, most.min(self.published - self.read), "exactly the published bytes are readable");
         let is_right = bytes[..len].iter().zip(self.read..).all(|(byte, place)| *byte == byte_at(place));
         assert!(is_right, "between {} and {}", self.read, self.read + len);
         self.read += len;

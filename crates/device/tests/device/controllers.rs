@@ -130,7 +130,7 @@ pub(crate) fn paths(bench: &Bench) {
     drop((first, admin));
     for queue in [&mut second, &mut third] {
         for number in 0..3 {
-            let retrieve = Kv::Retrieve { key: key([number]), room_bytes: 1 };
+            let retrieve = Kv::Retrieve { key: key([number]), buffer_bytes: 1 };
             assert_eq!(run(queue, retrieve, &[], 1).data, b"v");
         }
     }

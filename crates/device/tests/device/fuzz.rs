@@ -37,9 +37,9 @@ fn command(random: &mut Rng) -> Command {
     let mut command = match random.u8(..8) {
         0 | 1 => Kv::Store { key, value_bytes: len, when: StoreIf::Always },
         2 => Kv::Store { key, value_bytes: len, when: StoreIf::Absent },
-        3 => Kv::Retrieve { key, room_bytes: len },
-        4 => Kv::List { from: key, room_bytes: len },
-        5 => Kv::Range { from: key, room_bytes: len },
+        3 => Kv::Retrieve { key, buffer_bytes: len },
+        4 => Kv::List { from: key, buffer_bytes: len },
+        5 => Kv::Range { from: key, buffer_bytes: len },
         6 => Kv::Delete { key },
         _ => Kv::Flush,
     }

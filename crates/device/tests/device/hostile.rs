@@ -167,7 +167,7 @@ fn non_reading_host_stalls_no_other() {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 128).expect("it connects");
     for _ in 0..100 {
-        queue.submit(Kv::Retrieve { key: key("k"), room_bytes: 1 << 20 }.command(0, 1), &[], 1 << 20);
+        queue.submit(Kv::Retrieve { key: key("k"), buffer_bytes: 1 << 20 }.command(0, 1), &[], 1 << 20);
     }
     queue.wire().send().expect("it takes them");
     bench.is_alive();
@@ -291,9 +291,9 @@ fn place_beyond_ring_ends_connection() {
     let bench = Bench::new().by_shm(true);
     let mut wire = Wire::open(&*bench.shm, Digests::default()).expect("it connects");
     let Stream::Shm(end) = wire.socket() else { panic!("it shares memory") };
-    end.write_all(b"x").expect("there is room");
+    end.write_all(b"x").expect("there is space");
     end.forge(true, 0, 1 << 40);
-    end.write_all(b"y").expect("there is room");
+    end.write_all(b"y").expect("there is space");
     end.forge(true, 0, 1 << 40);
     let mut rest = Vec::new();
     loop {

@@ -27,9 +27,9 @@ pub(crate) fn retrieve_cut(bench: &Bench) {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     bench.store.put("k", [5; 1000]).expect("it stores");
-    for (room_bytes, given) in [(0, 0), (1, 1), (999, 999), (1000, 1000), (4096, 1000)] {
-        let retrieve = Kv::Retrieve { key: key("k"), room_bytes };
-        let completed = run(&mut queue, retrieve, &[], room_bytes as usize);
+    for (buffer_bytes, given) in [(0, 0), (1, 1), (999, 999), (1000, 1000), (4096, 1000)] {
+        let retrieve = Kv::Retrieve { key: key("k"), buffer_bytes };
+        let completed = run(&mut queue, retrieve, &[], buffer_bytes as usize);
         assert_eq!((completed.status, completed.result), (Status::SUCCESS, 1000));
         assert_eq!(completed.data, vec![5; given]);
     }
@@ -96,10 +96,10 @@ pub(crate) fn list(bench: &Bench) {
     assert_eq!(client.list([200]).expect("it lists"), Vec::<Vec<u8>>::new());
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
-    let cut = run(&mut queue, Kv::List { from: key(""), room_bytes: 16 }, &[], 16);
+    let cut = run(&mut queue, Kv::List { from: key(""), buffer_bytes: 16 }, &[], 16);
     assert_eq!(Keys::new(&cut.data).collect::<Vec<_>>(), [&[0][..], &[1; 2], &[2; 3][..0]][..2]);
     assert!(cut.data.len() <= 16);
-    let none = run(&mut queue, Kv::List { from: key(""), room_bytes: 3 }, &[], 3);
+    let none = run(&mut queue, Kv::List { from: key(""), buffer_bytes: 3 }, &[], 3);
     assert!(none.status.is(Status::SGL_LENGTH_INVALID));
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn range(bench: &Bench) {
     }
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
-    let cut = run(&mut queue, Kv::Range { from: key([49]), room_bytes: 100 }, &[], 100);
+    let cut = run(&mut queue, Kv::Range { from: key([49]), buffer_bytes: 100 }, &[], 100);
     assert_eq!((cut.data.len(), cut.result), (4, 4 + 8 + 1 + 343));
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn key_sizes(bench: &Bench) {
     let k = key("k");
     for (kv, empty) in [
         (Kv::Store { key: k, value_bytes: 0, when: StoreIf::Always }, Status::INVALID_KEY_SIZE),
-        (Kv::Retrieve { key: k, room_bytes: 0 }, Status::INVALID_KEY_SIZE),
+        (Kv::Retrieve { key: k, buffer_bytes: 0 }, Status::INVALID_KEY_SIZE),
         (Kv::Delete { key: k }, Status::INVALID_FIELD),
         (Kv::Exist { key: k }, Status::INVALID_FIELD),
     ] {
@@ -156,7 +156,7 @@ pub(crate) fn key_sizes(bench: &Bench) {
             assert!(run_raw(&mut queue, command, &[], 0).status.is(expected), "{kv:?} {len}");
         }
     }
-    let list = Kv::List { from: k, room_bytes: 64 }.command(0, 1).with_dword(11, 17);
+    let list = Kv::List { from: k, buffer_bytes: 64 }.command(0, 1).with_dword(11, 17);
     assert!(run_raw(&mut queue, list, &[], 64).status.is(Status::INVALID_FIELD));
     assert_eq!(bench.store.len().expect("it counts"), 0);
 }
@@ -168,7 +168,7 @@ pub(crate) fn value_sizes(bench: &Bench) {
     let store = Kv::Store { key: key("k"), value_bytes, when: StoreIf::Always };
     let value = vec![1; value_bytes as usize];
     assert!(run(&mut queue, store, &value, 0).status.is(Status::INVALID_VALUE_SIZE));
-    let retrieve = Kv::Retrieve { key: key("k"), room_bytes: value_bytes };
+    let retrieve = Kv::Retrieve { key: key("k"), buffer_bytes: value_bytes };
     assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
     // Of a value that the library has written, a command returns the start, and a client returns no truncated value.
     bench.store.put("long", vec![1; limits::VALUE_BYTES_MAX as usize + 1]).expect("it stores");
@@ -204,7 +204,7 @@ pub(crate) fn write_protected(asked: &Bench) {
         let status = run(&mut queue, kv, value, 0).status;
         assert!(status.is(Status::WRITE_PROTECTED), "{kv:?}: {status}");
     }
-    assert_eq!(run(&mut queue, Kv::Retrieve { key, room_bytes: 1 }, &[], 1).data, b"v", "what is there is read");
+    assert_eq!(run(&mut queue, Kv::Retrieve { key, buffer_bytes: 1 }, &[], 1).data, b"v", "what is there is read");
 }
 
 /// Overwrites the first occurrence of these bytes in the files of an open store.

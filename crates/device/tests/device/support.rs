@@ -120,13 +120,13 @@ pub(crate) fn key(bytes: impl AsRef<[u8]>) -> Key {
 }
 
 /// Runs a key command.
-pub(crate) fn run(queue: &mut Queue, kv: Kv, value: &[u8], room_bytes: usize) -> Completed {
-    run_raw(queue, kv.command(0, 1), value, room_bytes)
+pub(crate) fn run(queue: &mut Queue, kv: Kv, value: &[u8], buffer_bytes: usize) -> Completed {
+    run_raw(queue, kv.command(0, 1), value, buffer_bytes)
 }
 
 /// Runs a raw command.
-pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], room_bytes: usize) -> Completed {
-    let id = queue.submit(command, value, room_bytes);
+pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], buffer_bytes: usize) -> Completed {
+    let id = queue.submit(command, value, buffer_bytes);
     let completed = queue.complete_one(id).expect("it is completed");
     note(completed.status);
     completed

@@ -32,7 +32,7 @@ pub(crate) fn descriptors(bench: &Bench) {
     let controller = bench.controller();
     let mut queue = controller.queue(1, 8).expect("it connects");
     let store = Kv::Store { key: key("k"), value_bytes: 8, when: StoreIf::Always }.command(0, 1);
-    let retrieve = Kv::Retrieve { key: key("k"), room_bytes: 8 }.command(0, 1);
+    let retrieve = Kv::Retrieve { key: key("k"), buffer_bytes: 8 }.command(0, 1);
     for (id, (command, sgl, status)) in [
         (store, Sgl::InCapsule { offset: 1, len_bytes: 8 }, Status::SGL_OFFSET_INVALID),
         (store, Sgl::InCapsule { offset: 0, len_bytes: 7 }, Status::SGL_LENGTH_INVALID),
@@ -69,7 +69,7 @@ pub(crate) fn ready_to_transfer(bench: &Bench) {
         missing.retain(|id| *id != completed.id);
     }
     for (number, len) in lens.into_iter().enumerate() {
-        let retrieve = Kv::Retrieve { key: key([number as u8]), room_bytes: 1 << 20 };
+        let retrieve = Kv::Retrieve { key: key([number as u8]), buffer_bytes: 1 << 20 };
         let completed = run(&mut queue, retrieve, &[], 1 << 20);
         assert_eq!(completed.result, len as u64);
         assert!(completed.data == value(number));

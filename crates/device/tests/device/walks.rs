@@ -50,7 +50,7 @@ fn other_hosts_are_served_during_a_list() {
         let (controller, mut other) = (bench.controller(), client(&bench));
         let mut queue = controller.queue(1, 8).expect("it connects");
         other.exists("last").expect("it answers");
-        let list = queue.submit(Kv::List { from: key(""), room_bytes: 100 }.command(0, 1), &[], 100);
+        let list = queue.submit(Kv::List { from: key(""), buffer_bytes: 100 }.command(0, 1), &[], 100);
         queue.wire().send().expect("it is sent");
         (0..4).for_each(|_| assert!(!other.exists("last").expect("it answers")));
         bench.store.put("last", "").expect("it stores");

@@ -13,9 +13,9 @@ fn kv() -> impl Strategy<Value = Kv> {
     prop_oneof![
         Just(Kv::Flush),
         (key(1..=16), any::<u32>(), when).prop_map(|(key, value_bytes, when)| Kv::Store { key, value_bytes, when }),
-        (key(1..=16), any::<u32>()).prop_map(|(key, room_bytes)| Kv::Retrieve { key, room_bytes }),
-        (key(0..=16), any::<u32>()).prop_map(|(from, room_bytes)| Kv::List { from, room_bytes }),
-        (key(0..=16), any::<u32>()).prop_map(|(from, room_bytes)| Kv::Range { from, room_bytes }),
+        (key(1..=16), any::<u32>()).prop_map(|(key, buffer_bytes)| Kv::Retrieve { key, buffer_bytes }),
+        (key(0..=16), any::<u32>()).prop_map(|(from, buffer_bytes)| Kv::List { from, buffer_bytes }),
+        (key(0..=16), any::<u32>()).prop_map(|(from, buffer_bytes)| Kv::Range { from, buffer_bytes }),
         key(1..=16).prop_map(|key| Kv::Delete { key }),
         key(1..=16).prop_map(|key| Kv::Exist { key }),
     ]
@@ -106,7 +106,7 @@ fn keys_have_1_to_16_bytes() {
     let key = Key::new(b"k").expect("it is short");
     let of_len = |kv: Kv, len| Kv::of(&kv.command(0, 1).with_dword(11, len));
     let store = Kv::Store { key, value_bytes: 0, when: StoreIf::Always };
-    let (retrieve, delete, exist) = (Kv::Retrieve { key, room_bytes: 0 }, Kv::Delete { key }, Kv::Exist { key });
+    let (retrieve, delete, exist) = (Kv::Retrieve { key, buffer_bytes: 0 }, Kv::Delete { key }, Kv::Exist { key });
     for (kv, empty) in [
         (store, Status::INVALID_KEY_SIZE),
         (retrieve, Status::INVALID_KEY_SIZE),
@@ -118,7 +118,7 @@ fn keys_have_1_to_16_bytes() {
             [Some(empty), None, Some(Status::INVALID_FIELD), Some(Status::INVALID_FIELD)]
         );
     }
-    assert_eq!(of_len(Kv::List { from: key, room_bytes: 0 }, 17), Err(Status::INVALID_FIELD));
+    assert_eq!(of_len(Kv::List { from: key, buffer_bytes: 0 }, 17), Err(Status::INVALID_FIELD));
 }
 
 #[test]

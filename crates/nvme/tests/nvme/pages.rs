@@ -15,20 +15,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lists_fill_the_buffer(items in items(), room_bytes in 4usize..600) {
-        let mut writer = ListWriter::new(room_bytes);
+    fn lists_fill_the_buffer(items in items(), buffer_bytes in 4usize..600) {
+        let mut writer = ListWriter::new(buffer_bytes);
         let key_count = items.iter().take_while(|(key, _)| writer.push(key)).count();
         let list = writer.take();
-        let mut writer = RangeWriter::new(room_bytes);
+        let mut writer = RangeWriter::new(buffer_bytes);
         let item_count = items.iter().take_while(|(key, value)| writer.push(key, value)).count();
         let range = writer.take();
-        prop_assert!(list.len() <= room_bytes && range.len() <= room_bytes);
+        prop_assert!(list.len() <= buffer_bytes && range.len() <= buffer_bytes);
         let keys: Vec<&[u8]> = Keys::new(&list).collect();
         prop_assert_eq!(keys, items[..key_count].iter().map(|(key, _)| &key[..]).collect::<Vec<_>>());
         let read: Vec<(&[u8], &[u8])> = Items::new(&range).collect();
         prop_assert_eq!(read, items[..item_count].iter().map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>());
         if let Some((key, value)) = items.get(item_count).filter(|_| item_count == 0) {
-            prop_assert!(RangeWriter::alone_bytes(key, value) > room_bytes);
+            prop_assert!(RangeWriter::alone_bytes(key, value) > buffer_bytes);
         }
     }
 
