@@ -113,7 +113,7 @@ mod tests {
     use loom::cell::UnsafeCell as WatchedUnsafeCell;
     use loom::sync::{Arc, Mutex};
     use loom::thread;
-    use word_model::{AsAsked, Weakened, Weakening, explore};
+    use word::model::{AsAsked, Weakened, Weakening, explore};
 
     use super::*;
 

@@ -81,7 +81,7 @@ mod tests {
     use loom::sync::atomic::{AtomicU64, fence};
     use loom::sync::{Arc, Mutex};
     use loom::thread;
-    use word_model::Modelled;
+    use word::model::Modelled;
 
     use super::*;
 

@@ -184,7 +184,7 @@ mod interleavings {
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU64;
     use loom::thread;
-    use word_model::{AsAsked, Modelled, NoRelease, WeakenedByte, Weakening};
+    use word::model::{AsAsked, Modelled, NoRelease, WeakenedByte, Weakening};
 
     use super::*;
 

@@ -10,7 +10,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+use word::model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
 use crate::holding::{Holding, hold_any};
 

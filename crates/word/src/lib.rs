@@ -1,7 +1,7 @@
 //! Words that threads share, with a model checker's words as a replacement.
 //!
 //! Code whose memory orders need a proof is written over a [`Word`]. In the product, a word is a processor's
-//! atomic. In tests, it is the checker's (crate `word-model`), which searches every interleaving, with the
+//! atomic. In tests, it is the checker's (module `model`, behind a feature), which searches every interleaving, with the
 //! reorderings that the memory model allows.
 //!
 //! # Tables
@@ -9,8 +9,11 @@
 //! parameter for each would run through the engines that keep such a table. A test also needs both kinds in one
 //! table, because a checker that searches the orders of all segments never ends. So crate `index` imports the types
 //! that threads share from one module (`shared`). In the crate's tests, that module re-exports the types of
-//! `word_model::chosen`, which are the checker's if they are created under a model.
-#![no_std]
+//! `word::model::chosen`, which are the checker's if they are created under a model.
+#![cfg_attr(not(feature = "model"), no_std)]
+
+#[cfg(feature = "model")]
+pub mod model;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 

@@ -4,7 +4,7 @@
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use word_model::{InTwoSteps, Modelled, Weakened, Weakening, explore, is_caught};
+use word::model::{InTwoSteps, Modelled, Weakened, Weakening, explore, is_caught};
 
 use super::*;
 

@@ -82,7 +82,7 @@ mod interleavings {
     use loom::sync::RwLock;
     use loom::sync::atomic::AtomicU64 as Number;
     use loom::thread;
-    use word_model::Modelled;
+    use word::model::Modelled;
 
     use super::*;
 

@@ -97,7 +97,7 @@ mod tests {
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
     use loom::thread;
-    use word_model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+    use word::model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Words and locks in DRAM that threads share. The crate's own tests replace them (`word_model::chosen`) by those
+//! Words and locks in DRAM that threads share. The crate's own tests replace them (`word::model::chosen`) by those
 //! of a model checker, or by some that notify a test of every store. Crate `word` explains why they are named here
 //! and are not a type parameter.
 
@@ -12,7 +12,7 @@ pub(crate) use native::{Lock, Locked};
 pub(crate) use std::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicU64 as Word};
 
 #[cfg(test)]
-pub(crate) use word_model::chosen::{Flag, HeldLocks, Lock, Locked, Locks, Pointer, Word};
+pub(crate) use word::model::chosen::{Flag, HeldLocks, Lock, Locked, Locks, Pointer, Word};
 
 #[cfg(not(test))]
 mod native {

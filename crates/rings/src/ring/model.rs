@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use loom::sync::Arc;
 use loom::thread;
-use word_model::{Modelled, Weakened, Weakening, explore, is_caught};
+use word::model::{Modelled, Weakened, Weakening, explore, is_caught};
 
 use super::tests::Owned;
 use super::*;

@@ -4,7 +4,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
-use word_model::{InTwoSteps, Modelled, explore};
+use word::model::{InTwoSteps, Modelled, explore};
 
 use super::*;
 

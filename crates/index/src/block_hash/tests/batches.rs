@@ -13,7 +13,7 @@ use pmem_sim::Model;
 use super::rig::{Rig, bytes_of, key};
 use crate::Position;
 use crate::block_hash::Slot;
-use word_model::chosen::stepping;
+use word::model::chosen::stepping;
 
 const NAME: (u64, u32) = (0x1234_5678_9ABC_DEF0, 1);
 const OLD: &[u8] = b"a longer one";

@@ -23,7 +23,7 @@ use loom::sync::Arc;
 use loom::thread;
 use pmem::{Canary, Medium, MediumError};
 use pmem_sim::{Image, Model as Lines, Sim, SimDram};
-use word_model::{AsAsked, Weakening};
+use word::model::{AsAsked, Weakening};
 
 use crate::Position;
 use crate::block_hash::canary;
@@ -31,7 +31,7 @@ use crate::block_hash::layout::{BUCKET_COUNT, bucket, choices};
 use crate::block_hash::{BlockHash, Content, Key, Slot};
 use crate::segmented::layout::Geometry;
 use crate::segmented::{Context, Cursor, Garbage, Segmented};
-use word_model::chosen::Model;
+use word::model::chosen::Model;
 
 use modelled::Modelled;
 

@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use word::Word;
-use word_model::{Weakened, Weakening};
+use word::model::{Weakened, Weakening};
 
 use super::super::version::Version;
 

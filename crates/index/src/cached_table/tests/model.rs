@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use testkit::Extent;
-use word_model::{Weakened, Weakening, explore};
+use word::model::{Weakened, Weakening, explore};
 
 use super::super::lines::{Lines, Wide};
 use crate::cached_table::{CachedTable, Lookup, LookupKey, NewCopy};

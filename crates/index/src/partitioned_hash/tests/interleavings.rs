@@ -29,7 +29,7 @@ use super::super::Found;
 use super::super::layout::Home;
 use super::rig::{Key, Rig, item};
 use crate::Position;
-use word_model::chosen::Model;
+use word::model::chosen::Model;
 
 use modelled::Modelled;
 

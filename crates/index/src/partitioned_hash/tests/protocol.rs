@@ -17,7 +17,7 @@ use super::rig::{Contents, Key, Rig, key, mixed};
 use super::stalls::stepped;
 use crate::Position;
 use crate::canary;
-use word_model::chosen::stepping;
+use word::model::chosen::stepping;
 
 /// Keys of one home line, of different signatures.
 fn neighbours() -> impl Iterator<Item = Key> {

@@ -10,7 +10,7 @@ use testkit::{Call, Clock, History, Recorder};
 use super::plain::Plain;
 use super::rig::{Key, Rig, key, mixed};
 use crate::partitioned_hash::layout::Home;
-use word_model::chosen::{step, stepping};
+use word::model::chosen::{step, stepping};
 
 /// Reports the medium's steps to the thread's test also.
 pub(super) struct Steps;

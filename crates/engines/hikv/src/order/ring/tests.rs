@@ -4,7 +4,7 @@ mod tickets;
 
 use loom::sync::Arc;
 use loom::thread;
-use word_model::{Modelled, Weakened, Weakening, explore};
+use word::model::{Modelled, Weakened, Weakening, explore};
 
 use super::*;
 

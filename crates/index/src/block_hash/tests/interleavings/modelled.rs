@@ -9,7 +9,7 @@ use pmem::{
 };
 use pmem_sim::Sim;
 use word::Word;
-use word_model::{Weakened, Weakening};
+use word::model::{Weakened, Weakening};
 
 /// The number of modelled words in a bucket: its meta word, and those of the slots that the scenes use.
 const WORD_COUNT: u64 = 9;

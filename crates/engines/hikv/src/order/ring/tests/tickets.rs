@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use word_model::Modelled;
+use word::model::Modelled;
 
 use super::super::{CHANGE_WORDS, Ring};
 

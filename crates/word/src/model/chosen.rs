@@ -1,6 +1,6 @@
 //! Words and locks that are the checker's if created under a model, and the processor's otherwise. A test can have
-//! a function called after every store of a thread. For tables of which a model covers a part (crate `word` gives
-//! the reason).
+//! a function called after every store of a thread. For tables of which a model covers a part (the head of the
+//! crate has the reason).
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};

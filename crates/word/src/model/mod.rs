@@ -8,7 +8,7 @@ use std::panic::catch_unwind;
 
 use loom::sync::atomic::{AtomicU8, AtomicU64, fence};
 
-use word::Word;
+use crate::Word;
 
 /// Searches every run of the scene with at most `preemption_count` preemptions.
 ///
