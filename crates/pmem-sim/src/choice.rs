@@ -1,6 +1,7 @@
 //! The choice of crash images to check when there are more than the budget allows.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use fastrand::Rng;
 
@@ -14,6 +15,32 @@ pub(crate) fn choices(outcome_counts: &[usize], budget: usize, seed: u64) -> Vec
     match total {
         Some(total) if total <= budget => (0..total).map(|number| digits(number, outcome_counts)).collect(),
         _ => sample(outcome_counts, budget, &mut Rng::with_seed(seed)),
+    }
+}
+
+/// As many as fit on one or two lines of a terminal.
+const SHOWN_PARTS_MAX: usize = 12;
+
+/// Prints the pending parts that survived, each with its outcome and the number of outcomes. Long lists are cut.
+pub(crate) fn write_survivors<P>(
+    f: &mut fmt::Formatter<'_>,
+    kind: &str,
+    survivors: impl ExactSizeIterator<Item = (P, usize, usize)>,
+    name: impl Fn(&mut fmt::Formatter<'_>, P) -> fmt::Result,
+) -> fmt::Result {
+    let count = survivors.len();
+    if count == 0 {
+        return f.write_str("nothing was pending");
+    }
+    write!(f, "pending {kind} kept:")?;
+    for (part, outcome, outcome_count) in survivors.take(SHOWN_PARTS_MAX) {
+        f.write_str(" ")?;
+        name(f, part)?;
+        write!(f, " ({outcome}/{})", outcome_count - 1)?;
+    }
+    match count.checked_sub(SHOWN_PARTS_MAX) {
+        Some(hidden) if hidden > 0 => write!(f, " and {hidden} more"),
+        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pmem::Offset;
 
+use crate::choice::write_survivors;
 use crate::line_model::LineModel;
 use crate::model::Part;
 use crate::pages::{Line, Pages, line_hash};
@@ -83,26 +84,14 @@ impl Image {
     }
 }
 
-/// The pending parts that survived, each with its address, its outcome and the number of outcomes. Long lists are
-/// cut.
+/// The pending parts that survived, each with its address.
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// As many as fit on one or two lines of a terminal.
-        const SHOWN_PARTS_MAX: usize = 12;
         if self.left.is_some() {
             return f.write_str("the process was killed");
         }
-        if self.choice.is_empty() {
-            return f.write_str("nothing was pending");
-        }
-        f.write_str("pending parts kept:")?;
-        for (part, outcome) in self.choice.iter().take(SHOWN_PARTS_MAX) {
-            write!(f, " {:#x} ({outcome}/{})", part.at.0, part.outcome_count - 1)?;
-        }
-        match self.choice.len().checked_sub(SHOWN_PARTS_MAX) {
-            Some(hidden) if hidden > 0 => write!(f, " and {hidden} more"),
-            _ => Ok(()),
-        }
+        let survivors = self.choice.iter().map(|&(part, outcome)| (part, outcome, part.outcome_count));
+        write_survivors(f, "parts", survivors, |f, part| write!(f, "{:#x}", part.at.0))
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
     let mut lives = Lives::new(THREAD_COUNT, 1);
     println!("\nthe machine boots with an empty NVDIMM; it is emulated, so this takes a while");
     live(&guest, &mut lives, true)?;
-    let acknowledged = &lives.acknowledged;
+    let acknowledged = lives.acknowledged.counts();
     println!(
         "\nthe power was cut after {} and {} acknowledged changes of two threads; the machine boots again",
         acknowledged[0], acknowledged[1]

@@ -50,7 +50,7 @@ impl<'a> Judge<'a> {
 
     fn one(&self, file: &Path, image: &Image, seed: u64) -> Result<Option<String>, Failure> {
         // A store that is still being created promises nothing; the next boot creates it again.
-        if image.acknowledged.iter().all(|&count| count == 0) {
+        if image.acknowledged.counts().iter().all(|&count| count == 0) {
             return Ok(None);
         }
         let store = self.dir.join("store");
@@ -59,7 +59,7 @@ impl<'a> Judge<'a> {
         }
         let mut judge = Command::new(self.program);
         judge.arg(store).args(self.words).arg(seed.to_string());
-        judge.args(image.acknowledged.iter().map(u64::to_string)).stdout(Stdio::piped()).stderr(Stdio::null());
+        judge.args(image.acknowledged.counts().iter().map(u64::to_string)).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut judge = judge.spawn().map_err(|error| error.to_string())?;
         let lines = BufReader::new(judge.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
         let verdict = lines.into_iter().find(|line| line.starts_with("judged") || line.starts_with("lost"));

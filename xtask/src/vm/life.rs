@@ -3,6 +3,7 @@
 use std::process::Child;
 use std::sync::mpsc::RecvTimeoutError;
 
+use super::acknowledged::{Acknowledged, Report};
 use super::time::Time;
 use super::{SILENCE_MAX, lines_of};
 use crate::failure::Failure;
@@ -20,8 +21,8 @@ const IMAGE: [char; 2] = ['\u{1}', '\u{2}'];
 /// The contents that a cut would have left if it had ended the life.
 pub(crate) struct Image {
     pub(crate) number: String,
-    /// Changes acknowledged before the cut, per thread.
-    pub(crate) acknowledged: Vec<u64>,
+    /// Changes acknowledged before the cut.
+    pub(crate) acknowledged: Acknowledged,
     /// True if the store was open at that time.
     pub(crate) is_open: bool,
 }
@@ -29,8 +30,7 @@ pub(crate) struct Image {
 /// State that one life passes to the next.
 pub(crate) struct Lives {
     pub(crate) seed: u64,
-    /// Per thread.
-    pub(crate) acknowledged: Vec<u64>,
+    pub(crate) acknowledged: Acknowledged,
     /// Unfinished changes that openings undid.
     pub(crate) undone: u64,
     /// Nodes removed by merges, as far as reported: in all lives, and in the current one.
@@ -45,7 +45,7 @@ impl Lives {
     pub(crate) fn new(thread_count: usize, seed: u64) -> Lives {
         Lives {
             seed,
-            acknowledged: vec![0; thread_count],
+            acknowledged: Acknowledged::new(thread_count),
             undone: 0,
             merged: 0,
             merged_now: 0,
@@ -56,7 +56,7 @@ impl Lives {
 
     /// Returns the arguments of the guest's program.
     pub(crate) fn arguments(&self, program: &str) -> Vec<String> {
-        let numbers = std::iter::once(&self.seed).chain(&self.acknowledged).map(u64::to_string);
+        let numbers = std::iter::once(&self.seed).chain(self.acknowledged.counts()).map(u64::to_string);
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
@@ -95,43 +95,32 @@ impl Lives {
             if line.starts_with("lost") || line.contains("Kernel panic") {
                 return Ok(Ended::Lost(line));
             }
-            is_judged |= self.take(&line)?;
-            said += u64::from(line.starts_with("a "));
-            if !line.starts_with("a ") {
-                each(&line);
+            match self.record(&line)? {
+                Report::Change => said += 1,
+                report => {
+                    is_judged |= report == Report::Contents;
+                    each(&line);
+                }
             }
         }
         _ = qemu.kill();
         // Lines printed before the cut count, whether they were read by then or not.
         for line in lines {
-            said += u64::from(line.starts_with("a "));
-            self.take(&line)?;
+            said += u64::from(self.record(&line)? == Report::Change);
         }
         self.total += said;
         self.merged += std::mem::take(&mut self.merged_now);
         Ok(Ended::Held)
     }
 
-    /// Records a line; returns true if it reports the store's contents.
-    fn take(&mut self, line: &str) -> Result<bool, Failure> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["a", thread, count] => {
-                // A line torn by the cut is ignored.
-                if let (Ok(thread), Ok(count)) = (thread.parse::<usize>(), count.parse()) {
-                    self.acknowledged[thread] = count;
-                }
-            }
-            ["judged", ref counts @ ..] => {
-                for (known, count) in self.acknowledged.iter_mut().zip(counts) {
-                    *known = count.parse().map_err(|_| format!("not a count: {line}"))?;
-                }
-                return Ok(true);
-            }
-            ["said", "merged", count] => self.merged_now = count.parse().unwrap_or(self.merged_now),
-            ["said", "undone", count] => self.undone += count.parse::<u64>().unwrap_or(0),
+    /// Records a line and returns its meaning.
+    fn record<'l>(&mut self, line: &'l str) -> Result<Report<'l>, Failure> {
+        let report = self.acknowledged.record(line)?;
+        match report {
+            Report::Said("merged", count) => self.merged_now = count.parse().unwrap_or(self.merged_now),
+            Report::Said("undone", count) => self.undone += count.parse::<u64>().unwrap_or(0),
             _ => {}
         }
-        Ok(false)
+        Ok(report)
     }
 }

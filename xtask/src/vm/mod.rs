@@ -12,6 +12,7 @@
 //! instructions of the guest but lose nothing of the NVDIMM; only [`cached`] models the processor's cache. The broken
 //! variant there promises more than was acknowledged.
 
+pub(crate) mod acknowledged;
 pub(crate) mod cache;
 mod cached;
 mod disk;
@@ -31,6 +32,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::failure::Failure;
+use acknowledged::{Acknowledged, Report};
 use disk::{Disk, Image, Served};
 use guest::{DISK_BYTES, Guest};
 
@@ -87,7 +89,7 @@ struct Life<'a> {
     image: Image,
     seed: u64,
     random: u64,
-    acknowledged: [u64; THREAD_COUNT],
+    acknowledged: Acknowledged,
     total: u64,
     /// True until a change was acknowledged or an NVDIMM formatted.
     is_new: bool,
@@ -202,7 +204,7 @@ impl Life<'_> {
             image,
             seed,
             random: seed | 1,
-            acknowledged: [0; THREAD_COUNT],
+            acknowledged: Acknowledged::new(THREAD_COUNT),
             total: 0,
         })
     }
@@ -236,8 +238,10 @@ impl Life<'_> {
                 ended = Ended::Lost(line);
                 break;
             }
-            is_up |= self.take(&line)?;
-            said += u64::from(line.starts_with("a "));
+            match self.record(&line)? {
+                Report::Change => said += 1,
+                report => is_up |= report == Report::Contents,
+            }
         }
         if let Plugged::Disk(served, _) = &plugged {
             self.image = served.cut(&mut || self.random());
@@ -246,8 +250,7 @@ impl Life<'_> {
         _ = qemu.wait();
         // Lines printed before the cut count, whether they were read by then or not.
         for line in lines {
-            said += u64::from(line.starts_with("a "));
-            self.take(&line)?;
+            said += u64::from(self.record(&line)? == Report::Change);
         }
         self.total += said;
         self.is_new = false;
@@ -263,43 +266,29 @@ impl Life<'_> {
         Ok(Plugged::Disk(served, socket))
     }
 
-    /// Records a line; returns true if it reports the store's contents.
-    fn take(&mut self, line: &str) -> Result<bool, Failure> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["a", thread, count] => {
-                // A line torn by the cut is ignored.
-                if let (Ok(thread), Ok(count)) = (thread.parse::<usize>(), count.parse()) {
-                    self.acknowledged[thread] = count;
-                }
+    /// Records a line and returns its meaning.
+    fn record<'l>(&mut self, line: &'l str) -> Result<Report<'l>, Failure> {
+        let report = self.acknowledged.record(line)?;
+        if let Report::Said(medium, durability) = report {
+            let wanted = if self.trial.medium == Medium::Nvdimm { "dax" } else { self.trial.fs };
+            if (medium, durability) != (wanted, self.trial.opened) {
+                return Err(format!("{}: the store reports {line}", self.trial));
             }
-            ["judged", ref counts @ ..] => {
-                for (known, count) in self.acknowledged.iter_mut().zip(counts) {
-                    *known = count.parse().map_err(|_| format!("not a count: {line}"))?;
-                }
-                return Ok(true);
-            }
-            ["said", medium, durability] => {
-                let wanted = if self.trial.medium == Medium::Nvdimm { "dax" } else { self.trial.fs };
-                if (medium, durability) != (wanted, self.trial.opened) {
-                    return Err(format!("{}: the store reports {line}", self.trial));
-                }
-            }
-            _ => {}
         }
-        Ok(false)
+        Ok(report)
     }
 
     fn boot(&self, plugged: &Plugged) -> Result<Child, Failure> {
         let Trial { fs, opened, promised, exaggerated, .. } = self.trial;
         let reported = if self.is_new { 0 } else { exaggerated };
-        let [first, second] = self.acknowledged.map(|count| count + reported);
+        let counts: Vec<String> =
+            self.acknowledged.counts().iter().map(|count| (count + reported).to_string()).collect();
         let dax = match plugged {
             Plugged::Disk(..) => "no",
             Plugged::Nvdimm(_) if self.is_new => "new",
             Plugged::Nvdimm(_) => "old",
         };
-        let words = format!("fs={fs} dax={dax} run={opened},{promised},any,{},{first},{second}", self.seed);
+        let words = format!("fs={fs} dax={dax} run={opened},{promised},any,{},{}", self.seed, counts.join(","));
         self.guest.boot(&words, &plugged.arguments())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::NAMES;
 use super::sectors::{SECTOR_BYTES, Sector, Sectors, set_sector};
-use crate::choice::choices;
+use crate::choice::{choices, write_survivors};
 use crate::crashable::CrashImage;
 use crate::pages::{PAGE_BYTES, Pages};
 
@@ -131,28 +131,16 @@ impl CrashImage for DiskImage {
     }
 }
 
-/// The pending sectors that survived, each with its state and the number of states. Long lists are cut.
+/// The pending sectors and lengths that survived.
 impl fmt::Display for DiskImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// As many as fit on one or two lines of a terminal.
-        const SHOWN_PARTS_MAX: usize = 12;
         if self.left.is_some() {
             return f.write_str("the process was killed");
         }
-        if self.choice.is_empty() {
-            return f.write_str("nothing was pending");
-        }
-        f.write_str("pending sectors kept:")?;
-        for (part, outcome) in self.choice.iter().take(SHOWN_PARTS_MAX) {
-            match part.sector {
-                Some(sector) => write!(f, " {} {sector}", NAMES[part.file])?,
-                None => write!(f, " {} length", NAMES[part.file])?,
-            }
-            write!(f, " ({outcome}/{})", part.outcome_count - 1)?;
-        }
-        match self.choice.len().checked_sub(SHOWN_PARTS_MAX) {
-            Some(hidden) if hidden > 0 => write!(f, " and {hidden} more"),
-            _ => Ok(()),
-        }
+        let survivors = self.choice.iter().map(|&(part, outcome)| (part, outcome, part.outcome_count));
+        write_survivors(f, "sectors", survivors, |f, part| match part.sector {
+            Some(sector) => write!(f, "{} {sector}", NAMES[part.file]),
+            None => write!(f, "{} length", NAMES[part.file]),
+        })
     }
 }
