@@ -1,7 +1,7 @@
 //! Words that threads share, with a model checker's words as a replacement.
 //!
-//! Code whose memory orders need a proof is written over a [`Word`]. In the product, a word is a processor's
-//! atomic. In tests, it is the checker's (module `model`, behind a feature), which searches every interleaving, with the
+//! Code whose memory orders need a proof is written over a [`Word`]. In the product, a word is a processor's atomic. In
+//! tests, it is the checker's (module `model`, behind a feature), which searches every interleaving, with the
 //! reorderings that the memory model allows.
 //!
 //! # Tables
@@ -18,7 +18,7 @@ pub mod model;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
 /// A shared word of 64 bits, or of type `V`. Its methods are those of [`AtomicU64`].
-#[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
+#[expect(missing_docs, reason = "the atomic has methods of these names")]
 pub trait Word<V = u64>: Sized {
     fn new(word: V) -> Self;
     fn load(&self, ordering: Ordering) -> V;

@@ -56,7 +56,7 @@ macro_rules! word {
             modelled: Option<$modelled>,
         }
 
-        #[expect(missing_docs, reason = "each is what the atomic's method of this name says")]
+        #[expect(missing_docs, reason = "the atomic has methods of these names")]
         impl $(<$t>)? $name $(<$t>)? {
             pub fn new(value: $value) -> Self {
                 let modelled = IS_MODELLED.get().then(|| <$modelled>::new(value));
