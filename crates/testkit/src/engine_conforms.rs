@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use engine::{BatchOp, Clock, Condition, Decision, Engine, Error, Expiry};
 use pmem::MediumError;
-use pmem_sim::Crashable;
+use pmem_sim::{Crashable, Model, Sim};
 
 use crate::conformance::{Mismatch, conformance};
 use crate::crashed::{Crashed, Made};
@@ -40,6 +40,17 @@ pub fn engine_conforms<K: Made>(
     let (shape, lacks) = everything.offered_by(&features);
     let open = || Box::new(Crashed::<K>::format(medium()).expect("there is space")) as Box<dyn Operations>;
     conformance(open, &shape, seeds).map(|_| lacks)
+}
+
+/// Compares operations of `shape`, without those that a map lacks, with the answers of a map, for each seed.
+///
+/// # Panics
+/// At the first difference.
+pub fn answers_like_a_map<K: Made<Medium = Sim>>(shape: Shape, seeds: Range<u64>) {
+    let new = || Crashed::<K>::format(Sim::new(0, Model::Line)).expect("there is space");
+    let op_count = shape.op_count as u64 * (seeds.end - seeds.start);
+    let compared = conformance(|| Box::new(new()), &Shape { reopens: false, ..shape }, seeds);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= op_count);
 }
 
 /// Checks the rules of the engine contract that do not apply to a map: limits, and stores opened for reading.

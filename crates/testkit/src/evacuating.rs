@@ -1,12 +1,16 @@
-//! Tests for every engine with compaction: a script to crash, and writes that arrive while an item is moved.
+//! Tests for every engine with compaction: a script to crash, its broken variants, and writes that arrive while an item
+//! is moved.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use engine::{Clock, Engine, Progress};
-use pmem_sim::{Sim, StepKind};
+use pmem_sim::{Model, Sim, StepKind};
 
-use crate::{Made, Op, Script};
+use crate::crashed::{Crashed, Made};
+use crate::explore::{Settings, catches, survives};
+use crate::script::{Op, Script};
+use crate::visitor::Visitor;
 
 /// Eight values of this size fill a chunk of slots.
 const LARGE_BYTES: usize = 30_000;
@@ -28,12 +32,41 @@ pub fn evacuating() -> Script {
     Script::after(70, setup, first.into_iter().chain(then))
 }
 
-/// Replaces all values at the moment when the copy of the first moved item is written; returns how many keys hold the
-/// old value in the end.
+/// Crashes compactions at every step.
 ///
 /// # Panics
-/// If the engine fails.
-pub fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
+/// At a violation, or if too few images were examined.
+pub fn compactions_survive<M: Made<Medium = Sim>>(scripts: &[Script], settings: &Settings) {
+    let counts = survives::<Crashed<M>>(scripts, settings);
+    assert!(counts.reach(80, 50, 10), "{counts:?}");
+}
+
+/// Explores the broken variants of compaction.
+///
+/// # Panics
+/// If one is not caught.
+pub fn broken_compactions_are_caught<M: Made<Medium = Sim>>(scripts: &[Script], settings: Settings) {
+    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
+    let settings = Settings { visitors, images_per_op_max: 60, ..settings };
+    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
+        catches::<Crashed<M>>(canary, scripts, &settings);
+    }
+}
+
+/// Writes every key while a compaction moves its item: the move undoes no write, but the move of the broken variant
+/// does.
+///
+/// # Panics
+/// If that is not so.
+pub fn compaction_undoes_no_write<M: Made<Medium = Sim>>() {
+    assert_eq!(writes_undone_by_moves::<M>(&Sim::new(0, Model::Line)), 0);
+    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
+    assert_eq!(writes_undone_by_moves::<M>(&variant), 1, "the broken variant does not undo the concurrent write");
+}
+
+/// Replaces all values at the moment when the copy of the first moved item is written; returns how many keys hold the
+/// old value in the end.
+fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
     let store = Arc::new(M::format(sim.clone(), Clock::default()).expect("there is space"));
     let keys = || (0..KEY_COUNT).filter(|number| *number != GAP).map(key);
     (0..KEY_COUNT).for_each(|number| store.put(&key(number), &[1; LARGE_BYTES]).expect("there is space"));

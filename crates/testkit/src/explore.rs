@@ -46,6 +46,29 @@ pub struct Settings {
     pub canary: Option<Canary>,
 }
 
+impl Settings {
+    /// Returns small settings for an engine in memory: nobody, a reader or a writer after every step.
+    #[must_use]
+    pub fn of_engine() -> Settings {
+        let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
+        Settings { visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
+    }
+
+    /// Returns settings for an engine on the journal, on a simulated disk.
+    #[must_use]
+    pub fn on_disk(region_bytes: u64) -> Settings {
+        Settings {
+            models: vec![Model::Disk],
+            region_bytes,
+            images_per_step_max: 8,
+            images_per_op_max: 100,
+            nested_images_max: 2,
+            visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::Deleter],
+            ..Settings::default()
+        }
+    }
+}
+
 impl Default for Settings {
     /// Both memory models, a region of 1 MiB, and limits with which a small script takes about a second.
     fn default() -> Settings {
@@ -129,6 +152,14 @@ pub fn explore<S: Subject>(scripts: &[Script], settings: &Settings) -> Result<Co
     if scripts.is_empty() { Err(Objection::Inconclusive { seed: 0 }) } else { Ok(total) }
 }
 
+/// Explores every script, and returns the counts.
+///
+/// # Panics
+/// At the objections of [`explore`].
+pub fn survives<S: Subject>(scripts: &[Script], settings: &Settings) -> Counts {
+    explore::<S>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
+}
+
 fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
     let Settings { models, visitors, extent, .. } = settings;
     let runs = scripts.iter().flat_map(|script| models.iter().map(move |&model| (script, model)));
@@ -200,4 +231,13 @@ pub fn hunt<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings)
         }
     }
     Verdict::NotCaught(counts)
+}
+
+/// Explores the broken variant that `canary` names.
+///
+/// # Panics
+/// If it is not caught.
+pub fn catches<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) {
+    let verdict = hunt::<S>(canary, scripts, settings);
+    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
 }

@@ -200,6 +200,16 @@ impl Script {
         Script { seed, setup: Vec::new(), explored, rival: PREFIX.to_vec() }
     }
 
+    /// Returns a script of keys that expire, are renewed, and are reaped.
+    #[must_use]
+    pub fn expiring() -> Script {
+        let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
+        let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
+        let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
+        let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
+        Script::fresh(1, first.into_iter().chain(then))
+    }
+
     /// Creates a script that explores `ops` on a store that was formatted and went through `setup`.
     #[must_use]
     pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {

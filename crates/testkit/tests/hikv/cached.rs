@@ -9,8 +9,8 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, DiskImage, Model, Sim, SimDisk};
 use testkit::{
-    Contention, Op, Operations, PAUSE, Restless, Script, Settings, Shape, Subject, Visitor, conformance, contend,
-    explore, hunt, small_journal,
+    Contention, Op, Operations, PAUSE, Restless, Script, Settings, Shape, Subject, Visitor, catches, conformance,
+    contend, small_journal, survives,
 };
 
 use crate::deferred;
@@ -46,13 +46,12 @@ fn it_answers_like_a_map() {
 fn it_survives_crashes() {
     let snapshots = Shape { snapshots: true, batches: true, ..Shape::small(6) };
     let scripts: Vec<_> = expiring().into_iter().take(1).chain([Script::seeded(5, &snapshots)]).collect();
-    let counts = explore::<Crashed>(&scripts, &sparing()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed>(&scripts, &sparing());
     assert!(counts.reach(20, 20, 20), "{counts:?}");
 }
 
 fn is_caught(canary: Canary, script: Script) {
-    let verdict = hunt::<Crashed>(canary, &[script], &Settings { models: vec![Model::Line], ..sparing() });
-    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    catches::<Crashed>(canary, &[script], &Settings { models: vec![Model::Line], ..sparing() });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use pmem::Canary;
 use pmem_sim::Model;
-use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
+use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, hunt, survives};
 
 use crate::scripts::{
     around_a_split, clears_and_reopens, delete, everyday, full_and_not_full, growth, multi_put, put, several_at_once,
@@ -25,7 +25,7 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
-    explore::<Journal>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
+    survives::<Journal>(scripts, settings)
 }
 
 pub(crate) fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violation> {

@@ -3,27 +3,14 @@
 
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
-    rules_hold, writes_undone_by_moves,
+    Crashed, Op, Script, Settings, Shape, Visitor, answers_like_a_map, broken_compactions_are_caught, catches,
+    compaction_undoes_no_write, compactions_survive, evacuating, rules_hold, survives,
 };
 
 use crate::subject::OfInk;
 
-fn settings() -> Settings {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
-    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
-}
-
 pub(crate) fn shape(op_count: usize) -> Shape {
     Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
-}
-
-pub(crate) fn expiring() -> Script {
-    let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
-    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
-    let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
-    let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
-    Script::fresh(1, first.into_iter().chain(then))
 }
 
 /// A batch that fills a gap with more keys than a leaf holds, replaces some and deletes others.
@@ -51,16 +38,16 @@ fn two_writers_survive_crashes_of_both() {
     let explored =
         [Op::Put(key(9), vec![2; 9]), Op::Put(key(3), vec![3; 9]), Op::Put(key(7), vec![4; 9]), Op::Delete(key(1))];
     let script = Script::after(6, setup, explored);
-    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
-    let counts = explore::<Crashed<OfInk>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    let both =
+        Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..Settings::of_engine() };
+    let counts = survives::<Crashed<OfInk>>(&[script], &both);
     assert!(counts.reach(60, 20, 20), "{counts:?}");
 }
 
 #[test]
 fn batch_that_is_half_logged_is_caught() {
-    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
-    let verdict = hunt::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
-    assert!(verdict.is_caught(), "{verdict:?}");
+    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..Settings::of_engine() };
+    catches::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
 }
 
 #[test]
@@ -70,27 +57,22 @@ fn the_rules_of_limits_hold() {
 
 #[test]
 fn it_answers_like_a_map() {
-    fn new<const IN_PLACE: bool>() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is space"))
-    }
-    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
-    for make in [new::<false>, new::<true>] {
-        let compared = conformance(make, &shape, 0..4);
-        assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
-    }
+    let shape = || Shape { batches: true, conditions: true, ..shape(500) };
+    answers_like_a_map::<OfInk<false>>(shape(), 0..4);
+    answers_like_a_map::<OfInk<true>>(shape(), 0..4);
 }
 
 #[test]
 fn it_survives_every_crash() {
-    let scripts = [expiring(), thinned(), Script::seeded(2, &shape(10))];
-    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let scripts = [Script::expiring(), thinned(), Script::seeded(2, &shape(10))];
+    let counts = survives::<Crashed<OfInk>>(&scripts, &Settings::of_engine());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let batches = Shape { batches: true, conditions: true, ..shape(8) };
     let scripts = [Script::seeded(4, &batches), dense_batch()];
-    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfInk>>(&scripts, &Settings::of_engine());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
-    explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    survives::<Crashed<OfInk<true>>>(&in_place, &Settings::of_engine());
 }
 
 /// As [`evacuating`], with more values than the target chunk has slots for: they need the freed space.
@@ -105,25 +87,15 @@ fn evacuating_and_filling() -> Script {
 /// Moves values, and uses the freed space.
 #[test]
 fn compactions_survive_every_crash() {
-    let scripts = [evacuating(), evacuating_and_filling()];
-    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(80, 50, 10), "{counts:?}");
+    compactions_survive::<OfInk>(&[evacuating(), evacuating_and_filling()], &Settings::of_engine());
 }
 
 #[test]
-fn broken_compactions_are_caught() {
-    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
-    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
-    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
-        let verdict = hunt::<Crashed<OfInk>>(canary, &[evacuating_and_filling()], &settings);
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
-    }
+fn broken_moves_are_caught() {
+    broken_compactions_are_caught::<OfInk>(&[evacuating_and_filling()], Settings::of_engine());
 }
 
 #[test]
-fn compaction_undoes_no_write() {
-    let undone = |sim: Sim| writes_undone_by_moves::<OfInk>(&sim);
-    assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(variant), 1, "the broken variant does not undo the other's write");
+fn moves_undo_no_write() {
+    compaction_undoes_no_write::<OfInk>();
 }

@@ -2,7 +2,7 @@
 
 use engine_pmekv::canary;
 use pmem::Canary;
-use testkit::{Crashed, Op, Settings, Verdict, Visitor, hunt};
+use testkit::{Crashed, Op, Settings, Verdict, Visitor, catches, hunt};
 
 use crate::crash::{batches, churn, groups, groups_of_deletes, settings};
 use crate::subject::OfPmekv;
@@ -14,8 +14,7 @@ fn is_caught(canaries: &[Canary]) {
 fn is_caught_by(visitor: Visitor, canaries: &[Canary]) {
     let quiet = Settings { visitors: vec![visitor], images_per_op_max: 60, ..settings() };
     for &canary in canaries {
-        let verdict = hunt::<Crashed<OfPmekv>>(canary, &[churn(), batches()], &quiet);
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+        catches::<Crashed<OfPmekv>>(canary, &[churn(), batches()], &quiet);
     }
 }
 
@@ -53,8 +52,7 @@ fn batches_that_break_a_rule_are_caught() {
 #[test]
 fn puts_of_several_that_break_a_rule_are_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
-    let verdict = hunt::<Crashed<OfPmekv>>(canary::GROUP_SAID_DURABLE, &[groups()], &quiet);
-    assert!(verdict.is_caught(), "{verdict:?}");
+    catches::<Crashed<OfPmekv>>(canary::GROUP_SAID_DURABLE, &[groups()], &quiet);
 }
 
 #[test]

@@ -3,15 +3,14 @@
 use engine_pmekv::canary;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
-    rules_hold, writes_undone_by_moves,
+    Crashed, End, Op, Script, Settings, Shape, Visitor, answers_like_a_map, broken_compactions_are_caught, catches,
+    compaction_undoes_no_write, compactions_survive, evacuating, rules_hold, survives,
 };
 
 use crate::subject::{OfPmekv, put, shape};
 
 pub(crate) fn settings() -> Settings {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
-    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 12, nested_images_max: 2, ..Settings::default() }
+    Settings { images_per_op_max: 12, nested_images_max: 2, ..Settings::of_engine() }
 }
 
 /// Keys that are added and deleted in the same slots, over segments, checkpoints and openings.
@@ -20,15 +19,6 @@ pub(crate) fn churn() -> Script {
     let then = [Op::Delete("a".into()), put("d", 20), Op::Reopen, put("a", 21), put("b", 22), Op::Delete("d".into())];
     let last = (0..6).map(|i| put(["c", "d"][i % 2], 30 + i as u8));
     Script::fresh(1, first.chain(then).chain(last).chain([Op::Reopen]))
-}
-
-/// Keys that expire, are renewed, and are reaped.
-fn expiring() -> Script {
-    let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
-    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
-    let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
-    let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
-    Script::fresh(1, first.into_iter().chain(then))
 }
 
 /// Batches in both lanes, one longer than a segment, with checkpoints and openings between them.
@@ -86,14 +76,14 @@ fn full_of_keys() -> Script {
 #[test]
 fn full_region_deletes_survive_every_crash() {
     let scripts = [full_of_keys()];
-    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfPmekv>>(&scripts, &settings());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
 #[test]
 fn batches_and_keys_that_expire_survive_every_crash() {
-    let scripts = [batches(), groups(), groups_of_deletes(), expiring(), full()];
-    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let scripts = [batches(), groups(), groups_of_deletes(), Script::expiring(), full()];
+    let counts = survives::<Crashed<OfPmekv>>(&scripts, &settings());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
@@ -102,9 +92,8 @@ fn batches_and_keys_that_expire_survive_every_crash() {
 fn it_survives_kills() {
     let killed = Settings { end: End::Kill, visitors: vec![Visitor::Nobody], ..settings() };
     let scripts = [churn(), batches()];
-    explore::<Crashed<OfPmekv>>(&scripts, &killed).unwrap_or_else(|objection| panic!("{objection}"));
-    let verdict = hunt::<Crashed<OfPmekv>>(canary::TAIL_LEFT_AS_FOUND, &scripts, &killed);
-    assert!(verdict.is_caught(), "{verdict:?}");
+    survives::<Crashed<OfPmekv>>(&scripts, &killed);
+    catches::<Crashed<OfPmekv>>(canary::TAIL_LEFT_AS_FOUND, &scripts, &killed);
 }
 
 /// The second writer is also crashed at each of its steps, while the first is stopped at each of its own.
@@ -112,7 +101,7 @@ fn it_survives_kills() {
 fn two_writers_survive_crashes_of_both() {
     let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
     let script = Script::fresh(5, [put("a", 1), put("b", 2), put("a", 3), Op::Delete("b".into()), put("b", 4)]);
-    explore::<Crashed<OfPmekv>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    survives::<Crashed<OfPmekv>>(&[script], &both);
 }
 
 #[test]
@@ -122,43 +111,28 @@ fn the_rules_of_limits_hold() {
 
 #[test]
 fn it_answers_like_a_map() {
-    let new = || {
-        Box::new(Crashed::<OfPmekv>::format(Sim::new(0, Model::Line)).expect("there is space")) as Box<dyn Operations>
-    };
-    let shape = Shape { reopens: false, batches: true, ..shape(500) };
-    let compared = conformance(new, &shape, 0..4);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+    answers_like_a_map::<OfPmekv>(Shape { batches: true, ..shape(500) }, 0..4);
 }
 
 #[test]
 fn it_survives_every_crash() {
     let scripts = [churn(), Script::seeded(2, &shape(12))];
-    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfPmekv>>(&scripts, &settings());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
 /// Items that are moved, and writes that reuse the freed space.
 #[test]
 fn compactions_survive_every_crash() {
-    let counts =
-        explore::<Crashed<OfPmekv>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(80, 50, 10), "{counts:?}");
+    compactions_survive::<OfPmekv>(&[evacuating()], &settings());
 }
 
 #[test]
-fn broken_compactions_are_caught() {
-    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
-    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
-    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
-        let verdict = hunt::<Crashed<OfPmekv>>(canary, &[evacuating()], &settings);
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
-    }
+fn broken_moves_are_caught() {
+    broken_compactions_are_caught::<OfPmekv>(&[evacuating()], settings());
 }
 
 #[test]
-fn compaction_undoes_no_write() {
-    let undone = |sim: Sim| writes_undone_by_moves::<OfPmekv>(&sim);
-    assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(variant), 1, "the broken variant did not undo the concurrent write");
+fn moves_undo_no_write() {
+    compaction_undoes_no_write::<OfPmekv>();
 }

@@ -8,7 +8,7 @@ use engine::{BatchOp, Clock, Engine, Expiry, Progress};
 use engine_pmekv::Pmekv;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{EXPIRING_LEN_MAX, put_expiring};
+use testkit::{expired_keys_stay_few, keys_expire_and_are_reaped};
 
 use crate::subject::{OPTIONS, OnSim, PARAMETERS};
 
@@ -48,9 +48,15 @@ fn missed_keys_are_reaped_by_next_walk() {
 }
 
 #[test]
+fn key_expires_then_is_reaped_and_reported() {
+    let clock = Clock::manual(100);
+    let store = Pmekv::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    keys_expire_and_are_reaped(&store.by_clock(clock.clone()), &clock);
+}
+
+#[test]
 fn expired_keys_stay_few_under_a_writer_that_never_stops() {
     let clock = Clock::manual(100);
     let store = Pmekv::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap();
-    let len_max = put_expiring(&store.by_clock(clock.clone()), &clock);
-    assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
+    expired_keys_stay_few(&store.by_clock(clock.clone()), &clock);
 }

@@ -7,8 +7,8 @@ use engine::Clock;
 use heap::FEATURE_KEYS_IN_NODES;
 use heap::layout::SUPERBLOCK_COPIES;
 use pmem::{Bytes, Checksum, Persist};
-use pmem_sim::{Model, Sim};
-use testkit::{Contents, Crashed, Failure, Made, Op, Operations, Script, Shape, Subject, conformance, explore};
+use pmem_sim::Sim;
+use testkit::{Contents, Crashed, Failure, Made, Op, Script, Shape, answers_like_a_map, survives};
 
 use crate::crash::settings;
 use crate::subject::{OfPmekv, OnSim, shape};
@@ -81,27 +81,20 @@ fn script() -> Script {
 #[test]
 fn node_length_keys_survive_every_crash() {
     let scripts = [script()];
-    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfPmekv>>(&scripts, &settings());
     assert!(counts.reach(40, 50, 20), "{counts:?}");
 }
 
 #[test]
 fn stores_of_an_older_format_survive_every_crash() {
     let scripts = [script(), Script::seeded(3, &shape(8))];
-    let counts = explore::<Crashed<OfOlder>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfOlder>>(&scripts, &settings());
     assert!(counts.reach(40, 50, 20), "{counts:?}");
 }
 
 #[test]
 fn they_answer_like_a_map() {
-    answers_like_a_map::<OfPmekv>();
-    answers_like_a_map::<OfOlder>();
-}
-
-fn answers_like_a_map<K: Made<Medium = Sim>>() {
-    let shape = Shape { keys: keys(), reopens: false, batches: true, ..shape(500) };
-    let new =
-        || Box::new(Crashed::<K>::format(Sim::new(0, Model::Line)).expect("there is space")) as Box<dyn Operations>;
-    let compared = conformance(new, &shape, 0..3);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 1500);
+    let shape = || Shape { keys: keys(), batches: true, ..shape(500) };
+    answers_like_a_map::<OfPmekv>(shape(), 0..3);
+    answers_like_a_map::<OfOlder>(shape(), 0..3);
 }

@@ -11,11 +11,11 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, Made, OnDisk, Op, Operations, Restless, Script, Settings, Shape, Subject, Visitor, conformance, crowd,
-    explore, hunt, restless,
+    Crashed, OnDisk, Op, Restless, Script, Settings, Shape, Visitor, answers_like_a_map, catches, crowd, restless,
+    survives,
 };
 
-use crate::crash::{batch, expiring, refills, settings, shape};
+use crate::crash::{batch, refills, shape};
 use crate::damaged::flip_value;
 use crate::hooked::{Hooked, deferring, failing, hook, unhook};
 use crate::subject::{OfCached, OnSim, PARAMETERS};
@@ -41,16 +41,7 @@ fn misses(store: &OnSim) -> f64 {
 
 #[test]
 fn it_answers_like_a_map() {
-    answers_like_a_map::<OfCached>(4);
-}
-
-/// Asserts that the store and a map give the same results for so many scripts of 500 steps.
-pub(crate) fn answers_like_a_map<S: Made<Medium = Sim>>(script_count: u64) {
-    let new =
-        || -> Box<dyn Operations> { Box::new(Crashed::<S>::format(Sim::new(0, Model::Line)).expect("there is space")) };
-    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
-    let compared = conformance(new, &shape, 0..script_count);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 500 * script_count);
+    answers_like_a_map::<OfCached>(Shape { batches: true, conditions: true, ..shape(500) }, 0..4);
 }
 
 /// The table of a new store has all items, so no read reaches the region, whatever is added, deleted, moved and split.
@@ -129,9 +120,8 @@ fn read_brings_its_item_in() {
 #[test]
 fn it_survives_every_crash() {
     let batches = Shape { batches: true, conditions: true, ..shape(6) };
-    let settings = Settings { images_per_op_max: 3, nested_images_max: 0, ..settings() };
-    let counts = explore::<Crashed<OfCached>>(&[Script::seeded(4, &batches), expiring()], &settings);
-    let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+    let settings = Settings { images_per_op_max: 3, nested_images_max: 0, ..Settings::of_engine() };
+    let counts = survives::<Crashed<OfCached>>(&[Script::seeded(4, &batches), Script::expiring()], &settings);
     assert!(counts.reach(40, 40, 40), "{counts:?}");
 }
 
@@ -139,14 +129,13 @@ fn it_survives_every_crash() {
 fn it_survives_on_a_disk() {
     let settings = Settings { images_per_step_max: 2, images_per_op_max: 4, ..on_disk() };
     let scripts = [Script::seeded(7, &shape(8))];
-    let counts =
-        explore::<Crashed<OfCached<OnDisk>>>(&scripts, &settings).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfCached<OnDisk>>>(&scripts, &settings);
     assert!(counts.reach(10, 10, 1), "{counts:?}");
 }
 
 fn on_disk() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::Deleter];
-    Settings { models: vec![Model::Disk], visitors, nested_images_max: 0, ..settings() }
+    Settings { models: vec![Model::Disk], visitors, nested_images_max: 0, ..Settings::of_engine() }
 }
 
 #[test]
@@ -276,8 +265,7 @@ fn crashes_show_broken_variants() {
         (canary::CLEAR_HIDES_NOTHING, cleared),
     ];
     for (canary, script) in cases {
-        let verdict = hunt::<Crashed<OfCached>>(canary, &[script], &settings());
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+        catches::<Crashed<OfCached>>(canary, &[script], &Settings::of_engine());
     }
 }
 

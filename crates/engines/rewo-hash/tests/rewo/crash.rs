@@ -4,18 +4,13 @@
 use pmem::Canary;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, evacuating, explore, hunt,
-    rules_hold, writes_undone_by_moves,
+    Crashed, Op, Script, Settings, Shape, Visitor, answers_like_a_map, broken_compactions_are_caught, catches,
+    compaction_undoes_no_write, compactions_survive, evacuating, rules_hold, survives,
 };
 
 use index::block_hash::canary;
 
 use crate::subject::OfRewoHash;
-
-pub(crate) fn settings() -> Settings {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
-    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
-}
 
 /// Keys and values of every kind of slot.
 pub(crate) fn shape(op_count: usize) -> Shape {
@@ -28,14 +23,6 @@ pub(crate) fn shape(op_count: usize) -> Shape {
         multi_puts: true,
         ..Shape::small(op_count)
     }
-}
-
-pub(crate) fn expiring() -> Script {
-    let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
-    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
-    let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
-    let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
-    Script::fresh(1, first.into_iter().chain(then))
 }
 
 /// A batch over the slots of few keys and many, small and large.
@@ -61,40 +48,33 @@ fn the_rules_of_limits_hold() {
 
 #[test]
 fn it_answers_like_a_map() {
-    fn new() -> Box<dyn Operations> {
-        Box::new(Crashed::<OfRewoHash>::format(Sim::new(0, Model::Line)).expect("there is space"))
-    }
-    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
-    let compared = conformance(new, &shape, 0..4);
-    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+    answers_like_a_map::<OfRewoHash>(Shape { batches: true, conditions: true, ..shape(500) }, 0..4);
 }
 
 #[test]
 fn it_survives_every_crash() {
-    let scripts = [expiring(), Script::seeded(2, &shape(10)), refills()];
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let scripts = [Script::expiring(), Script::seeded(2, &shape(10)), refills()];
+    let counts = survives::<Crashed<OfRewoHash>>(&scripts, &Settings::of_engine());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
     let batches = Shape { batches: true, conditions: true, ..shape(8) };
     let scripts = [Script::seeded(4, &batches), batch()];
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfRewoHash>>(&scripts, &Settings::of_engine());
     assert!(counts.reach(80, 50, 50), "{counts:?}");
 }
 
 /// The second writer is also crashed at each of its steps, while the first is stopped at each of its own.
 #[test]
 fn two_writers_survive_crashes_of_both() {
-    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
-    let counts = explore::<Crashed<OfRewoHash>>(&[refills()], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    let both =
+        Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..Settings::of_engine() };
+    let counts = survives::<Crashed<OfRewoHash>>(&[refills()], &both);
     assert!(counts.reach(60, 20, 20), "{counts:?}");
 }
 
 fn is_caught(canary: Canary, scripts: &[Script]) {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
-    let settings = Settings { visitors, images_per_op_max: 200, nested_images_max: 1, ..settings() };
-    let verdict = hunt::<Crashed<OfRewoHash>>(canary, scripts, &settings);
-    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    let settings = Settings { visitors, images_per_op_max: 200, nested_images_max: 1, ..Settings::of_engine() };
+    catches::<Crashed<OfRewoHash>>(canary, scripts, &settings);
 }
 
 #[test]
@@ -131,25 +111,15 @@ fn clear_that_commits_early_is_caught() {
 /// Items that are moved, and writes that reuse the freed space.
 #[test]
 fn compactions_survive_every_crash() {
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&[evacuating()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(80, 50, 10), "{counts:?}");
+    compactions_survive::<OfRewoHash>(&[evacuating()], &Settings::of_engine());
 }
 
 #[test]
-fn broken_compactions_are_caught() {
-    let visitors = vec![Visitor::Nobody, Visitor::WriterAlways];
-    let settings = Settings { visitors, images_per_op_max: 60, ..settings() };
-    for canary in [engine::canary::MOVE_FREES_EARLY, heap::canary::PUNCHED_RUN_NOT_BACKED] {
-        let verdict = hunt::<Crashed<OfRewoHash>>(canary, &[evacuating()], &settings);
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
-    }
+fn broken_moves_are_caught() {
+    broken_compactions_are_caught::<OfRewoHash>(&[evacuating()], Settings::of_engine());
 }
 
 #[test]
-fn compaction_undoes_no_write() {
-    let undone = |sim: Sim| writes_undone_by_moves::<OfRewoHash>(&sim);
-    assert_eq!(undone(Sim::new(0, Model::Line)), 0);
-    let variant = Sim::new(0, Model::Line).with_canary(engine::canary::MOVE_UNCHECKED);
-    assert_eq!(undone(variant), 1, "the broken variant did not undo the concurrent write");
+fn moves_undo_no_write() {
+    compaction_undoes_no_write::<OfRewoHash>();
 }

@@ -10,7 +10,7 @@ use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{EXPIRING_LEN_MAX, put_expiring};
+use testkit::{expired_keys_stay_few, keys_expire_and_are_reaped};
 
 use crate::hooked::{Access, Hooked, hook, set_failing, unhook};
 use crate::splits::key;
@@ -20,25 +20,7 @@ use crate::subject::PARAMETERS;
 fn key_expires_then_is_reaped_and_reported() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
-    let store = store.by_clock(clock.clone());
-    let reported = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&reported);
-    store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
-    store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
-    store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
-    store.put(b"for ever", b"3").unwrap();
-    assert!(store.get(b"short", &mut |_, value| assert_eq!(value, b"1")).unwrap());
-    clock.advance(Duration::from_millis(50));
-    assert!(!store.get(b"short", &mut |_, _| {}).unwrap());
-    assert_eq!((store.expiry(b"short").unwrap(), store.expiry(b"for ever").unwrap()), (None, Some(Expiry::NEVER)));
-    store.put_until(b"renewed", b"4", Expiry::at_ms(1000)).unwrap();
-    assert_eq!(store.len().unwrap(), 3);
-    while store.step().unwrap() == Progress::More {}
-    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
-    assert_eq!(*reported.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
-    assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
-    assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
-    assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
+    keys_expire_and_are_reaped(&store.by_clock(clock.clone()), &clock);
 }
 
 /// The reaper walks the whole table while the item is written and not yet published: it is notified afterwards.
@@ -119,6 +101,5 @@ fn failing_walk_reports_reaped_and_continues() {
 fn expired_keys_stay_few_under_a_writer_that_never_stops() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
-    let len_max = put_expiring(&store.by_clock(clock.clone()), &clock);
-    assert!(len_max <= EXPIRING_LEN_MAX, "{len_max} keys");
+    expired_keys_stay_few(&store.by_clock(clock.clone()), &clock);
 }

@@ -1,7 +1,7 @@
 //! Processes that are killed during a batch, a split and a clear; then the power fails while the next process runs.
 
 use pmem_sim::Model;
-use testkit::{Crashed, End, Op, Script, Settings, Visitor, explore};
+use testkit::{Crashed, End, Op, Script, Settings, Visitor, survives};
 
 use crate::crash::batch;
 use crate::splits::splitting;
@@ -19,24 +19,23 @@ fn kills(nested_images_max: usize) -> Settings {
     }
 }
 
-fn survives(script: Script) {
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&[script], &kills(24)).unwrap_or_else(|objection| panic!("{objection}"));
+fn survives_kills(script: Script) {
+    let counts = survives::<Crashed<OfRewoHash>>(&[script], &kills(24));
     assert!(counts.reach(50, 10, 0), "{counts:?}");
 }
 
 #[test]
 fn batch_survives_kill() {
-    survives(batch());
+    survives_kills(batch());
 }
 
 #[test]
 fn split_survives_kill() {
-    survives(splitting());
+    survives_kills(splitting());
 }
 
 #[test]
 fn clear_survives_kill() {
     let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
-    survives(Script::fresh(3, [put("a"), Op::Clear, put("b"), put("a"), Op::Reopen]));
+    survives_kills(Script::fresh(3, [put("a"), Op::Clear, put("b"), put("a"), Op::Reopen]));
 }

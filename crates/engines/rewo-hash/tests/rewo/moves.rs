@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pmem::{Canary, MediumError};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
+use testkit::{Crashed, Op, Script, Settings, Visitor, catches, survives};
 
 use crate::hooked::{Hooked, hook, unhook};
 use crate::splits::{first, key};
@@ -32,16 +32,14 @@ fn settings(visitors: Vec<Visitor>) -> Settings {
 #[test]
 fn move_survives_every_crash() {
     let visitors = settings(vec![Visitor::Nobody, Visitor::ReaderAlways]);
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&[moving()], &visitors).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfRewoHash>>(&[moving()], &visitors);
     assert!(counts.reach(40, 20, 20), "{counts:?}");
 }
 
 #[test]
 fn broken_moves_are_caught() {
     for canary in [canary::DELETE_BEFORE_INSERT, canary::DELETE_NOT_ORDERED] {
-        let verdict = hunt::<Crashed<OfRewoHash>>(canary, &[moving()], &settings(vec![Visitor::Nobody]));
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+        catches::<Crashed<OfRewoHash>>(canary, &[moving()], &settings(vec![Visitor::Nobody]));
     }
 }
 
@@ -91,8 +89,7 @@ fn few(visitor: Visitor) -> Settings {
 fn move_ahead_of_inserts_survives_every_crash() {
     let script = [relieving()];
     for visitor in [Visitor::Nobody, Visitor::ReaderAlways] {
-        let counts = explore::<Crashed<OfRelieved>>(&script, &few(visitor));
-        let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+        let counts = survives::<Crashed<OfRelieved>>(&script, &few(visitor));
         assert!(counts.reach(20, 10, 0), "{counts:?}");
     }
 }
@@ -100,8 +97,7 @@ fn move_ahead_of_inserts_survives_every_crash() {
 #[test]
 fn broken_moves_ahead_of_inserts_are_caught() {
     for canary in [canary::DELETE_BEFORE_INSERT, canary::DELETE_NOT_ORDERED] {
-        let verdict = hunt::<Crashed<OfRelieved>>(canary, &[relieving()], &few(Visitor::Nobody));
-        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+        catches::<Crashed<OfRelieved>>(canary, &[relieving()], &few(Visitor::Nobody));
     }
 }
 

@@ -12,17 +12,18 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Contention, Crashed, Extent, Paired, Restless, Settings, Visitor, contend, crowd, explore, hunt, restless,
+    Contention, Crashed, Extent, Paired, Restless, Script, Settings, Shape, Visitor, answers_like_a_map, catches,
+    contend, crowd, restless, survives,
 };
 
-use crate::cached::{OnHooked, answers_like_a_map, before_each_access, got, held, hooked};
-use crate::crash::{batch, expiring, refills, settings};
+use crate::cached::{OnHooked, before_each_access, got, held, hooked};
+use crate::crash::{batch, refills, shape};
 use crate::hooked::{Hooked, failing, reading_only};
 use crate::subject::{OfServed, PARAMETERS};
 
 #[test]
 fn it_answers_like_a_map() {
-    answers_like_a_map::<OfServed>(2);
+    answers_like_a_map::<OfServed>(Shape { batches: true, conditions: true, ..shape(500) }, 0..2);
 }
 
 /// Stores with copy threads are crashed one at a time. Writers that are stopped in one store hold back the epoch, which
@@ -31,7 +32,7 @@ fn it_answers_like_a_map() {
 static CRASHING: Mutex<()> = Mutex::new(());
 
 fn one_by_one() -> Settings {
-    Settings { thread_count: 1, ..settings() }
+    Settings { thread_count: 1, ..Settings::of_engine() }
 }
 
 /// The threads only write copies: a crash leaves the same as without them. So only a whole exploration has a
@@ -40,11 +41,10 @@ fn one_by_one() -> Settings {
 fn it_survives_every_crash() {
     let _alone = CRASHING.lock();
     let is_asked_for = |visitor: &Visitor| Extent::chosen() == Extent::Whole || *visitor != Visitor::WriterAlways;
-    let visitors = settings().visitors.into_iter().filter(is_asked_for).collect();
+    let visitors = Settings::of_engine().visitors.into_iter().filter(is_asked_for).collect();
     let settings = Settings { visitors, images_per_op_max: 3, nested_images_max: 0, ..one_by_one() };
-    let scripts = [refills(), batch(), expiring()];
-    let counts = explore::<Crashed<OfServed>>(&scripts, &settings);
-    let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+    let scripts = [refills(), batch(), Script::expiring()];
+    let counts = survives::<Crashed<OfServed>>(&scripts, &settings);
     assert!(counts.reach(40, 0, 40), "{counts:?}");
 }
 
@@ -135,8 +135,7 @@ fn puts_that_split_are_served_too() {
 #[test]
 fn crashes_show_a_copy_that_is_shown_early() {
     let _alone = CRASHING.lock();
-    let verdict = hunt::<Crashed<OfServed>>(canary::COPY_SHOWN_EARLY, &[refills()], &one_by_one());
-    assert!(verdict.is_caught(), "{verdict:?}");
+    catches::<Crashed<OfServed>>(canary::COPY_SHOWN_EARLY, &[refills()], &one_by_one());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Segments that split while they are crashed, and while other threads read and write.
 
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
+use testkit::{Crashed, Op, Script, Settings, Visitor, catches, survives};
 
 use engine::{Check, Depth, Engine};
 use engine_rewo_hash::RewoHash;
@@ -46,8 +46,7 @@ fn settings() -> Settings {
 
 #[test]
 fn split_survives_every_crash() {
-    let counts =
-        explore::<Crashed<OfRewoHash>>(&[splitting()], &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfRewoHash>>(&[splitting()], &settings());
     assert!(counts.reach(60, 20, 1), "{counts:?}");
 }
 
@@ -61,8 +60,7 @@ fn split_before_its_segments_is_caught() {
         nested_images_max: 0,
         ..settings()
     };
-    let verdict = hunt::<Crashed<OfRewoHash>>(canary::BLOCK_SPLIT_BEFORE_SEGMENTS, &[splitting()], &many);
-    assert!(verdict.is_caught(), "{verdict:?}");
+    catches::<Crashed<OfRewoHash>>(canary::BLOCK_SPLIT_BEFORE_SEGMENTS, &[splitting()], &many);
 }
 
 #[test]

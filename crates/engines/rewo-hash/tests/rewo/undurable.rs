@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pmem::{Canary, Medium};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, End, Settings, Visitor, explore};
+use testkit::{Crashed, End, Settings, Visitor, survives};
 
 use crate::crash::refills;
 use crate::hooked::{Access, Hooked, hook, unhook};
@@ -134,7 +134,7 @@ fn kills() -> Settings {
 #[test]
 fn killed_process_store_is_recovered() {
     let scripts = [refills(), moving()];
-    let counts = explore::<Crashed<OfRewoHash>>(&scripts, &kills()).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts = survives::<Crashed<OfRewoHash>>(&scripts, &kills());
     assert!(counts.reach(60, 60, 0), "{counts:?}");
 }
 
