@@ -3,8 +3,8 @@
 //!
 //! An open file outlives its name. Writes to a file without a name seem durable but are lost when the store is closed,
 //! so the store refuses them. Three checks detect missing files:
-//! 1. A sync of a journal's files compares each file's link count before it returns (`journal::OsFile`). So on a
-//!    journal, no write that waits for a sync is acknowledged after the files are gone.
+//! 1. A sync of a journal's log compares the link count and length of both files before it returns
+//!    (`journal::OsFile`). So on a journal, no write that waits for a sync is acknowledged after a file is gone or cut.
 //! 2. A writer checks before its write, at most once a second: the background asks the next writer to check
 //!    (`engine::Worker`), and rests after a second without a write. So on DAX and tmpfs, writes are acknowledged for
 //!    about a second longer.

@@ -96,6 +96,15 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's. Never call it again after an error: see the trait's head.
     fn sync(&self) -> io::Result<()>;
 
+    /// Checks that the file still has a name and its whole length: otherwise other programs have removed or truncated
+    /// it, and its content is lost when it is closed. [`File::sync`] includes this check.
+    ///
+    /// # Errors
+    /// If it was removed or truncated, or the operating system's.
+    fn check_in_place(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Begins to write `range` to the disk, and does not wait. A hint: only [`File::sync`] makes it durable.
     fn begin_write_back(&self, _range: Range<u64>) {}
 

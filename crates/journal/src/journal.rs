@@ -112,9 +112,10 @@ impl<F: File> Journal<F> {
         MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
     }
 
-    /// Makes writes to the log durable.
+    /// Makes writes to the log durable. They are worth nothing without the base.
     pub(crate) fn sync_log(&self) -> Result<(), MediumError> {
         self.sync(&self.log)?;
+        self.base.check_in_place().map_err(|error| self.poison(&error))?;
         self.append.sync_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -7,8 +7,10 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use pmem::TRUNCATED_ERRNO;
 use pmem_os::{LockError, StoreLock};
 use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, SeekFrom, StatxFlags, fadvise, fallocate, seek, statx};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
@@ -35,6 +37,8 @@ pub struct OsFile {
     /// Opened separately: the kernel reports a write failure to each handle, but only once.
     to_sync: [Mutex<StdFile>; SYNC_HANDLE_COUNT],
     writable: bool,
+    /// The file is at least this long, unless another program has truncated it.
+    len_bytes_min: AtomicU64,
 }
 
 impl OsFile {
@@ -77,7 +81,7 @@ impl OsFile {
         let direct = if writable { open_direct(path, &file) } else { None };
         let direct = direct.filter(|direct| is_same(direct).unwrap_or(false));
         let to_sync = [Mutex::new(again()?), Mutex::new(again()?)];
-        Ok(OsFile { file, direct, to_sync, writable })
+        Ok(OsFile { file, direct, to_sync, writable, len_bytes_min: AtomicU64::new(examined.len()) })
     }
 
     /// Locks the file, called `path`: for a writer, or for one of many readers if it was opened for reading.
@@ -116,11 +120,6 @@ fn within_limit(len_bytes: u64) -> io::Result<()> {
         Some(limit_bytes) if len_bytes > limit_bytes => Err(Errno::FBIG.into()),
         _ => Ok(()),
     }
-}
-
-/// Refuses a file without a name: its content is lost when the file is closed, even after a sync.
-fn refuse_unlinked(file: &StdFile) -> io::Result<()> {
-    if file.metadata()?.nlink() == 0 { Err(Errno::NOENT.into()) } else { Ok(()) }
 }
 
 /// Opens `path`. Does not wait for the other end of a pipe.
@@ -180,10 +179,12 @@ impl File for OsFile {
         let len_bytes = range.end - range.start;
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // Existing content stays, including holes: a file system that cannot allocate has freed no space.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end),
-            Err(Errno::NOSPC) if pmem_os::has_space(&self.file, range) => Ok(()),
-            allocated => Ok(allocated?),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end)?,
+            Err(Errno::NOSPC) if pmem_os::has_space(&self.file, range.clone()) => {}
+            allocated => allocated?,
         }
+        self.len_bytes_min.fetch_max(range.end, Ordering::SeqCst);
+        Ok(())
     }
 
     fn punch(&self, range: Range<u64>) -> io::Result<()> {
@@ -201,7 +202,10 @@ impl File for OsFile {
 
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
         within_limit(to_bytes)?;
-        self.file.set_len(to_bytes)
+        self.len_bytes_min.fetch_min(to_bytes, Ordering::SeqCst);
+        self.file.set_len(to_bytes)?;
+        self.len_bytes_min.fetch_max(to_bytes, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Syncs the file. A sync counts only if the file system still works afterwards. ext4 and XFS return success
@@ -212,7 +216,19 @@ impl File for OsFile {
         let handle = free.unwrap_or_else(|| self.to_sync[0].lock());
         handle.sync_data()?;
         handle.read_at(&mut [], 0)?;
-        refuse_unlinked(&handle)
+        self.check_in_place()
+    }
+
+    fn check_in_place(&self) -> io::Result<()> {
+        // This process may change the length in between.
+        let before = self.len_bytes_min.load(Ordering::SeqCst);
+        let found = self.file.metadata()?;
+        let len_bytes_min = before.min(self.len_bytes_min.load(Ordering::SeqCst));
+        match found {
+            found if found.nlink() == 0 => Err(Errno::NOENT.into()),
+            found if found.len() < len_bytes_min => Err(io::Error::from_raw_os_error(TRUNCATED_ERRNO)),
+            _ => Ok(()),
+        }
     }
 
     fn begin_write_back(&self, range: Range<u64>) {
@@ -278,6 +294,20 @@ mod tests {
         file.sync().unwrap();
         std::fs::remove_file(directory.path().join("other")).unwrap();
         assert_eq!(file.sync().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn truncated_files_are_not_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let file = OsFile::create(&path).unwrap();
+        file.allocate(0..8192).unwrap();
+        file.truncate(4096).unwrap();
+        file.sync().unwrap();
+        file.truncate(1 << 20).unwrap();
+        file.sync().unwrap();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len((1 << 20) - 1).unwrap();
+        assert_eq!(file.sync().unwrap_err().raw_os_error(), Some(TRUNCATED_ERRNO));
     }
 
     #[test]

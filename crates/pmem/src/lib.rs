@@ -36,7 +36,7 @@ pub use dram::Dram;
 pub use dram_box::DramBox;
 pub use durability::{Durability, Level, Taken, Ticket, Waited};
 pub use medium::{Acknowledge, Bytes, Medium, Persist, Residency, Space};
-pub use medium_error::MediumError;
+pub use medium_error::{MediumError, TRUNCATED_ERRNO};
 pub use offset::{LINE_BYTES, Offset, Span, lines};
 pub use probe::Probe;
 pub use probed::Probed;

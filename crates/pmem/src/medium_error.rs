@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// The error number of [`MediumError::Poisoned`] if another program has truncated a file: `ENODATA`.
+pub const TRUNCATED_ERRNO: i32 = 61;
+
 /// The errors of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -84,6 +87,10 @@ impl fmt::Display for MediumError {
             ),
             MediumError::Os { errno } => write!(f, "a system call failed with error number {errno}"),
             MediumError::ReadOnly => f.write_str("the store is open for reading only"),
+            MediumError::Poisoned { errno: TRUNCATED_ERRNO } => f.write_str(
+                "a file of the store was truncated while it is open: no more writes are accepted; read the data that \
+                 you need before you close it",
+            ),
             MediumError::Poisoned { errno } => write!(
                 f,
                 "writing to the disk failed (error number {errno}): acknowledged writes are safe, but no more are \

@@ -59,6 +59,31 @@ fn removed_journals_acknowledge_nothing() {
     serving.ended().failed(2, &["removed"]);
 }
 
+/// The region's file has no part in a sync of the log, and a truncated file keeps its name.
+#[test]
+fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
+    for file in ["store.hikv", "journal.hikv"] {
+        for length in [None, Some(0), Some(8192)] {
+            let place = Place::new();
+            let serving = watched(&place, &["--durability", "power"]);
+            assert_eq!(answered(&serving, "SET before 1"), "+OK");
+            let path = place.store().join(file);
+            match length {
+                None => fs::remove_file(path).unwrap(),
+                Some(length) => fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap(),
+            }
+            for key in 0..5 {
+                let first = first_line(&serving, &format!("SET after{key} 1"));
+                let is_refused = first.as_ref().is_none_or(|refusal| refusal.starts_with("-ERR "));
+                assert!(is_refused, "{file}, {length:?}: {first:?}");
+            }
+            assert_eq!(serving.ask(b"GET before\r\n", 7), b"$1\r\n1\r\n", "reads go on");
+            serving.signal(Signal::TERM);
+            serving.ended().failed(2, &[]);
+        }
+    }
+}
+
 #[test]
 fn removed_memory_is_noticed_by_the_background() {
     Place::on_tmpfs(64, |place| {

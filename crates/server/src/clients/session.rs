@@ -175,7 +175,11 @@ impl Session {
     /// Resets the client to its state on arrival, except for its login and the data visible to other clients.
     pub(crate) fn reset(&mut self) {
         self.transaction = None;
-        (self.db, self.protocol, self.replies) = (Database::FIRST, Protocol::Resp2, Replies::On);
+        (self.db, self.protocol) = (Database::FIRST, Protocol::Resp2);
+        // The reply to RESET itself may have to be skipped.
+        if self.replies == Replies::Off {
+            self.replies = Replies::On;
+        }
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
     }

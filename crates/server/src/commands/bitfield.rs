@@ -177,10 +177,13 @@ impl Type {
         width.map(|width| Type { is_signed, width_bits: width as u32 }).ok_or_else(|| FixedError::BitfieldType.into())
     }
 
-    /// Returns the number for `SET`. For an unsigned type, a negative number stands for the unsigned number with the
-    /// same 64 bits, as in Redis.
+    /// Returns the number for `SET`, as Redis takes it. For an unsigned type, a negative number stands for the unsigned
+    /// number with the same 64 bits. So does, for a signed type of less than 64 bits, a number so small that its
+    /// distance from the type's maximum exceeds 64 bits: it saturates to the maximum.
     fn to_set(self, number: i64) -> i128 {
-        if self.is_signed { i128::from(number) } else { i128::from(number as u64) }
+        let max = (1i64 << (self.width_bits - 1)).wrapping_sub(1);
+        let is_kept = self.is_signed && (self.width_bits == 64 || max.checked_sub(number).is_some());
+        if is_kept { i128::from(number) } else { i128::from(number as u64) }
     }
 
     /// Bits beyond the value are 0.

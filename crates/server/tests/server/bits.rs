@@ -59,9 +59,12 @@ fn integers_of_any_width() {
         ("BITFIELD sat OVERFLOW SAT SET u8 0 -1 GET u8 0", array([int(0), int(255)])),
         ("BITFIELD sat OVERFLOW SAT SET u63 64 -9223372036854775808 GET u63 64", array([int(0), int(i64::MAX)])),
         ("BITFIELD sat OVERFLOW SAT SET i8 0 -1000 GET i8 0", array([int(-1), int(-128)])),
+        ("BITFIELD sat OVERFLOW SAT SET i8 0 -9223372036854775680 GET i8 0", array([int(-128), int(-128)])),
+        ("BITFIELD sat OVERFLOW SAT SET i8 0 -9223372036854775681 GET i8 0", array([int(-128), int(127)])),
+        ("BITFIELD sat OVERFLOW SAT SET i64 64 -9223372036854775808 GET i64 64", array([int(-2), int(i64::MIN)])),
         (
             "BITFIELD sat OVERFLOW FAIL SET u8 0 -1 OVERFLOW WRAP SET u8 0 -2 GET u8 0",
-            array([Value::Null, int(128), int(254)]),
+            array([Value::Null, int(127), int(254)]),
         ),
         ("BITFIELD_RO k GET u4 4", array([int(15)])),
         ("BITFIELD_RO k SET u4 4 1", error("ERR BITFIELD_RO only supports the GET subcommand")),

@@ -109,6 +109,11 @@ fn replies_can_be_silenced() {
     assert_eq!(client.reply(), bulk("1"));
     assert_eq!(client.reply(), ok());
     assert_eq!(client.reply(), Value::Simple("PONG".into()));
+    // RESET ends the silence, but does not answer itself if its reply is to be skipped.
+    client.send(b"CLIENT REPLY SKIP\r\nRESET\r\nGET k\r\nCLIENT REPLY OFF\r\nRESET\r\nGET k\r\n");
+    assert_eq!(client.reply(), bulk("1"));
+    assert_eq!(client.reply(), Value::Simple("RESET".into()));
+    assert_eq!(client.reply(), bulk("1"));
 }
 
 #[test]
