@@ -8,11 +8,10 @@ use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::crowding::Moves;
 use super::image::{Stored, Words};
-use super::key::Key;
 use super::layout::{FILLED_MAX, Meta, bucket};
 use super::lookup::{Beginnings, Spotted};
 use super::segment::Segment;
-use super::signer::Signer;
+use super::slot::{Key, Signer};
 use super::{Slot, broken, canary};
 use crate::Position;
 use crate::segmented::{Context, Segmented};

@@ -16,7 +16,7 @@ use super::batch::Batches;
 use super::image::Words;
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::Segment;
-use super::signer::Signer;
+use super::slot::Signer;
 use crate::segmented::Segmented;
 use crate::segmented::layout::Geometry;
 use crate::segmented::record::header;

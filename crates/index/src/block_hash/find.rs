@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use pmem::{Medium, MediumError, Offset};
 
-use super::key::Key;
 use super::lookup::Lookup;
 use super::read::OptimisticRead;
+use super::slot::Key;
 use super::{BlockHash, Slot};
 use crate::Position;
 use crate::segmented::directory::Led;

@@ -11,10 +11,9 @@ use pmem::{Medium, MediumError, Offset};
 
 use super::Slot;
 use super::image::{Stored, Words};
-use super::key::Key;
 use super::layout::{Meta, SLOT_COUNT, slot_start};
 use super::read::OptimisticRead;
-use super::slot::{Heads, is_alike, is_item};
+use super::slot::{Heads, Key, is_alike, is_item};
 use crate::Position;
 
 /// The result of a lookup.

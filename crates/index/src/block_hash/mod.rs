@@ -41,8 +41,8 @@
 //! # Modules
 //! The table is its segments, the signatures of its keys, the batch that is being carried out, the moves and the splits.
 //! Each of these types owns its fields. Every module uses only those after it: `sweep` (walks), `find`, `write` ->
-//! `moves`, `batch`, `split` -> `buckets` -> `lookup` -> `read`, `check` -> `batch/overlay` -> `segment`, `key`, `signer`,
-//! `crowding` -> `image` -> `slot` -> `layout`. `broken` has the faults of canaries, for `moves` and `buckets`.
+//! `moves`, `batch`, `split` -> `buckets` -> `lookup` -> `read`, `check` -> `batch/overlay` -> `segment`, `crowding`
+//! -> `image` -> `slot` -> `layout`. `broken` has the faults of canaries, for `moves` and `buckets`.
 //!
 //! # Lock order
 //! a batch's turn; partition -> buckets. Buckets of one segment are locked in ascending order, those of several
@@ -57,13 +57,11 @@ mod check;
 mod crowding;
 mod find;
 mod image;
-mod key;
 pub mod layout;
 mod lookup;
 mod moves;
 mod read;
 mod segment;
-mod signer;
 mod slot;
 mod split;
 mod sweep;
@@ -83,10 +81,8 @@ pub use batch::{Batch, Found, NoSpace, Turn};
 pub use buckets::{At, Buckets, Full, LockedLookup, Published};
 pub use check::Damage;
 pub use find::Candidate;
-pub use key::Key;
 pub use lookup::Lookup;
-pub use signer::Sign;
-pub use slot::{Content, Slot};
+pub use slot::{Content, Key, Sign, Slot};
 pub use sweep::{Cleared, Shown};
 pub use write::Target;
 
@@ -94,7 +90,7 @@ use batch::Batches;
 use crowding::Moves;
 use layout::{BUCKET_COUNT, SLOT_COUNT};
 use segment::Segment;
-use signer::Signer;
+use slot::Signer;
 use split::Splits;
 
 type Root = directory::Root<Segment>;

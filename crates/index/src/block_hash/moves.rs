@@ -39,7 +39,7 @@ use super::crowding::LIGHT_FILLED_MAX;
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, bucket, choices};
 use super::segment::clear_bits;
-use super::signer::Signer;
+use super::slot::Signer;
 use super::{Slot, broken, canary};
 use crate::segmented::Segmented;
 use crate::shared::HeldLocks;

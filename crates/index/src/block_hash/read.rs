@@ -13,9 +13,9 @@ use pmem::{Medium, MediumError, Offset, Waited};
 
 use super::batch::{Batches, Overlay};
 use super::image::{Image, Stored, Words};
-use super::key::Key;
 use super::layout::{bucket, choices};
 use super::segment::Segment;
+use super::slot::Key;
 use super::{Slot, canary};
 use crate::Position;
 use crate::segmented::segments::Segments;

@@ -34,7 +34,7 @@ use super::crowding::Moves;
 use super::image::{Image, SegmentImage, Words};
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::Segment;
-use super::signer::Signer;
+use super::slot::Signer;
 use crate::segmented::layout::{DEPTH_MAX, SegmentHeader, State};
 use crate::segmented::record::{SplitRecord, record_of};
 use crate::segmented::segments::{Segments, append, child};
