@@ -14,8 +14,8 @@ use index::block_hash::Key;
 use index::cached_table::{CacheStats, Clear, CopyThreads, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use pmem::{Dram, Medium};
 
+use crate::contents::New;
 use crate::keys::Keys;
-use crate::writer::New;
 
 /// A write in the cached table, if there is a table.
 pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;

@@ -1,7 +1,8 @@
-//! The contents of a slot, and their witnesses.
+//! The contents of a slot, or of a new one, and their witnesses.
 
 use engine::{Expiry, Witness};
 use index::Position;
+use index::block_hash::Slot;
 use index::cached_table::NewCopy;
 use items::Item;
 
@@ -33,6 +34,13 @@ impl<'a> SlotContents<'a> {
     pub(crate) fn copy(&self) -> NewCopy<'a> {
         NewCopy { value: self.value, version: self.witness().words(), expiry_ms: self.expiry.ms() }
     }
+}
+
+/// A new slot, and the writer's copy of the item: reading back an item that was streamed past the cache is slow.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'v> {
+    pub(crate) slot: Slot,
+    pub(crate) copy: Option<NewCopy<'v>>,
 }
 
 /// Returns the witness of an item in the region.

@@ -39,10 +39,10 @@
 //! that state durable before returning.
 //!
 //! # Modules
-//! The table is its segments, the signatures of its keys, the batch that is being carried out, the moves and the splits.
-//! Each of these types owns its fields. Every module uses only those after it: `sweep` (walks), `find`, `write` ->
-//! `moves`, `batch`, `split` -> `buckets` -> `lookup` -> `read`, `check` -> `batch/overlay` -> `segment`, `crowding`
-//! -> `image` -> `slot` -> `layout`. `broken` has the faults of canaries, for `moves` and `buckets`.
+//! The table is its segments, the signatures of its keys, the batch that is being carried out, the moves and the
+//! splits. Each of these types owns its fields. Every module uses only those after it: `sweep` (walks), `find`,
+//! `write` -> `moves`, `batch`, `split` -> `buckets` -> `lookup` -> `read`, `check` -> `batch/overlay` -> `segment`,
+//! `crowding` -> `image` -> `slot` -> `layout`. `broken` has the faults of canaries, for `moves` and `buckets`.
 //!
 //! # Lock order
 //! a batch's turn; partition -> buckets. Buckets of one segment are locked in ascending order, those of several

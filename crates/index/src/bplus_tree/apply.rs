@@ -1,7 +1,7 @@
 //! Applies many changes at once, or one whose key was found before.
 //!
-//! The keys of a group descend together (`travel`). Then the changes are applied in their order. A change whose leaf has
-//! changed since is applied separately.
+//! The keys of a group descend together (`travel`). Then the changes are applied in their order. A change whose leaf
+//! has changed since is applied separately.
 
 use std::sync::atomic::Ordering;
 

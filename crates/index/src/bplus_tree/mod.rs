@@ -26,9 +26,10 @@
 //!   is pinned. So a pointer that was read from a node may be followed once the node's version was checked.
 //!
 //! # Modules
-//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `Trunk`, the word that names the
-//! root; reads need only the trunk. Each module uses only those after it: `apply`, `find` -> `travel` -> `ops` -> `split`,
-//! `merge` -> `found`, `scan`, `check`, `nodes`, `bulk` -> `descent` -> `memory` -> `inner`, `leaf` -> `target` -> `layout`.
+//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `Trunk`, the word that names
+//! the root; reads need only the trunk. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
+//! `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
+//! `separator` -> `arena`, `layout` -> `version`. `bulk` uses `nodes`.
 //!
 //! # Lock order
 //! Parent -> left node -> right node -> the arena. No thread waits for the lock of a node. The limbo's lock is

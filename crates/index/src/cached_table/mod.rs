@@ -42,9 +42,9 @@
 //! ring has been nearly full.
 //!
 //! # Modules
-//! The table is its buckets, its copies with their rings, its counters, and the signals to the threads that serve it; each
-//! type owns its fields. Every module uses only those after it: `pool` -> `write`, `read` -> `copies` -> `ring` ->
-//! `buckets`, `signals` -> `bucket`, `copy` -> `lines`, `counts`.
+//! The table is its buckets, its copies with their rings, its counters, and the signals to the threads that serve it;
+//! each type owns its fields. Every module uses only those after it: `pool` -> `write`, `read` -> `copies` -> `ring`
+//! -> `buckets`, `signals` -> `bucket`, `copy` -> `lines`, `counts`.
 //!
 //! # Lock order
 //! a store's locks -> a ring -> a bucket. The lock of a ring is only tried. Locks are held for some hundred

@@ -27,8 +27,7 @@ use pmem::{Medium, MediumError};
 
 use super::PartitionedHash;
 use super::absence::{self, Absence};
-use super::search::find_entry;
-use super::settle::Searcher;
+use super::search::{Searcher, find_entry};
 use crate::Position;
 use crate::canary;
 

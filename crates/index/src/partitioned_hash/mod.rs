@@ -24,8 +24,9 @@
 //!
 //! # Modules
 //! The index is its segments, its batches in progress, its splits and its due times; each type owns its fields. Every
-//! module uses only those after it: `walk`, `find`, `ops`, `lookup` -> `batch/write` -> `split` -> `locked`, `sweep`,
-//! `check`, `absence` -> `search` -> `segment` -> `settle` -> `batch/active` -> `due`, `draft` -> `slot`, `layout`.
+//! module uses only those after it: `walk`, `find`, `batch/write` -> `lookup` -> `ops` -> `locked`, `split`, `sweep`,
+//! `absence`, `clear` -> `check` -> `salvage` -> `search` -> `segment` -> `batch/active` -> `settle`, `draft`, `due` ->
+//! `layout` -> `slot`.
 //!
 //! # Lock order
 //! partition -> pairs of one segment, ascending -> stash. An operation on one key holds one pair. A batch holds the

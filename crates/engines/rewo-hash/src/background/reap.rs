@@ -81,8 +81,8 @@ fn reap_segment<M: Medium, D: Dram>(
     Ok(next)
 }
 
-/// Deletes a key if it is still expired. `None` if it is not, or if damage in the key's buckets prevents the deletion: a
-/// retry would fail as well.
+/// Deletes a key if it is still expired. `None` if it is not, or if damage in the key's buckets prevents the
+/// deletion: a retry would fail as well.
 fn reap_key<M: Medium, D: Dram>(writer: &Writer<M, D>, key: &[u8], slot: &Slot) -> Result<Option<Outcome>, Error> {
     let is_same = &mut |found: Option<&Slot>| found == Some(slot);
     match writer.write(writer.keys().key(key)?, &mut None, is_same) {

@@ -20,14 +20,14 @@ use items::NewItem;
 use pmem::{Dram, Medium, MediumError};
 
 use crate::cached::{Cache, Hidden, reveal};
-use crate::contents::{witness_of_item, witness_of_small};
+use crate::contents::{New, witness_of_item, witness_of_small};
 use crate::expiring::Expiring;
 use crate::keys::Keys;
 use crate::reader::Reader;
 use crate::space::Space;
 
 pub(crate) use batch::Batch;
-pub(crate) use prepared::{New, Outcome, Prepared};
+pub(crate) use prepared::{Outcome, Prepared};
 
 /// The store's writes.
 pub(crate) struct Writer<M, D: Dram> {

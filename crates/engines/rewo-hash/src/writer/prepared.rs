@@ -4,9 +4,9 @@ use engine::{ExpiredItem, Expiry, PriorState, WriteResult};
 use heap::{Place, Reservation};
 use index::Position;
 use index::block_hash::{Key, Slot};
-use index::cached_table::NewCopy;
 use pmem::Dram;
 
+use crate::contents::New;
 use crate::expiring::Expiring;
 
 /// A new slot. If the item is larger than a slot: also the reserved space with the written and flushed item.
@@ -14,13 +14,6 @@ pub(crate) struct Prepared<'a, 'v, D: Dram> {
     pub(crate) new: New<'v>,
     reservation: Option<Reservation<'a, D>>,
     expires: bool,
-}
-
-/// A new slot, and the writer's copy of the item: reading back an item that was streamed past the cache is slow.
-#[derive(Clone, Copy)]
-pub(crate) struct New<'v> {
-    pub(crate) slot: Slot,
-    pub(crate) copy: Option<NewCopy<'v>>,
 }
 
 /// The result of a write.

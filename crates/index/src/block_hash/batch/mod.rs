@@ -179,8 +179,8 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         changed.is_changed = true;
     }
 
-    /// Returns `Ok` if there was space for all slots. Otherwise drop the batch, call [`super::BlockHash::split_for_batch`] and
-    /// start again.
+    /// Returns `Ok` if there was space for all slots. Otherwise drop the batch, call
+    /// [`super::BlockHash::split_for_batch`] and start again.
     ///
     /// # Errors
     /// [`NoSpace`].

@@ -1,4 +1,5 @@
-//! The batch that is being carried out, and its overlay, which readers read instead of buckets while a batch is carried out.
+//! The batch that is being carried out, and its overlay, which readers read instead of buckets while a batch is
+//! carried out.
 
 use std::collections::BTreeMap;
 use std::ptr;

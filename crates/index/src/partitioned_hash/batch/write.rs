@@ -71,7 +71,8 @@ pub struct Finished {
 }
 
 impl Full {
-    /// Makes space for a batch of these signatures, which are sorted ([`super::super::PartitionedHash::split_for_batch`]).
+    /// Makes space for a batch of these signatures, which are sorted
+    /// ([`super::super::PartitionedHash::split_for_batch`]).
     pub(in crate::partitioned_hash) fn split<M: Medium, D: Dram>(
         self,
         cx: Context<'_, M, D>,
