@@ -1,5 +1,4 @@
-//! Index structures, one folder each. Their files have the same names: `layout format open ops recover check
-//! tests`.
+//! Index structures, one folder each. Files of the same name do the same: `layout ops split sweep check tests`.
 //!
 //! - [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. The
 //!   caller, not the index, decides whether an item has the sought key.

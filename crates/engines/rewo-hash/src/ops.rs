@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, PackedLookup, PriorState,
-    Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, wait_for_readers,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Decision, Engine,
+    EngineStats, Error, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order,
+    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, with_space,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
 use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
+use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::cached::Known;
-use crate::many::GROUP_COUNT;
-use crate::read::check_key;
-use crate::write::{Prepared, check_value};
+use crate::check::CheckState;
+use crate::keys::check_key;
+use crate::reader::GROUP_COUNT;
+use crate::writer::{Batch, Outcome, Prepared, check_value};
 use crate::{NAME, RewoHash};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -41,11 +42,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.heap.superblock().uuid
+        self.writer.space().heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.read(self.key(key)?, false, &mut |version, value, _| found(version, value))
+        self.writer.reader().read(self.writer.keys().key(key)?, false, &mut |version, value, _| found(version, value))
     }
 
     fn supports_lookup(&self) -> bool {
@@ -53,17 +54,17 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.lookup_value(key, buffer)
+        self.writer.reader().lookup_value(key, buffer)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.read(self.key(key)?, true, &mut |version, value, _| found(version, value))
+        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |version, value, _| found(version, value))
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
-            self.get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
+            self.writer.reader().get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
         }
         Ok(())
     }
@@ -77,79 +78,84 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.may_write()?;
+        self.writer.may_write()?;
         if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
-        self.may_write()?;
-        self.bound_garbage();
+        let writer = &self.writer;
+        writer.begin()?;
         check_value(len_bytes)?;
-        let key = self.key(key)?;
+        let key = writer.keys().key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
-        let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
-        let reservation = self.with_space(reserve)?;
+        let reservation = self.with_space(|| writer.space().reserve(writer.medium(), item.item_bytes()))?;
         // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
+        unsafe { item.write(writer.medium(), reservation.place().offset) }?;
         let mut new = Some(Prepared::in_reserved(key, reservation, expiry));
         // A split may also find the region full.
-        self.with_space(|| self.write(key, &mut new, &mut |_| true)).map(drop)
+        let outcome = self.with_space(|| writer.write(key, &mut new, &mut |_| true))?;
+        self.report(outcome);
+        Ok(())
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        self.may_write()?;
-        self.bound_garbage();
-        let key = self.key(key)?;
-        let outcome = self.try_delete(key)?;
-        Ok(self.report_expired(outcome) == WriteResult::Done(PriorState::Present))
+        self.writer.begin()?;
+        let outcome = self.writer.try_delete(self.writer.keys().key(key)?)?;
+        Ok(self.report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.update_by(key, decide)
+        self.writer.begin()?;
+        let key = self.writer.keys().key(key)?;
+        loop {
+            let (is_changed, outcome) = self.with_space(|| self.writer.try_update(key, decide))?;
+            if outcome.answer != WriteResult::Unexpected {
+                self.report(outcome);
+                return Ok(is_changed);
+            }
+        }
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.expire_at(key, expiry)
+        self.update(key, &mut |held| match held {
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+            None => Decision::Keep,
+        })
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.read(self.key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
+        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(callback);
+        self.writer.expiring().hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.expired_hook.set_item(callback);
+        self.writer.expiring().hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
-        &self.clock
+        self.writer.keys().clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.may_write()?;
+        let writer = &self.writer;
+        writer.may_write()?;
         // Space that the sweep has not found yet could not be distinguished from space that is freed now.
         self.finish_sweep()?;
-        let hidden = self.hide_all();
-        let cleared = self.with_space(|| Ok(self.table.clear(self.cx())?))?;
+        let hidden = writer.reader().cache().hide_all(writer.medium());
+        let cleared = self.with_space(|| Ok(writer.table().clear(writer.cx())?))?;
         hidden.into_iter().for_each(Clear::cleared);
-        self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // If the caller is pinned itself (it is reading a value), or if a reader takes long, the background frees the
-        // items.
-        wait_for_readers(|| {
-            self.collect();
-            !self.cleared.is_empty() && !epoch::is_pinned()
-        });
+        writer.space().retire_cleared(writer.medium(), cleared);
         Ok(())
     }
 
     fn len(&self) -> Result<u64, Error> {
         self.finish_sweep()?;
-        Ok(self.table.len())
+        Ok(self.table().len())
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
@@ -171,11 +177,12 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
             Cursor::End => return Ok(Cursor::End),
         };
         let _pin = epoch::pin();
-        let (shown, next) = self.table.visit(&self.medium, place)?;
-        shown.settle(&self.medium)?;
+        let keys = self.writer.keys();
+        let (shown, next) = keys.table().visit(keys.medium(), place)?;
+        shown.settle(keys.medium())?;
         for (_, slot) in &shown.slots {
-            match self.intact_contents(slot) {
-                Ok(seen) if self.clock.is_past(seen.expiry) => {}
+            match keys.intact_contents(slot) {
+                Ok(seen) if keys.clock().is_past(seen.expiry) => {}
                 Ok(seen) => each(seen.key, seen.value, seen.expiry),
                 Err(error) => damaged(error)?,
             }
@@ -188,21 +195,31 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.check_step(check, damaged)
+        let mut state = match check.take_state::<CheckState>() {
+            Some(state) => state,
+            None => {
+                self.finish_sweep()?;
+                Box::new(CheckState::begin(self.medium(), self.compaction.pause(), damaged)?)
+            }
+        };
+        let _background = self.background.keep_away();
+        let is_done = state.step(self.writer.keys(), self.writer.space().heap(), check, damaged);
+        check.set_state(Some(state).filter(|_| !is_done));
+        Ok(())
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        self.background_step()
+        self.background.step(&self.writer, || self.compaction_step())
     }
 
     fn assist_background(&self) -> Result<(), Error> {
-        RewoHash::keep_pace(self)
+        self.background.keep_pace(&self.writer)
     }
 
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
-            self.collect();
-            self.has_garbage()
+            self.writer.space().collect(self.medium());
+            self.writer.space().has_garbage()
         })
     }
 
@@ -211,19 +228,23 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.medium.health()?)
+        Ok(self.medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium.sync()?)
+        Ok(self.medium().sync()?)
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        if self.is_wanted() { WantedThreads::One } else { WantedThreads::None }
+        let is_space_short =
+            || !self.background.is_swept() || self.writer.space().heap().runs_low() || self.may_compact();
+        let is_wanted =
+            self.medium().is_writable() && is_space_short() || self.writer.expiring().expectation().is_wanted();
+        if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.expectation.sleep_time().or(self.pre_evicts.then_some(REST))
+        self.writer.expiring().expectation().sleep_time().or(self.background.pre_evicts().then_some(REST))
     }
 
     fn stats(&self) -> EngineStats {
@@ -232,25 +253,78 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Calls `found` with the key's item, unless it has expired.
+    /// Puts a key, unless the value is too long.
     #[inline(always)]
-    pub(crate) fn read(
-        &self,
-        key: Key<'_>,
-        is_part: bool,
-        found: &mut dyn FnMut(Witness, &[u8], Expiry),
-    ) -> Result<bool, Error> {
-        let permit = match self.lookup_copy(key, found) {
-            Known::Certain(is_there) => return Ok(is_there),
-            Known::Unknown(permit) => permit,
+    fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.writer.begin()?;
+        check_value(value.len() as u64)?;
+        let key = self.writer.keys().key(key)?;
+        let item = NewItem { key: key.bytes, value, expiry };
+        let outcome = match self.writer.try_put(key, &item) {
+            Err(error) if error.is_full() => self.put_in_reserved(key, &item)?,
+            outcome => outcome?,
         };
-        let _pin = epoch::pin();
-        let Some(slot) = self.find(key)? else { return Ok(false) };
-        let Some(seen) = self.readable_contents(&slot, is_part)? else { return Ok(false) };
-        if !is_part {
-            self.admit(permit, key, || seen.copy());
+        self.report(outcome);
+        Ok(())
+    }
+
+    /// Frees space and puts again. The caller is not pinned.
+    #[cold]
+    #[inline(never)]
+    fn put_in_reserved(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Outcome, Error> {
+        self.make_space()?;
+        self.writer.try_put(key, item)
+    }
+
+    /// Applies a batch if its conditions hold. The last operation of a key counts.
+    fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.writer.begin()?;
+        Limits::check_batch(conditions, ops)?;
+        if let Some(key) = BatchOp::single_delete(conditions, ops) {
+            return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
-        found(seen.witness(), seen.value, seen.expiry);
-        Ok(true)
+        let batch = Batch::new(self.writer.keys(), conditions, ops)?;
+        let turn = self.table().batch_turn();
+        let expired = self.with_space(|| batch.attempt(&self.writer, &turn))?;
+        drop(turn);
+        self.writer.expiring().report(expired);
+        Ok(())
+    }
+
+    /// Deletes the key if all of these conditions hold, which are on the same key.
+    fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
+        let key = self.writer.keys().key(key)?;
+        loop {
+            let outcome = self.writer.try_delete_if(key, conditions)?;
+            if outcome.answer != WriteResult::Unexpected {
+                self.report(outcome);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reports an item that had expired before it was overwritten.
+    #[inline(always)]
+    fn report(&self, outcome: Outcome) -> WriteResult<PriorState> {
+        self.writer.expiring().report(outcome.expired);
+        outcome.answer
+    }
+
+    /// Retries an attempt once if the region was full: space may have become free. The caller is not pinned, because
+    /// its pin would block the freeing.
+    fn with_space<R>(&self, attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        with_space(attempt, || self.make_space())
+    }
+
+    /// Finishes the sweep, which may find free space, and gives readers some time to unpin.
+    #[cold]
+    fn make_space(&self) -> Result<(), Error> {
+        self.finish_sweep()?;
+        self.writer.space().wait_for_garbage(self.medium());
+        Ok(())
+    }
+
+    pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
+        self.background.finish_sweep(&self.writer)
     }
 }

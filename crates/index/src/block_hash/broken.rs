@@ -4,9 +4,9 @@
 use pmem::{Dram, Medium};
 
 use super::Slot;
+use super::buckets::{At, Bucket, Buckets, Published};
 use super::image::{Stored, Words};
 use super::layout::Meta;
-use super::write::{At, Bucket, Buckets, Published};
 
 /// Empties the slot from which an item moves before the item is in its new slot.
 #[cold]

@@ -11,11 +11,15 @@ use std::sync::atomic::Ordering;
 use heap::layout::SEGMENT_BYTES;
 use pmem::{Medium, Offset};
 
+use super::Slot;
+use super::batch::Batches;
 use super::image::Words;
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
-use super::{BlockHash, Slot};
+use super::segment::Segment;
+use super::slot::Signer;
+use crate::segmented::Segmented;
+use crate::segmented::layout::Geometry;
 use crate::segmented::record::header;
-use crate::segmented::{Cursor, Segmented};
 
 /// The unit in which media lose data, in bytes.
 const PAGE_BYTES: u64 = 4096;
@@ -32,55 +36,49 @@ pub struct Damage {
     pub what: &'static str,
 }
 
-impl BlockHash {
-    /// Reports the damage in the segment at `cursor` to `damaged`, and passes every slot to `each`, including both
-    /// of duplicates. The caller is pinned. The store must have been swept. No thread may write to the segment during
-    /// the call; otherwise damage may be reported that does not exist.
-    pub fn check_segment<M: Medium>(
-        &self,
-        medium: &M,
-        cursor: Cursor,
-        damaged: &mut dyn FnMut(Damage),
-        each: &mut dyn FnMut(Offset, &Slot),
-    ) -> Cursor {
-        let segment = self.root().at_cursor(cursor);
-        if header(medium, segment.offset()).is_none() {
-            damaged(Damage { at: segment.offset(), what: "a segment's header is damaged" });
-        }
-        let mut met = HashSet::new();
-        for segment_at in segment.offsets() {
-            let before = met.len();
-            for number in 0..BUCKET_COUNT {
-                let at = bucket(segment_at, number);
-                let image = self.decided_image(medium, at);
-                let mut wrong = |what| damaged(Damage { at, what });
-                if image.meta().filled() > FILLED_MAX {
-                    wrong("a bucket has no free slot");
-                }
-                for (_, slot) in image.slots() {
-                    met.insert(slot);
-                    let signature = self.signature_of(&slot).filter(|_| slot.is_intact());
-                    match signature {
-                        None => wrong("a slot's bytes are damaged"),
-                        Some(signature) if !choices(signature).contains(&number) => {
-                            wrong("an item is in a bucket that is not its key's");
-                        }
-                        Some(signature) if self.geometry.prefix(signature, segment.depth()) != segment.prefix() => {
-                            wrong("an item's signature belongs to another segment");
-                        }
-                        Some(_) => each(at, &slot),
+/// Reports the damage in a segment to `damaged`, and passes every slot to `each`, including both of duplicates.
+pub(super) fn check<M: Medium>(
+    medium: &M,
+    segment: &Segment,
+    (geometry, signer, batches): (Geometry, &Signer, &Batches),
+    damaged: &mut dyn FnMut(Damage),
+    each: &mut dyn FnMut(Offset, &Slot),
+) {
+    if header(medium, segment.offset()).is_none() {
+        damaged(Damage { at: segment.offset(), what: "a segment's header is damaged" });
+    }
+    let mut met = HashSet::new();
+    for segment_at in segment.offsets() {
+        let before = met.len();
+        for number in 0..BUCKET_COUNT {
+            let at = bucket(segment_at, number);
+            let image = batches.decided_image(medium, at);
+            let mut wrong = |what| damaged(Damage { at, what });
+            if image.meta().filled() > FILLED_MAX {
+                wrong("a bucket has no free slot");
+            }
+            for (_, slot) in image.slots() {
+                met.insert(slot);
+                let signature = signer.signature_of_intact(&slot);
+                match signature {
+                    None => wrong("a slot's bytes are damaged"),
+                    Some(signature) if !choices(signature).contains(&number) => {
+                        wrong("an item is in a bucket that is not its key's");
                     }
+                    Some(signature) if geometry.prefix(signature, segment.depth()) != segment.prefix() => {
+                        wrong("an item's signature belongs to another segment");
+                    }
+                    Some(_) => each(at, &slot),
                 }
             }
-            if met.len() - before >= NEIGHBOUR_COUNT_MIN {
-                let what = "a page of buckets is all zeros among many items";
-                zero_pages(medium, segment_at).for_each(|at| damaged(Damage { at, what }));
-            }
         }
-        if segment.item_count() != met.len() as u64 {
-            damaged(Damage { at: segment.offset(), what: "a segment's number of items differs from its counter" });
+        if met.len() - before >= NEIGHBOUR_COUNT_MIN {
+            let what = "a page of buckets is all zeros among many items";
+            zero_pages(medium, segment_at).for_each(|at| damaged(Damage { at, what }));
         }
-        cursor.past(segment, self.geometry.partition_count())
+    }
+    if segment.item_count() != met.len() as u64 {
+        damaged(Damage { at: segment.offset(), what: "a segment's number of items differs from its counter" });
     }
 }
 

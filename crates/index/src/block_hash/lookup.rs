@@ -3,19 +3,18 @@
 //! A lookup is sure in two cases: a slot without a lock bit begins as a slot of the key does, or no slot does and
 //! no lock bit is set. It compares four bytes of each slot, chosen so that one word contains all four. No branch
 //! depends on the slot that holds the key, so a processor can proceed to the next key's buckets while these are
-//! still loading. In all other cases the caller runs a search (`find`): chains, batches, buckets that changed
+//! still loading. In all other cases the caller runs a search (`read`): chains, batches, buckets that changed
 //! during the lookup, and buckets with slots of several kinds.
 
 use pmem::arch::equal_halves;
 use pmem::{Medium, MediumError, Offset};
 
-use super::find::{Key, OptimisticRead};
+use super::Slot;
 use super::image::{Stored, Words};
 use super::layout::{Meta, SLOT_COUNT, slot_start};
-use super::slot::{Heads, is_alike, is_item};
-use super::{BlockHash, Slot};
+use super::read::OptimisticRead;
+use super::slot::{Heads, Key, is_alike, is_item};
 use crate::Position;
-use crate::segmented::directory::Led;
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +158,7 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
 
     /// Looks up the key in both buckets. The result is sure only if `is_steady` returns true afterwards.
     #[inline(always)]
-    fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
+    pub(super) fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
         match self.spot(key) {
             Spotted::At(spot) if is_item(spot.meta.shape(spot.i)) => {
                 let [signature, position] = spot.start();
@@ -174,66 +173,20 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
             _ => Lookup::Unsure,
         }
     }
-}
-
-/// The result of a lookup, for a caller that checks later whether it still counts.
-pub struct Candidate<'a, M> {
-    read: OptimisticRead<'a, M>,
-    lookup: Lookup,
-    led: Led,
-}
-
-impl<M: Medium> Candidate<'_, M> {
-    /// Returns the position of the item that the slot names, if it names one, to be prefetched.
-    #[inline(always)]
-    pub fn position(&self) -> Option<Position> {
-        match self.lookup {
-            Lookup::Item(position) => Some(position),
-            _ => None,
-        }
-    }
-}
-
-impl BlockHash {
-    /// Looks up a key ahead of [`BlockHash::lookup_candidate`].
-    #[inline(always)]
-    pub fn candidate<'a, M: Medium>(&'a self, medium: &'a M, key: Key<'_>) -> Candidate<'a, M> {
-        let led = self.root().led();
-        let read = OptimisticRead::begin(self, medium, key.signature);
-        let lookup = read.lookup(key, || true);
-        Candidate { read, lookup, led }
-    }
-
-    /// Like [`BlockHash::lookup`], with a candidate of the same key. If the buckets have not changed and readers
-    /// are still directed to them, another lookup would have the same result.
-    #[inline(always)]
-    pub fn lookup_candidate<M: Medium>(&self, candidate: &Candidate<'_, M>, key: Key<'_>) -> Lookup {
-        let is_same = candidate.read.is_steady() && self.root().led() == candidate.led;
-        if is_same { candidate.lookup } else { self.lookup(candidate.read.medium, key) }
-    }
-
-    /// Looks up a key. The caller is pinned as for [`BlockHash::find`], which it calls if the result is `Unsure`.
-    #[inline(always)]
-    pub fn lookup<M: Medium>(&self, medium: &M, key: Key<'_>) -> Lookup {
-        let read = OptimisticRead::begin(self, medium, key.signature);
-        read.lookup(key, || read.is_steady())
-    }
 
     /// Like [`BlockHash::lookup`], but returns the stored slot. `None` means that a search is needed.
     #[inline(always)]
-    pub(super) fn try_find<M: Medium, E: From<MediumError>>(
+    pub(super) fn try_find<E: From<MediumError>>(
         &self,
-        medium: &M,
         key: Key<'_>,
         is_key: &mut impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Option<Slot>>, E> {
-        let read = OptimisticRead::begin(self, medium, key.signature);
-        let slot = match read.spot(key) {
+        let slot = match self.spot(key) {
             Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
-            Spotted::Nothing if read.is_steady() && medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            Spotted::Nothing if self.is_steady() && self.medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
             _ => None,
         };
-        let Some(slot) = slot.filter(|_| read.is_steady()) else { return Ok(None) };
+        let Some(slot) = slot.filter(|_| self.is_steady()) else { return Ok(None) };
         Ok(key.is_in(&slot, is_key)?.then_some(Some(slot)))
     }
 }

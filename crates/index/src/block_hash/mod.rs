@@ -30,13 +30,19 @@
 //! | 6 waited for; a log's lock bits off, if the bucket's counter is unchanged | new |
 //!
 //! A removal skips steps 1 and 3b. A put without obstacles runs step 1 after step 2
-//! (`engines/rewo-hash/src/at_once.rs`): an item that no slot names has no effect, whenever it is written.
+//! (`engines/rewo-hash/src/writer/at_once.rs`): an item that no slot names has no effect, whenever it is written.
 //!
 //! # Reading
 //! A reader takes no lock. It reads both counters, the meta word and slots of the first bucket, those of the
 //! second, and both counters again, and checks whether a batch began or ended. After any change, the reader starts
 //! again. If the slot found has a lock bit, or if the key is not found and a bucket has lock bits, the reader makes
 //! that state durable before returning.
+//!
+//! # Modules
+//! The table is its segments, the signatures of its keys, the batch that is being carried out, the moves and the
+//! splits. Each of these types owns its fields. Every module uses only those after it: `sweep` (walks), `find`,
+//! `write` -> `moves`, `batch`, `split` -> `buckets` -> `lookup` -> `read`, `check` -> `batch/overlay` -> `segment`,
+//! `crowding` -> `image` -> `slot` -> `layout`. `broken` has the faults of canaries, for `moves` and `buckets`.
 //!
 //! # Lock order
 //! a batch's turn; partition -> buckets. Buckets of one segment are locked in ascending order, those of several
@@ -45,14 +51,16 @@
 
 mod batch;
 mod broken;
+mod buckets;
 pub mod canary;
 mod check;
+mod crowding;
 mod find;
 mod image;
 pub mod layout;
 mod lookup;
 mod moves;
-mod open;
+mod read;
 mod segment;
 mod slot;
 mod split;
@@ -61,87 +69,103 @@ mod sweep;
 pub(crate) mod tests;
 mod write;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use heap::{Heap, HeapError};
+use pmem::{Dram, Medium};
 
-use parking_lot::Mutex;
-
-use crate::segmented::directory;
 use crate::segmented::layout::Geometry;
-use crate::shared::Pointer;
+use crate::segmented::open::{finish_splits, live_segments, root_of};
+use crate::segmented::segments::Segments;
+use crate::segmented::{Context, directory};
 
 pub use batch::{Batch, Found, NoSpace, Turn};
+pub use buckets::{At, Buckets, Full, LockedLookup, Published};
 pub use check::Damage;
-pub use find::{Key, Target};
-pub use lookup::{Candidate, Lookup};
-pub use slot::{Content, Slot};
+pub use find::Candidate;
+pub use lookup::Lookup;
+pub use slot::{Content, Key, Sign, Slot};
 pub use sweep::{Cleared, Shown};
-pub use write::{At, Buckets, Full, LockedLookup, Published};
+pub use write::Target;
 
-use batch::Overlay;
+use batch::Batches;
+use crowding::Moves;
 use layout::{BUCKET_COUNT, SLOT_COUNT};
 use segment::Segment;
+use slot::Signer;
+use split::Splits;
 
 type Root = directory::Root<Segment>;
-
-/// The function that computes the signature of a key.
-pub type Sign = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
 /// The number of slots in a segment.
 pub const SEGMENT_SLOT_COUNT: u64 = (BUCKET_COUNT * SLOT_COUNT) as u64;
 
 /// The table. Its methods need a [`crate::segmented::Context`], and their callers are pinned.
 pub struct BlockHash {
-    geometry: Geometry,
-    sign: Box<Sign>,
-    root: Pointer<Root>,
-    partitions: Box<[Mutex<()>]>,
-    /// Held while a batch is carried out.
-    turn: Mutex<()>,
-    /// The batch that is being carried out, or null.
-    overlay: Pointer<Overlay>,
-    /// See [`BlockHash::take_crowding`].
-    is_crowding: AtomicBool,
-    move_count: AtomicU64,
-    split_count: AtomicU64,
-    chained_count: AtomicU64,
+    segments: Segments<Segment>,
+    signer: Signer,
+    batches: Batches,
+    moves: Moves,
+    splits: Splits,
 }
 
 impl BlockHash {
-    fn new(geometry: Geometry, sign: Box<Sign>, root: Box<Root>, overlay: *mut Overlay) -> BlockHash {
-        BlockHash {
-            geometry,
-            sign,
-            root: Pointer::new(Box::into_raw(root)),
-            partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
-            turn: Mutex::new(()),
-            overlay: Pointer::new(overlay),
-            is_crowding: AtomicBool::new(true),
-            move_count: AtomicU64::new(0),
-            split_count: AtomicU64::new(0),
-            chained_count: AtomicU64::new(0),
-        }
+    /// Writes and flushes the first segments of a new store. They become durable when the format of the allocator
+    /// finishes, which is also what makes the region a store. `sign` computes the signatures of keys; it must be
+    /// the same whenever the store is opened again.
+    ///
+    /// # Errors
+    /// Returns the allocator's error.
+    pub fn format<M: Medium, D: Dram>(
+        medium: &M,
+        heap: &Heap<D>,
+        geometry: Geometry,
+        sign: Box<Sign>,
+    ) -> Result<BlockHash, HeapError> {
+        let limbo = epoch::Limbo::default();
+        let root = sweep::empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        Ok(BlockHash::of(Segments::new(geometry, root), sign, Batches::none()))
+    }
+
+    /// Opens the table of a store:
+    ///
+    /// 1. Finishes the splits that a crash interrupted (`crate::segmented`).
+    /// 2. Carries out a committed batch again (`batch`).
+    /// 3. Finds the live segments, and builds the directories (`crate::segmented`).
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`] if a header is damaged, or if the live segments do not cover every prefix exactly
+    /// once.
+    pub fn open<M: Medium, D: Dram>(
+        cx: Context<'_, M, D>,
+        geometry: Geometry,
+        sign: Box<Sign>,
+    ) -> Result<BlockHash, HeapError> {
+        let splits = finish_splits(cx, geometry)?;
+        let batches = Batches::recover(cx.medium)?;
+        let table = |(offset, header)| {
+            let segment = Segment::new(offset, header, !cx.medium.is_writable());
+            segment.link_chain(cx.medium).map(|()| segment)
+        };
+        let live = live_segments(cx, geometry, &splits)?.into_iter();
+        let tables = live.map(|segments| segments.into_iter().map(table).collect::<Result<Vec<_>, _>>());
+        let root = root_of(tables.collect::<Result<_, _>>()?, geometry)?;
+        Ok(BlockHash::of(Segments::new(geometry, root), sign, batches))
+    }
+
+    fn of(segments: Segments<Segment>, sign: Box<Sign>, batches: Batches) -> BlockHash {
+        BlockHash { segments, signer: Signer::new(sign), batches, moves: Moves::default(), splits: Splits::default() }
     }
 
     /// Returns the signature of a key.
     #[inline(always)]
     pub fn signature(&self, key: &[u8]) -> u64 {
-        (self.sign)(key)
-    }
-
-    /// Returns the signature of a slot's key, or `None` if the slot is damaged.
-    fn signature_of(&self, slot: &Slot) -> Option<u64> {
-        match slot.content() {
-            Content::Whole { key, .. } => Some(self.signature(key)),
-            Content::Item { signature, .. } => Some(signature),
-            Content::Damaged => None,
-        }
+        self.signer.signature(key)
     }
 
     /// Returns the number of items. It is exact after every segment has been swept, if no thread writes during the
     /// call.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
-        self.root().segments().map(Segment::item_count).sum()
+        self.segments.root().segments().map(Segment::item_count).sum()
     }
 
     /// Returns true if there is no item; see [`BlockHash::len`].
@@ -151,61 +175,90 @@ impl BlockHash {
 
     /// Returns the number of live segments, without chained ones.
     pub fn segment_count(&self) -> u64 {
-        let _pin = epoch::pin();
-        self.root().segments().count() as u64
+        self.segments.count()
     }
 
     /// Returns the numbers of segments that were split and that were chained since the store was opened.
     pub fn split_counts(&self) -> (u64, u64) {
-        (self.split_count.load(Ordering::Relaxed), self.chained_count.load(Ordering::Relaxed))
+        self.splits.counts()
     }
 
     /// Returns the number of items moved from one of their buckets to the other since the store was opened.
     pub fn move_count(&self) -> u64 {
-        self.move_count.load(Ordering::Relaxed)
+        self.moves.count()
+    }
+
+    /// Returns true if [`BlockHash::pre_evict`] may find new work: since the last call, a bucket has lost its space
+    /// for an insert, or has become light.
+    pub fn take_crowding(&self) -> bool {
+        self.moves.take_crowding()
     }
 
     /// Returns the DRAM used by directories and segment tables.
     pub fn dram_bytes(&self) -> u64 {
-        let _pin = epoch::pin();
-        self.root().dram_bytes()
+        self.segments.dram_bytes()
     }
 
-    /// Returns the current root, which stays valid while the caller is pinned.
-    #[inline(always)]
-    fn root(&self) -> &Root {
-        // SAFETY: the root is never null; a replaced root is retired, and the caller is pinned.
-        unsafe { &*self.root.load(Ordering::Acquire) }
+    /// Waits for the turn to carry out a batch.
+    pub fn batch_turn(&self) -> Turn<'_> {
+        self.batches.turn()
     }
 
-    #[inline(always)]
-    fn segment(&self, signature: u64) -> &Segment {
-        self.root().segment(self.geometry, signature)
+    /// Carries out step 2 of a batch: locks the buckets of all these signatures, which are ascending. The caller has
+    /// the turn.
+    pub fn lock_batch<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        turn: &Turn<'_>,
+        signatures: &[u64],
+    ) -> Batch<'a, M, D> {
+        Batch::lock((&self.segments, &self.batches, &self.moves), cx, turn, signatures)
     }
 
-    /// Returns the batch that is being carried out. It stays valid while the caller is pinned.
-    #[inline(always)]
-    fn overlay(&self) -> Option<&Overlay> {
-        // SAFETY: it is null or from a box; a removed overlay is retired, and the caller is pinned.
-        unsafe { self.overlay.load(Ordering::Acquire).as_ref() }
+    /// Makes space for a batch of these signatures, which are ascending, in the segments that lacked it. The caller
+    /// holds no bucket.
+    ///
+    /// # Errors
+    /// Returns the allocator's error.
+    pub fn split_for_batch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        NoSpace(full): NoSpace,
+        signatures: &[u64],
+    ) -> Result<(), HeapError> {
+        full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
+    }
+
+    /// Makes space for `signature` in the segment that was full, if that is still its segment. The caller holds no
+    /// bucket.
+    ///
+    /// # Errors
+    /// Returns the allocator's error, or damage to a slot; then nothing has changed.
+    pub fn split<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Full,
+    ) -> Result<(), HeapError> {
+        self.split_for(cx, signature, full, &[])
+    }
+
+    /// Like [`BlockHash::split`], if `others` are about to be inserted also. These signatures are ascending. They
+    /// count in the decision whether a split frees space.
+    fn split_for<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Full,
+        others: &[u64],
+    ) -> Result<(), HeapError> {
+        let wanted = split::Wanted { segments: &self.segments, signer: &self.signer, signature, others };
+        self.splits.make_space(cx, &wanted, full, &self.moves)
     }
 }
 
 impl std::fmt::Debug for BlockHash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlockHash").field("geometry", &self.geometry).finish_non_exhaustive()
-    }
-}
-
-impl Drop for BlockHash {
-    fn drop(&mut self) {
-        // SAFETY: the pointers came from boxes, and no other thread uses the table any more.
-        unsafe {
-            drop(Box::from_raw(*self.root.get_mut()));
-            let overlay = *self.overlay.get_mut();
-            if !overlay.is_null() {
-                drop(Box::from_raw(overlay));
-            }
-        }
+        f.debug_struct("BlockHash").field("geometry", &self.segments.geometry()).finish_non_exhaustive()
     }
 }

@@ -32,21 +32,17 @@
 //! become light. A write that causes either sets a flag of the table, after it has published. So the background
 //! needs neither a walk nor a count of keys to know that there is nothing to do.
 
-use std::sync::atomic::Ordering;
-
 use pmem::{Dram, Level, Medium, Offset, Taken};
 
+use super::buckets::{Bucket, Buckets, Full, Published};
+use super::crowding::LIGHT_FILLED_MAX;
 use super::image::{Stored, Words};
-use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
+use super::layout::{FILLED_MAX, bucket, choices};
 use super::segment::clear_bits;
-use super::write::{Bucket, Buckets, Full, Published};
-use super::{BlockHash, Slot, broken, canary};
-use crate::segmented::{Context, Cursor, Segmented};
+use super::slot::Signer;
+use super::{Slot, broken, canary};
+use crate::segmented::Segmented;
 use crate::shared::HeldLocks;
-
-/// The number of items up to which a bucket is light: with one more, it is still less full than the bucket from
-/// which the item came.
-pub(super) const LIGHT_FILLED_MAX: u32 = FILLED_MAX - 2;
 
 /// An item that can move: its bucket and slot, and the locked bucket to which it moves.
 struct Move<'a> {
@@ -71,10 +67,10 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         if medium.breaks(canary::DELETE_NOT_ORDERED) {
             let _ = self.empty(moved.from, moved.i);
         }
-        self.table.move_count.fetch_add(1, Ordering::Relaxed);
-        let table = self.table;
+        self.moves.note_moves(1);
+        let moves = self.moves;
         let published = self.fill(moved.from, slot, Some(moved.i), 1);
-        table.note_crowding();
+        moves.note_crowding();
         if published.is_done() {
             clear_bits(medium, moved.to.at);
         }
@@ -92,7 +88,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 
     fn leads_away(&self, from: Bucket, i: usize, slot: Slot) -> Option<Move<'a>> {
-        let signature = self.table.signature_of(&slot).filter(|_| slot.is_intact())?;
+        let signature = self.signer.signature_of_intact(&slot)?;
         let number = choices(signature).into_iter().find(|number| !self.numbers.contains(number))?;
         let has_space = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let lock = self.segment.try_lock(number)?;
@@ -113,14 +109,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.publish(&[(to.at, with.0)], to.at.0)
     }
 
-    pub(super) fn empty(&self, from: Bucket, i: usize) -> Taken {
-        let meta = self.stored(from).meta().without(i);
-        self.cx.medium.publish(&[(from.at, meta.0)], from.at.0)
-    }
-
     /// Carries out steps 1 to 5 of a move ahead of inserts, for an item that was seen in `from`. Returns false if
     /// the item must not be moved any more.
-    fn move_out(self, from: Bucket, slot: &Slot) -> bool {
+    pub(super) fn move_out(self, from: Bucket, slot: &Slot) -> bool {
         let (medium, stored) = (self.cx.medium, self.stored(from));
         let meta = stored.meta();
         let is_full = meta.filled() >= FILLED_MAX;
@@ -146,54 +137,18 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     }
 }
 
-impl BlockHash {
-    /// Returns true if [`BlockHash::pre_evict`] may find new work: since the last call, a bucket has lost its space
-    /// for an insert, or has become light.
-    pub fn take_crowding(&self) -> bool {
-        self.is_crowding.load(Ordering::Relaxed) && self.is_crowding.swap(false, Ordering::Acquire)
-    }
-
-    /// Records that a walk ahead of inserts may find work. The change that causes it has been published.
-    #[inline(always)]
-    pub(super) fn note_crowding(&self) {
-        if !self.is_crowding.load(Ordering::Relaxed) {
-            self.is_crowding.store(true, Ordering::Release);
-        }
-    }
-
-    /// Moves items of full buckets in the segment at `cursor` into light ones, ahead of inserts. Returns the number
-    /// of moved items and the cursor of the next segment. The caller is pinned, and the store has been swept.
-    pub fn pre_evict<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, cursor: Cursor) -> (u64, Cursor) {
-        let segment = self.root().at_cursor(cursor);
-        let all = segment
-            .offsets()
-            .flat_map(|segment| (0..BUCKET_COUNT).map(move |number| Bucket { number, at: bucket(segment, number) }));
-        let movable =
-            all.filter_map(|from| self.light_item(cx.medium, from).map(|(signature, slot)| (from, signature, slot)));
-        let moved = movable.filter(|(from, signature, slot)| self.move_out(cx, *signature, *from, slot));
-        let moved_count = moved.count() as u64;
-        self.move_count.fetch_add(moved_count, Ordering::Relaxed);
-        (moved_count, cursor.past(segment, self.geometry.partition_count()))
-    }
-
-    fn move_out<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, from: Bucket, slot: &Slot) -> bool {
-        let buckets = self.lock(cx, signature);
-        buckets.buckets().any(|own| own == from) && buckets.move_out(from, slot)
-    }
-
-    /// Returns the last item of a full bucket whose other bucket is light, with its signature. It reads without a
-    /// lock, so the result is a guess. A reader that requests the key reports damage; this function skips it.
-    fn light_item<M: Medium>(&self, medium: &M, from: Bucket) -> Option<(u64, Slot)> {
-        let stored = Stored { medium, at: from.at };
-        let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
-        let before = bucket(Offset(0), from.number).0;
-        let light = |slot: &Slot| {
-            let signature = self.signature_of(slot).filter(|_| slot.is_intact())?;
-            let other = choices(signature).into_iter().find(|number| *number != from.number)?;
-            let at = bucket(Offset(from.at.0 - before), other);
-            (Stored { medium, at }.meta().filled() <= LIGHT_FILLED_MAX).then_some(signature)
-        };
-        let items: Vec<_> = meta.slots().map(|i| stored.slot(meta, i)).collect();
-        items.iter().rev().find_map(|slot| light(slot).map(|signature| (signature, *slot)))
-    }
+/// Returns the last item of a full bucket whose other bucket is light, with its signature. It reads without a
+/// lock, so the result is a guess. A reader that requests the key reports damage; this function skips it.
+pub(super) fn light_item<M: Medium>(medium: &M, signer: &Signer, from: Bucket) -> Option<(u64, Slot)> {
+    let stored = Stored { medium, at: from.at };
+    let meta = Some(stored.meta()).filter(|meta| meta.filled() >= FILLED_MAX)?;
+    let before = bucket(Offset(0), from.number).0;
+    let light = |slot: &Slot| {
+        let signature = signer.signature_of_intact(slot)?;
+        let other = choices(signature).into_iter().find(|number| *number != from.number)?;
+        let at = bucket(Offset(from.at.0 - before), other);
+        (Stored { medium, at }.meta().filled() <= LIGHT_FILLED_MAX).then_some(signature)
+    };
+    let items: Vec<_> = meta.slots().map(|i| stored.slot(meta, i)).collect();
+    items.iter().rev().find_map(|slot| light(slot).map(|signature| (signature, *slot)))
 }

@@ -5,8 +5,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use heap::HeapError;
 use heap::layout::SEGMENT_BYTES;
-use heap::{HeapError, Place, PlaceKind};
 use pmem::{Medium, Offset, unseal};
 
 use super::canary;
@@ -130,10 +130,6 @@ impl Segment {
     #[inline(always)]
     pub(super) fn is_alone_at(&self, offset: Offset) -> bool {
         self.first.offset == offset && self.first.next.get().is_none()
-    }
-
-    pub(super) fn places(&self) -> Vec<Place> {
-        self.offsets().map(|offset| Place { offset, kind: PlaceKind::Segment }).collect()
     }
 
     /// Locks these buckets.

@@ -1,4 +1,4 @@
-//! The bytes of a slot: a small item inline, or the position of a larger one.
+//! The bytes of a slot: a small item inline, or the position of a larger one; and the comparison of a slot with a key.
 //!
 //! ```text
 //! kind 0   key 16, value up to 11, zero    27 bytes, then CRC-32C 4
@@ -237,6 +237,79 @@ impl Heads {
     pub(super) fn may_be(&self, shape: u8, head: u64) -> bool {
         let (bytes, counted) = self.0[usize::from(shape >> KIND_SHIFT & 3)];
         head & counted == bytes
+    }
+}
+
+/// A key to find.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The bytes of the key.
+    pub bytes: &'a [u8],
+    /// The signature of the key.
+    pub signature: u64,
+}
+
+impl Key<'_> {
+    /// Returns the beginnings of slots that may hold the key.
+    #[inline(always)]
+    pub(super) fn heads(&self) -> Heads {
+        Heads::of(self.bytes, self.signature)
+    }
+
+    /// Returns true if `slot` holds the key. If the slot does not decide this, calls `is_key`, which reads the
+    /// item.
+    #[inline(always)]
+    pub(super) fn is_in<E>(
+        &self,
+        slot: &Slot,
+        is_key: &mut impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        match slot.content() {
+            Content::Whole { key, .. } => Ok(key == self.bytes),
+            Content::Item { signature, position } if signature == self.signature => is_key(position),
+            _ => Ok(false),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn may_be_in(&self, slot: &Slot) -> bool {
+        match slot.content() {
+            Content::Whole { key, .. } => key == self.bytes,
+            Content::Item { signature, .. } => signature == self.signature,
+            Content::Damaged => false,
+        }
+    }
+}
+
+/// The function that computes the signature of a key.
+pub type Sign = dyn Fn(&[u8]) -> u64 + Send + Sync;
+
+/// Computes signatures.
+pub(super) struct Signer(Box<Sign>);
+
+impl Signer {
+    pub(super) fn new(sign: Box<Sign>) -> Signer {
+        Signer(sign)
+    }
+
+    /// Returns the signature of a key.
+    #[inline(always)]
+    pub(super) fn signature(&self, key: &[u8]) -> u64 {
+        (self.0)(key)
+    }
+
+    /// Returns the signature of a slot's key, or `None` if the slot is damaged.
+    pub(super) fn signature_of(&self, slot: &Slot) -> Option<u64> {
+        match slot.content() {
+            Content::Whole { key, .. } => Some(self.signature(key)),
+            Content::Item { signature, .. } => Some(signature),
+            Content::Damaged => None,
+        }
+    }
+
+    /// Returns the signature of an intact slot's key.
+    pub(super) fn signature_of_intact(&self, slot: &Slot) -> Option<u64> {
+        self.signature_of(slot).filter(|_| slot.is_intact())
     }
 }
 

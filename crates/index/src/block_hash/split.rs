@@ -21,21 +21,24 @@
 //! the bucket locks and reserves more. The partition's lock comes first. So if another thread splits the segment
 //! first, this thread has reserved nothing, and has taken no space of a nearly full region from other threads.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use heap::layout::SEGMENT_BYTES;
 use heap::{HeapError, Reservation};
-use pmem::{Dram, Medium, MediumError, Offset, Taken, seal};
+use pmem::{Dram, Medium, MediumError, Offset, Taken};
 
+use super::Slot;
+use super::buckets::Full;
 use super::canary;
+use super::crowding::Moves;
 use super::image::{Image, SegmentImage, Words};
 use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::Segment;
-use super::write::Full;
-use super::{BlockHash, Slot};
-use crate::segmented::layout::{DEPTH_MAX, NEXT_BYTES, SegmentHeader, State};
+use super::slot::Signer;
+use crate::segmented::layout::{DEPTH_MAX, SegmentHeader, State};
 use crate::segmented::record::{SplitRecord, record_of};
-use crate::segmented::{Context, Garbage, Segmented, Table};
+use crate::segmented::segments::{Segments, append, child};
+use crate::segmented::{Context, Segmented};
 
 /// Splits free space if a key in the full buckets differs from the new key within so many bits.
 const DISTINGUISHING_BITS: u32 = 8;
@@ -61,34 +64,42 @@ struct Half {
     item_count: u64,
 }
 
-impl BlockHash {
-    /// Makes space for `signature` in the segment that was full, if that is still its segment. The caller holds no
-    /// bucket.
-    ///
-    /// # Errors
-    /// Returns the allocator's error, or damage to a slot; then nothing has changed.
-    pub fn split<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        signature: u64,
-        full: Full,
-    ) -> Result<(), HeapError> {
-        self.split_for(cx, signature, full, &[])
+/// The keys for which a full segment is split.
+pub(super) struct Wanted<'a> {
+    pub(super) segments: &'a Segments<Segment>,
+    pub(super) signer: &'a Signer,
+    /// The signature of a key that found no slot.
+    pub(super) signature: u64,
+    /// The signatures that are about to be inserted also, ascending.
+    pub(super) others: &'a [u64],
+}
+
+/// The splits since the store was opened.
+#[derive(Default)]
+pub(super) struct Splits {
+    split_count: AtomicU64,
+    chained_count: AtomicU64,
+}
+
+impl Splits {
+    /// Returns the numbers of segments that were split and that were chained.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.split_count.load(Ordering::Relaxed), self.chained_count.load(Ordering::Relaxed))
     }
 
-    /// Like [`BlockHash::split`], if `others` are about to be inserted also. These signatures are ascending. They
-    /// count in the decision whether a split frees space.
-    pub(super) fn split_for<M: Medium, D: Dram>(
+    /// Makes space in the segment that was full, if that is still the segment of the wanted signature. The caller
+    /// holds no bucket.
+    pub(super) fn make_space<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        signature: u64,
+        wanted: &Wanted<'_>,
         full: Full,
-        others: &[u64],
+        moves: &Moves,
     ) -> Result<(), HeapError> {
         let _pin = epoch::pin();
-        let partition = self.geometry.partition(signature);
-        let _partition = self.partitions[partition].lock();
-        let segment = self.segment(signature);
+        let partition = wanted.segments.geometry().partition(wanted.signature);
+        let _partition = wanted.segments.lock_partition(partition);
+        let segment = wanted.segments.of(wanted.signature);
         if segment.offset() != full.segment {
             return Ok(());
         }
@@ -96,7 +107,7 @@ impl BlockHash {
         loop {
             // Fewer reservations than wanted may still be enough.
             let made_ready = make_ready(cx, &mut reservations, count);
-            match self.try_split(cx, segment, signature, others, &mut reservations)? {
+            match self.try_split(cx, segment, wanted, &mut reservations, moves)? {
                 Attempt::Ended => return Ok(()),
                 Attempt::Short(needed_count) => count = needed_count,
             }
@@ -109,24 +120,29 @@ impl BlockHash {
         &self,
         cx: Context<'_, M, D>,
         segment: &Segment,
-        signature: u64,
-        others: &[u64],
+        wanted: &Wanted<'_>,
         reservations: &mut Reservations<'_, D>,
+        moves: &Moves,
     ) -> Result<Attempt, HeapError> {
-        let partition = self.geometry.partition(signature);
+        let Wanted { segments, signer, signature, .. } = *wanted;
+        let partition = segments.geometry().partition(signature);
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let images = segment.images(cx.medium);
-        if !self.do_splits_help(segment, signature, &images, others) {
-            return Ok(self.chain(cx, segment, partition, reservations));
+        if !wanted.is_helped_by_split(segment, &images) {
+            let Some(reserved) = reservations.pop() else { return Ok(Attempt::Short(1)) };
+            chain(cx, segment, partition, reserved);
+            moves.note_crowding();
+            self.chained_count.fetch_add(1, Ordering::Relaxed);
+            return Ok(Attempt::Ended);
         }
         let is_unsettled = images.iter().any(|(.., image)| image.meta().is_any_locked());
         let mut halves = [0, 1].map(|bit| Half::new(child(cx, segment, partition, bit)));
         for (number, at, image) in &images {
             for (_, slot) in image.slots() {
                 let damaged = HeapError::Damaged { offset: at.0, what: "a slot's bytes are damaged" };
-                let signature = self.signature_of(&slot).filter(|_| slot.is_intact()).ok_or(damaged)?;
-                let bit = self.geometry.prefix(signature, segment.depth() + 1) & 1;
+                let signature = signer.signature_of_intact(&slot).ok_or(damaged)?;
+                let bit = segments.geometry().prefix(signature, segment.depth() + 1) & 1;
                 halves[bit as usize].place(*number, &slot);
             }
         }
@@ -136,81 +152,43 @@ impl BlockHash {
             return Ok(Attempt::Short(needed_count));
         }
         let tables = commit_split(cx, segment, partition, &halves, reservations, is_unsettled)?;
-        self.switch(cx, segment, partition, tables);
-        self.note_crowding();
+        segments.switch(cx, segment, partition, tables, false);
+        moves.note_crowding();
         self.split_count.fetch_add(1, Ordering::Relaxed);
         Ok(Attempt::Ended)
     }
+}
 
-    /// Returns true if, after some splits from now on, a key that fills or is going to fill the buckets of `wanted`
-    /// is in another segment.
-    fn do_splits_help(
-        &self,
-        segment: &Segment,
-        wanted: u64,
-        images: &[(usize, Offset, Image)],
-        others: &[u64],
-    ) -> bool {
+impl Wanted<'_> {
+    /// Returns true if, after some splits from now on, a key that fills or is going to fill the wanted buckets is in
+    /// another segment.
+    fn is_helped_by_split(&self, segment: &Segment, images: &[(usize, Offset, Image)]) -> bool {
+        let (geometry, wanted, others) = (self.segments.geometry(), self.signature, self.others);
         let depth = (segment.depth() + DISTINGUISHING_BITS).min(DEPTH_MAX);
         let numbers = choices(wanted);
-        let prefix = |signature| self.geometry.prefix(signature, depth);
+        let prefix = |signature| geometry.prefix(signature, depth);
         let slots = images.iter().filter(|(number, ..)| numbers.contains(number)).flat_map(|(.., image)| image.slots());
-        let place =
-            |signature: u64| (self.geometry.partition(signature), self.geometry.prefix(signature, segment.depth()));
+        let place = |signature: u64| (geometry.partition(signature), geometry.prefix(signature, segment.depth()));
         let start = others.partition_point(|&other| place(other) < place(wanted));
         let own = others[start..].iter().take_while(|&&other| place(other) == place(wanted));
         let to_come = own.filter(|&&other| choices(other).iter().any(|number| numbers.contains(number)));
-        let mut all = slots.filter_map(|(_, slot)| self.signature_of(&slot)).chain(to_come.copied());
+        let mut all = slots.filter_map(|(_, slot)| self.signer.signature_of(&slot)).chain(to_come.copied());
         segment.depth() < depth && all.any(|other| prefix(other) != prefix(wanted))
     }
+}
 
-    /// Carries out step 6, except for the release of the locks.
-    fn switch<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        old: &Segment,
-        partition: usize,
-        halves: [Box<Segment>; 2],
-    ) {
-        let places = old.places();
-        let table = self.root().put_halves(cx, partition, old, halves, false);
-        old.kill();
-        // The table is retired last: the caller still holds its locks, and is pinned.
-        for place in places {
-            // The sweep, which the partition's lock keeps out, will not reach the segment any more.
-            cx.heap.mark_unlinked(place);
-            cx.retire(Garbage::of(place));
-        }
-        cx.retire(Garbage::Table(Table::new(table)));
-    }
-
-    /// Adds an empty segment to the end of the chain:
-    ///
-    /// 1. The segment is written as CHAINED and ordered.
-    /// 2. The chain word of the last segment is stored and ordered.
-    ///
-    /// A crash in between leaves free space.
-    fn chain<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        segment: &Segment,
-        partition: usize,
-        reservations: &mut Reservations<'_, D>,
-    ) -> Attempt {
-        let Some(reserved) = reservations.pop() else { return Attempt::Short(1) };
-        let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
-        let place = reserved.publish();
-        image.stream(cx.medium, place.offset);
-        cx.medium.order();
-        let last = segment.offsets().last().expect("a chain begins with the segment itself").plus(NEXT_BYTES);
-        cx.medium.store(last, seal(place.offset.0), Ordering::Release);
-        cx.medium.flush(last.span(8));
-        cx.medium.order();
-        segment.link(place.offset);
-        self.note_crowding();
-        self.chained_count.fetch_add(1, Ordering::Relaxed);
-        Attempt::Ended
-    }
+/// Adds an empty segment to the end of the chain:
+///
+/// 1. The segment is written as CHAINED and ordered.
+/// 2. The chain word of the last segment is stored and ordered.
+///
+/// A crash in between leaves free space.
+fn chain<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment, partition: usize, reserved: Reservation<'_, D>) {
+    let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
+    let place = reserved.publish();
+    image.stream(cx.medium, place.offset);
+    append(cx.medium, segment, place.offset);
+    segment.link(place.offset);
 }
 
 /// Reserves segments until there are `count`. The caller holds no bucket lock, because the file may have to grow.
@@ -225,16 +203,6 @@ fn make_ready<'a, M: Medium, D: Dram>(
         reservations.push(reserved);
     }
     Ok(())
-}
-
-fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> SegmentHeader {
-    SegmentHeader {
-        state: State::Pending,
-        partition: partition as u32,
-        depth: parent.depth() + 1,
-        prefix: parent.prefix() << 1 | bit,
-        generation: cx.heap.generation(),
-    }
 }
 
 /// Carries out steps 2 to 5.

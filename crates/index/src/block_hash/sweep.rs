@@ -1,4 +1,4 @@
-//! Walks over all segments: the sweep after open, walks for readers, and `clear`
+//! Walks over all segments: the sweep after open, walks for readers, checks, moves ahead of inserts, and `clear`
 //! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
 //!
 //! A walk holds no lock between two segments, and advances by prefix; see [`Cursor`]. Each segment is copied under
@@ -9,14 +9,20 @@ use std::collections::HashSet;
 use heap::{HeapError, InvalidPlace};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
 
-use super::image::{Image, Words};
-use super::open::empty_root;
+use super::buckets::Bucket;
+use super::check::{Damage, check};
+use super::image::{SegmentImage, Words};
+use super::layout::{BUCKET_COUNT, bucket};
+use super::moves::light_item;
 use super::segment::{Segment, clear_bits};
 use super::{BlockHash, Root, Slot};
-use crate::segmented::Segmented;
-use crate::segmented::clear::clear;
 use crate::segmented::directory::Retired;
-use crate::segmented::{Context, Cursor, Garbage, Misplacement, Table};
+use crate::segmented::layout::Geometry;
+use crate::segmented::sweep::reach;
+use crate::segmented::{Context, Cursor, Misplacement, Segmented, clear};
+
+/// The damage of a place that several slots name.
+const TWICE: &str = "is named by two slots";
 
 /// The items of a segment, each once.
 #[derive(Debug, Default)]
@@ -42,35 +48,24 @@ impl BlockHash {
     /// is not a snapshot. The caller is pinned while using the positions, and settles the items before passing them
     /// on. If the cursor is beyond the last partition, which is possible with an invented number, the walk ends.
     pub fn visit<M: Medium>(&self, medium: &M, cursor: Cursor) -> Result<(Shown, Cursor), MediumError> {
-        if cursor.partition >= self.geometry.partition_count() {
+        if !self.segments.has(cursor) {
             return Ok((Shown::default(), Cursor { done: true, ..cursor }));
         }
-        let segment = self.root().at_cursor(cursor);
+        let segment = self.segments.at(cursor);
         let frozen = segment.lock_all();
-        let images = self.decided(segment.images(medium));
+        let images = self.batches.decided_images(segment.images(medium));
         drop(frozen);
         let mut shown = Shown::default();
         let mut met = HashSet::new();
-        for (_, at, image) in &images {
-            shown.slots.extend(image.slots().filter(|(_, slot)| met.insert(*slot)).map(|(_, slot)| (*at, slot)));
+        for (_, at, image) in images {
+            shown.slots.extend(image.slots().filter(|(_, slot)| met.insert(*slot)).map(|(_, slot)| (at, slot)));
             if image.meta().is_any_locked() && medium.is_writable() {
-                shown.tickets.push(medium.commit_published(*at, at.0));
+                shown.tickets.push(medium.commit_published(at, at.0));
             }
         }
-        // A batch that a failed medium prevented from finishing.
-        if medium.is_writable() && self.overlay().is_some_and(|overlay| overlay.is_decided()) {
-            shown.tickets.push(self.batch_ticket(medium));
-        }
+        shown.tickets.extend(self.batches.unfinished(medium));
         medium.check_lost_ranges()?;
-        Ok((shown, cursor.past(segment, self.geometry.partition_count())))
-    }
-
-    /// Returns the buckets as a decided batch leaves them. A batch stays decided but not carried out in a store
-    /// that is open for reading only, or whose medium has failed.
-    fn decided(&self, images: Vec<(usize, Offset, Image)>) -> Vec<(usize, Offset, Image)> {
-        let Some(overlay) = self.overlay().filter(|overlay| overlay.is_decided()) else { return images };
-        let decide = |(number, at, image)| (number, at, overlay.image(at).copied().unwrap_or(image));
-        images.into_iter().map(decide).collect()
+        Ok((shown, self.segments.past(cursor, segment)))
     }
 
     /// Sweeps the segment at `cursor`: makes changes of an earlier process durable, removes one of each pair of
@@ -86,8 +81,8 @@ impl BlockHash {
         misplaced: &mut dyn FnMut(Misplacement),
     ) -> Result<Cursor, HeapError> {
         let _pin = epoch::pin();
-        let _partition = self.partitions[cursor.partition].lock();
-        let segment = self.root().at_cursor(cursor);
+        let _partition = self.segments.lock_partition(cursor.partition);
+        let segment = self.segments.at(cursor);
         let _frozen = segment.lock_all();
         if cx.medium.is_writable() {
             segment.make_durable(cx.medium);
@@ -95,7 +90,7 @@ impl BlockHash {
         }
         let is_durable = cx.medium.is_writable() && cx.medium.commit(Level::Strongest).is_done();
         let (mut count, mut met) = (0, HashSet::new());
-        for (_, at, image) in self.decided(segment.images(cx.medium)) {
+        for (_, at, image) in self.batches.decided_images(segment.images(cx.medium)) {
             if is_durable && image.meta().is_any_locked() {
                 clear_bits(cx.medium, at);
             }
@@ -109,7 +104,7 @@ impl BlockHash {
                     continue;
                 }
                 slot.position().into_iter().for_each(|position| match position.place() {
-                    Some(place) => reach(cx, at, place, misplaced),
+                    Some(place) => reach(cx, at, place, TWICE, misplaced),
                     None => {
                         misplaced((at, InvalidPlace { offset: position.offset().0, what: "has no valid size class" }))
                     }
@@ -117,9 +112,45 @@ impl BlockHash {
             }
         }
         segment.set_count(count);
-        segment.places().into_iter().for_each(|place| reach(cx, place.offset, place, misplaced));
+        segment.places(cx.medium).for_each(|place| reach(cx, place.offset, place, TWICE, misplaced));
         cx.medium.check_lost_ranges().map_err(HeapError::from)?;
-        Ok(cursor.past(segment, self.geometry.partition_count()))
+        Ok(self.segments.past(cursor, segment))
+    }
+
+    /// Reports the damage in the segment at `cursor` to `damaged`, and passes every slot to `each`, including both
+    /// of duplicates. The caller is pinned. The store must have been swept. No thread may write to the segment during
+    /// the call; otherwise damage may be reported that does not exist.
+    pub fn check_segment<M: Medium>(
+        &self,
+        medium: &M,
+        cursor: Cursor,
+        damaged: &mut dyn FnMut(Damage),
+        each: &mut dyn FnMut(Offset, &Slot),
+    ) -> Cursor {
+        let segment = self.segments.at(cursor);
+        let parts = (self.segments.geometry(), &self.signer, &self.batches);
+        check(medium, segment, parts, damaged, each);
+        self.segments.past(cursor, segment)
+    }
+
+    /// Moves items of full buckets in the segment at `cursor` into light ones, ahead of inserts. Returns the number
+    /// of moved items and the cursor of the next segment. The caller is pinned, and the store has been swept.
+    pub fn pre_evict<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, cursor: Cursor) -> (u64, Cursor) {
+        let segment = self.segments.at(cursor);
+        let all = segment
+            .offsets()
+            .flat_map(|segment| (0..BUCKET_COUNT).map(move |number| Bucket { number, at: bucket(segment, number) }));
+        let movable = all.filter_map(|from| {
+            light_item(cx.medium, &self.signer, from).map(|(signature, slot)| (from, signature, slot))
+        });
+        let move_out = |(from, signature, slot): &(Bucket, u64, Slot)| {
+            let buckets = self.lock(cx, *signature);
+            buckets.buckets().any(|own| own == *from) && buckets.move_out(*from, slot)
+        };
+        let moved = movable.filter(move_out);
+        let moved_count = moved.count() as u64;
+        self.moves.note_moves(moved_count);
+        (moved_count, self.segments.past(cursor, segment))
     }
 
     /// Removes every item, as one step for readers and for a crash, like [`crate::PartitionedHash::clear`].
@@ -127,7 +158,8 @@ impl BlockHash {
     /// # Errors
     /// Returns the allocator's error; then nothing has changed.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
-        clear(cx, &self.partitions, &self.root, |generation| empty_root(cx, self.geometry, generation)).map(Cleared)
+        let empty = |generation| empty_root(cx, self.segments.geometry(), generation);
+        self.segments.clear(cx, empty).map(Cleared)
     }
 }
 
@@ -140,15 +172,13 @@ impl Cleared {
     /// Frees the old segments and their items. The caller has waited until no thread that was pinned during `clear`
     /// is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
-        for segment in self.0.segments() {
+        clear::free(cx, self.0, |segment| {
             let images = segment.images(cx.medium);
             // A damaged slot may name a place that belongs to another item by now.
             let slots = images.iter().flat_map(|(.., image)| image.slots()).filter(|(_, slot)| slot.is_intact());
             // Duplicates name the same place, which must be freed once.
-            let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
-            items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));
-        }
-        cx.retire(Garbage::Table(Table::new(self.0)));
+            slots.filter_map(|(_, slot)| slot.position()?.place()).collect::<HashSet<_>>()
+        });
     }
 }
 
@@ -167,15 +197,14 @@ fn drop_duplicates<M: Medium>(medium: &M, segment: &Segment) {
     }
 }
 
-fn reach<M: Medium, D: Dram>(
+/// Creates a root of empty segments; see [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
+pub(super) fn empty_root<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
-    named_at: Offset,
-    place: heap::Place,
-    misplaced: &mut dyn FnMut(Misplacement),
-) {
-    match cx.heap.mark_reached(place) {
-        Ok(true) => {}
-        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two slots" })),
-        Err(wrong) => misplaced((named_at, wrong)),
-    }
+    geometry: Geometry,
+    generation: u16,
+) -> Result<Box<Root>, HeapError> {
+    clear::empty_root(cx, geometry, generation, |at, header| {
+        SegmentImage::new(header).stream(cx.medium, at);
+        Segment::new(at, header, true)
+    })
 }

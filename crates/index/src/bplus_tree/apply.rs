@@ -1,32 +1,18 @@
-//! Applies many changes at once. The descents are interleaved so that their cache misses overlap.
+//! Applies many changes at once, or one whose key was found before.
 //!
-//! A group descends level by level. Each change prefetches its next node before the other changes take a step. Then
-//! the changes are applied in their order. A change whose leaf has changed since is applied separately.
+//! The keys of a group descend together (`travel`). Then the changes are applied in their order. A change whose leaf
+//! has changed since is applied separately.
 
-use pmem::{Dram, LINE_BYTES, arch};
+use std::sync::atomic::Ordering;
 
-use super::descent::{At, Near, Root};
+use pmem::Dram;
+
+use super::found::{Found, edit_found};
 use super::inner::Seek;
-use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
-use super::ops::edit_leaf;
+use super::ops::Outcome;
 use super::target::{Stop, Target};
-use super::{BPlusTree, Change, ChangeError, Edit, Keys};
-
-/// The number of keys in a group: as many as a core can have cache misses in flight.
-pub const GROUP_COUNT: usize = 16;
-
-/// The bytes of an inner node that a step reads for any key: all heads.
-const INNER_PREFETCHED_BYTES: usize = std::mem::offset_of!(Inner, heads) + SEPARATOR_COUNT_MAX * HEAD_BYTES;
-
-/// One key during its descent.
-pub(super) struct Traveller<'t, 'k, K> {
-    pub(super) seek: Seek<'k, K>,
-    from: Option<At<'t, Inner>>,
-    node: *mut u8,
-    /// The leaf that it reached, or `None` if the descent failed.
-    pub(super) leaf: Option<At<'t, Leaf>>,
-    is_lost: bool,
-}
+use super::travel::{GROUP_COUNT, edit_in_turn};
+use super::{BPlusTree, Change, ChangeError, Edit, KeyStart, Keys};
 
 impl<D: Dram> BPlusTree<D> {
     /// Applies `changes` in their order, and calls `done` with the number of each when it was applied or has
@@ -56,7 +42,7 @@ impl<D: Dram> BPlusTree<D> {
         mut done: impl FnMut(usize, Result<(), ChangeError<K::Error>>),
     ) {
         if let [change] = changes {
-            return done(0, self.apply_one(keys, change));
+            return done(0, self.nodes.apply_one(keys, change));
         }
         let target_of = |number: usize| {
             let change = changes.get(number)?;
@@ -64,131 +50,40 @@ impl<D: Dram> BPlusTree<D> {
             target.prefetch();
             Some(target)
         };
-        let mut travellers = self.descend_together(target_of);
+        let mut travellers = self.nodes.trunk().descend_together(target_of);
         for (number, change) in changes.iter().enumerate() {
             let result = match edit_in_turn(&mut travellers[..=number], change.edit) {
                 Ok(is_sparse) => {
                     if let (true, Some(traveller)) = (is_sparse, &mut travellers[number]) {
-                        self.merge_around(&mut traveller.seek);
+                        self.nodes.merge_around(&mut traveller.seek);
                     }
                     Ok(())
                 }
                 Err(Stop::Failed(error)) => Err(error),
-                Err(Stop::Again | Stop::Full) => self.apply_one(keys, change),
+                Err(Stop::Again | Stop::Full) => self.nodes.apply_one(keys, change),
             };
             done(number, result);
         }
     }
 
-    /// Descends to the leaves of the keys that `target_of` returns for the numbers from 0 on.
-    #[inline(always)]
-    pub(super) fn descend_together<'t, 'k, K: Keys>(
-        &'t self,
-        target_of: impl Fn(usize) -> Option<Target<'k, K>>,
-    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
-        let root = self.root();
-        let mut travellers = self.travel_together(root, target_of);
-        for traveller in travellers.iter_mut().flatten() {
-            traveller.leaf = traveller.land(self, root).ok();
+    /// Applies a change of the key that was found.
+    ///
+    /// # Errors
+    /// See [`ChangeError`]; the tree is as it was before.
+    #[inline]
+    pub fn apply_to<K: Keys>(&self, keys: &K, found: &Found<'_, '_>, edit: Edit) -> Result<(), ChangeError<K::Error>> {
+        match edit_found(keys, found, edit) {
+            Some(Outcome { is_sparse: false, .. }) => {}
+            Some(_) => self.nodes.merge_around(&mut Seek::At(Target::whole(keys, found.key))),
+            None => self.nodes.apply_one(keys, &Change { key: KeyStart::whole(found.key), edit })?,
         }
-        travellers
-    }
-
-    /// The same, up to the leaves, which are prefetched but not read.
-    #[inline(always)]
-    pub(super) fn travel_together<'t, 'k, K: Keys>(
-        &'t self,
-        root: Root,
-        target_of: impl Fn(usize) -> Option<Target<'k, K>>,
-    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
-        let mut travellers: [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] = std::array::from_fn(|number| {
-            let seek = Seek::At(target_of(number)?);
-            Some(Traveller { seek, from: None, node: root.node(), leaf: None, is_lost: false })
-        });
-        for level in (1..=root.height()).rev() {
-            for traveller in travellers.iter_mut().flatten() {
-                let moved = traveller.step(self, root, level);
-                traveller.is_lost |= moved.is_err();
-            }
-        }
-        travellers
-    }
-}
-
-impl<'t, K: Keys> Traveller<'t, '_, K> {
-    #[inline(always)]
-    fn step<D: Dram>(&mut self, tree: &'t BPlusTree<D>, root: Root, level: usize) -> Result<(), Stop<K::Error>> {
-        self.check()?;
-        let inner = tree.inner(self.node);
-        let at = tree.arrive(root, self.from, inner, inner.version.try_read())?;
-        let index = inner.child_index(at.seen, &mut self.seek)?;
-        (self.node, self.from) = (inner.child(index), Some(at));
-        prefetch(self.node, if level == 1 { size_of::<Leaf>() } else { INNER_PREFETCHED_BYTES });
+        self.grow(edit.growth());
         Ok(())
     }
 
-    #[inline(always)]
-    fn land<D: Dram>(&self, tree: &'t BPlusTree<D>, root: Root) -> Result<At<'t, Leaf>, Stop<K::Error>> {
-        self.check()?;
-        let leaf = tree.leaf(self.node);
-        tree.arrive(root, self.from, leaf, leaf.version.try_read())
-    }
-
-    /// Returns the prefetched leaf, unless the descent failed.
-    #[inline(always)]
-    pub(super) fn near(&self, root: Root) -> Option<Near<'t>> {
-        self.check().ok()?;
-        Some(Near { root, parent: self.from, node: self.node })
-    }
-
-    /// Returns an error unless the node's address is valid: the node that contained it must be unchanged.
-    #[inline(always)]
-    fn check(&self) -> Result<(), Stop<K::Error>> {
-        if self.is_lost {
-            return Err(Stop::Again);
+    fn grow(&self, by: i64) {
+        if by != 0 {
+            self.item_count.fetch_add(by as u64, Ordering::Relaxed);
         }
-        self.from.map_or(Ok(()), |from| from.node.check(from.seen))
-    }
-
-    /// Adopts the version of the last traveller before this one that reached the same leaf; returns false if there
-    /// is none.
-    ///
-    /// That traveller's lock proved that the leaf was unchanged since both had reached it, and its edit moved no
-    /// fence.
-    #[cold]
-    fn catch_up(&mut self, before: &[Option<Traveller<'t, '_, K>>]) -> bool {
-        let Some(mine) = &mut self.leaf else { return false };
-        let mut leaves = before.iter().rev().flatten().filter_map(|other| other.leaf);
-        let Some(other) = leaves.find(|other| std::ptr::eq(other.node, mine.node)) else { return false };
-        mine.seen = other.seen;
-        true
-    }
-
-    /// Applies the edit to the leaf that was reached; returns true if the leaf is sparse now.
-    #[inline(always)]
-    fn edit_leaf(&mut self, edit: Edit) -> Result<bool, Stop<K::Error>> {
-        let (Seek::At(target), Some(at)) = (&mut self.seek, &mut self.leaf) else { return Err(Stop::Again) };
-        let outcome = edit_leaf(*at, target, edit)?;
-        at.seen = outcome.seen;
-        Ok(outcome.is_sparse)
-    }
-}
-
-/// Applies the edit of the last traveller. If an earlier one changed the same leaf, the expected version is the one
-/// that it left.
-#[inline(always)]
-fn edit_in_turn<K: Keys>(travellers: &mut [Option<Traveller<'_, '_, K>>], edit: Edit) -> Result<bool, Stop<K::Error>> {
-    let Some((Some(last), before)) = travellers.split_last_mut() else { return Err(Stop::Again) };
-    match last.edit_leaf(edit) {
-        Err(Stop::Again) if last.catch_up(before) => last.edit_leaf(edit),
-        result => result,
-    }
-}
-
-/// Prefetches the first `len_bytes` of a node.
-#[inline(always)]
-pub(super) fn prefetch(node: *mut u8, len_bytes: usize) {
-    for line in (0..len_bytes).step_by(LINE_BYTES as usize) {
-        arch::prefetch(node.wrapping_add(line));
     }
 }

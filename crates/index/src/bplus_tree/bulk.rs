@@ -2,7 +2,6 @@
 //!
 //! No other thread sees the tree before it is complete, so nothing is locked.
 
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
@@ -11,6 +10,7 @@ use super::descent::Root;
 use super::layout::{LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Memory;
+use super::nodes::Nodes;
 use super::separator::Separator;
 use super::target::{common_bytes, head_of, shortest_between};
 use super::{BPlusTree, LoadError, NoDram};
@@ -101,8 +101,8 @@ impl<D: Dram> Loader<D> {
             children = self.level_above(&children)?;
             height += 1;
         }
-        let root = AtomicPtr::new(Root::new(children[0].node, height).word());
-        Ok(BPlusTree { root, memory: self.memory, item_count: item_count.into() })
+        let nodes = Nodes::new(Root::new(children[0].node, height), self.memory);
+        Ok(BPlusTree { nodes, item_count: item_count.into() })
     }
 
     /// Creates the level above, whose nodes get shares as equal as possible.

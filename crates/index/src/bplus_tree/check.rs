@@ -3,14 +3,13 @@
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pmem::Dram;
-
+use super::Keys;
+use super::descent::Trunk;
 use super::layout::{Inner, Leaf, UNUSED_HEAD};
 use super::target::{common_bytes, head_of};
-use super::{BPlusTree, Keys};
 use crate::Position;
 
-/// Damage that [`BPlusTree::check`] found.
+/// Damage that [`super::BPlusTree::check`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeDamage {
     /// A description of the damage.
@@ -36,8 +35,9 @@ impl Fences<'_> {
     }
 }
 
-struct Checker<'c, K, D: Dram> {
-    tree: &'c BPlusTree<D>,
+/// A check of a tree.
+pub(super) struct Checker<'c, K> {
+    trunk: &'c Trunk,
     keys: &'c K,
     damaged: &'c mut dyn FnMut(TreeDamage),
     /// The leaf to the left of the next one.
@@ -45,19 +45,16 @@ struct Checker<'c, K, D: Dram> {
     item_count: u64,
 }
 
-impl<D: Dram> BPlusTree<D> {
-    /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
-    /// items whose keys cannot be read. No thread may apply changes during the call.
-    pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
+impl<'c, K: Keys> Checker<'c, K> {
+    /// Checks a tree of `item_count` items.
+    pub(super) fn check(trunk: &'c Trunk, item_count: u64, keys: &'c K, damaged: &'c mut dyn FnMut(TreeDamage)) {
         let _pin = epoch::pin();
-        let mut checker = Checker { tree: self, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
-        let root = self.root();
+        let mut checker = Checker { trunk, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
+        let root = trunk.root();
         checker.check_node(root.node(), root.height(), Fences { low: None, high: None });
-        checker.check_end();
+        checker.check_end(item_count);
     }
-}
 
-impl<K: Keys, D: Dram> Checker<'_, K, D> {
     fn expect(&mut self, is_right: bool, what: &'static str, position: Option<Position>) {
         if !is_right {
             (self.damaged)(TreeDamage { what, position });
@@ -68,9 +65,9 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
         if node.is_null() {
             self.expect(false, "a child is missing", None);
         } else if level == 0 {
-            self.check_leaf(self.tree.leaf(node), fences);
+            self.check_leaf(self.trunk.leaf(node), fences);
         } else {
-            self.check_inner(self.tree.inner(node), level, fences);
+            self.check_inner(self.trunk.inner(node), level, fences);
         }
     }
 
@@ -129,10 +126,10 @@ impl<K: Keys, D: Dram> Checker<'_, K, D> {
         }
     }
 
-    fn check_end(&mut self) {
+    fn check_end(&mut self, item_count: u64) {
         // SAFETY: null, or a leaf that was visited.
         let is_last = unsafe { self.last_leaf.as_ref() }.is_none_or(|last| last.next.load(Relaxed).is_null());
         self.expect(is_last, "a leaf follows the last one", None);
-        self.expect(self.item_count == self.tree.len(), "items are miscounted", None);
+        self.expect(self.item_count == item_count, "items are miscounted", None);
     }
 }

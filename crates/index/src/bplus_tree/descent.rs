@@ -6,16 +6,15 @@
 //! the noted version, its range is the one that was found, and the fences below are those of the leaf.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pmem::Dram;
+use pmem::{LINE_BYTES, arch};
 
-use super::apply::prefetch;
+use super::Keys;
 use super::inner::Seek;
 use super::layout::{Inner, Leaf};
 use super::target::Stop;
 use super::version::ObservedVersion;
-use super::{BPlusTree, Keys};
 
 /// A node, with the version that was noted.
 pub(super) struct At<'t, N> {
@@ -85,14 +84,6 @@ impl Root {
         Root(node.map_addr(|address| address | height))
     }
 
-    pub(super) fn from_word(word: *mut u8) -> Root {
-        Root(word)
-    }
-
-    pub(super) fn word(self) -> *mut u8 {
-        self.0
-    }
-
     pub(super) fn height(self) -> usize {
         self.0.addr() & HEIGHT
     }
@@ -104,10 +95,31 @@ impl Root {
 
 const _: () = assert!(align_of::<Leaf>() == 1 << HEIGHT_BITS && align_of::<Inner>() == 1 << HEIGHT_BITS);
 
-impl<D: Dram> BPlusTree<D> {
+/// The tree as readers reach it: the word that names the root.
+#[derive(Debug)]
+pub(super) struct Trunk {
+    /// See [`Root`].
+    root: AtomicPtr<u8>,
+}
+
+impl Trunk {
+    pub(super) fn new(root: Root) -> Trunk {
+        Trunk { root: AtomicPtr::new(root.0) }
+    }
+
     #[inline(always)]
     pub(super) fn root(&self) -> Root {
         Root(self.root.load(Ordering::Acquire))
+    }
+
+    /// Replaces the root, and returns the old one.
+    pub(super) fn replace_root(&self, root: Root) -> Root {
+        Root(self.root.swap(root.0, Ordering::AcqRel))
+    }
+
+    /// Stores a root above or below the present one, whose lock is held.
+    pub(super) fn set_root(&self, root: Root) {
+        self.root.store(root.0, Ordering::Release);
     }
 
     /// Returns the leaf at an address that was read from a node, or from the root word. The caller has been pinned
@@ -119,7 +131,7 @@ impl<D: Dram> BPlusTree<D> {
         unsafe { NonNull::new_unchecked(node).cast().as_ref() }
     }
 
-    /// Like [`BPlusTree::leaf`].
+    /// Like [`Trunk::leaf`].
     #[inline(always)]
     pub(super) fn inner(&self, node: *mut u8) -> &Inner {
         // SAFETY: as above.
@@ -151,7 +163,7 @@ impl<D: Dram> BPlusTree<D> {
         Ok((self.land(near)?, path))
     }
 
-    /// Like [`BPlusTree::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
+    /// Like [`Trunk::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
     /// because a search reads some lines only after others.
     #[inline(always)]
     pub(super) fn approach<'t, K: Keys>(
@@ -189,5 +201,13 @@ impl<D: Dram> BPlusTree<D> {
     pub(super) fn land<'t, E>(&'t self, near: Near<'t>) -> Result<At<'t, Leaf>, Stop<E>> {
         let leaf = self.leaf(near.node);
         self.arrive(near.root, near.parent, leaf, leaf.version.read())
+    }
+}
+
+/// Prefetches the first `len_bytes` of a node.
+#[inline(always)]
+pub(super) fn prefetch(node: *mut u8, len_bytes: usize) {
+    for line in (0..len_bytes).step_by(LINE_BYTES as usize) {
+        arch::prefetch(node.wrapping_add(line));
     }
 }

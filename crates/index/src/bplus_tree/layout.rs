@@ -23,6 +23,8 @@ use super::version::Version;
 
 /// The maximum number of items in a leaf.
 pub(super) const LEAF_COUNT_MAX: usize = 34;
+/// A leaf with at most this number of items is merged with a neighbour if both fit into one leaf.
+pub(super) const LEAF_COUNT_SPARSE: usize = LEAF_COUNT_MAX / 4;
 /// The maximum number of separators in an inner node, which has one child more.
 pub(super) const SEPARATOR_COUNT_MAX: usize = 41;
 

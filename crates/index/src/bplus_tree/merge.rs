@@ -7,19 +7,19 @@
 //! nothing is done. The right node becomes obsolete.
 
 use std::ptr;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
 
+use super::Keys;
 use super::descent::{At, Path, Root, Step};
 use super::inner::Seek;
-use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
+use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, LEAF_COUNT_SPARSE, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
-use super::ops::LEAF_COUNT_SPARSE;
+use super::nodes::Nodes;
 use super::split::lock_parent;
 use super::target::{Stop, head_of};
 use super::version::{Lock, Version};
-use super::{BPlusTree, Keys};
 
 /// A merged leaf has space for some inserts before it is split again.
 const LEAF_COUNT_MERGED_MAX: usize = LEAF_COUNT_MAX * 3 / 4;
@@ -34,13 +34,13 @@ pub(super) struct Pair<'t, N> {
     right: &'t N,
 }
 
-impl<D: Dram> BPlusTree<D> {
+impl<D: Dram> Nodes<D> {
     /// Merges the sparse nodes on the way to the target with neighbours, as far as no other thread holds their
     /// locks.
     pub(super) fn merge_around<K: Keys>(&self, seek: &mut Seek<'_, K>) {
         loop {
             let mut merged = false;
-            let descent = self.descend(seek, |inner, path, level| {
+            let descent = self.trunk().descend(seek, |inner, path, level| {
                 merged = self.merge_inner(inner, path, level);
                 if merged { Err(Stop::Again) } else { Ok(()) }
             });
@@ -57,7 +57,7 @@ impl<D: Dram> BPlusTree<D> {
         if at.node.count() > LEAF_COUNT_SPARSE {
             return false;
         }
-        let pair = self.pair(at.node, path, |node| self.leaf(node));
+        let pair = pair(at.node, path, |node| self.trunk().leaf(node));
         let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|leaf| &leaf.version, leaves_fit)) else {
             return false;
         };
@@ -71,7 +71,7 @@ impl<D: Dram> BPlusTree<D> {
         left.fill(prefix_bytes, &entries);
         left.next.store(right.next.load(Relaxed), Relaxed);
         self.unlink(&pair, locks, 0);
-        self.memory.retire_separator(separator);
+        self.memory().retire_separator(separator);
         true
     }
 
@@ -79,7 +79,7 @@ impl<D: Dram> BPlusTree<D> {
         if at.node.count() > SEPARATOR_COUNT_SPARSE {
             return false;
         }
-        let pair = self.pair(at.node, path, |node| self.inner(node));
+        let pair = pair(at.node, path, |node| self.trunk().inner(node));
         let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|inner| &inner.version, inners_fit)) else {
             return false;
         };
@@ -90,41 +90,36 @@ impl<D: Dram> BPlusTree<D> {
         true
     }
 
-    /// Returns a node of a descent with its right neighbour, or with the left one if there is no right one. Returns
-    /// `None` if the parent has changed, because the child pointers may then be unsafe to follow.
-    pub(super) fn pair<'t, N>(
-        &'t self,
-        node: &'t N,
-        path: &Path<'t>,
-        cast: impl Fn(*mut u8) -> &'t N,
-    ) -> Option<Pair<'t, N>> {
-        let step = path.parent?;
-        let parent = step.inner.node;
-        let index = if step.index < parent.count() { step.index } else { step.index.checked_sub(1)? };
-        let other = parent.child(if index == step.index { index + 1 } else { index });
-        if !parent.version.is(step.inner.seen) {
-            return None;
-        }
-        let (left, right) = if index == step.index { (node, cast(other)) } else { (cast(other), node) };
-        Some(Pair { between: Step { index, ..step }, left, right })
-    }
-
     /// Removes the right node, which is of `level`, from the tree; its contents are in the left one. If the root
     /// has one child left, that child becomes the root.
     fn unlink<N>(&self, pair: &Pair<'_, N>, locks: PairLocks<'_>, level: usize) {
         let parent = pair.between.inner.node;
         parent.remove(pair.between.index);
-        let is_root = self.root() == Root::new(ptr::from_ref(parent).cast_mut().cast(), level + 1);
+        let is_root = self.trunk().root() == Root::new(ptr::from_ref(parent).cast_mut().cast(), level + 1);
         let is_obsolete = is_root && parent.count() == 0;
         if is_obsolete {
-            self.root.store(Root::new(ptr::from_ref(pair.left).cast_mut().cast(), level).word(), Release);
+            self.trunk().set_root(Root::new(ptr::from_ref(pair.left).cast_mut().cast(), level));
         }
         locks.release(is_obsolete);
-        self.memory.retire(pair.right);
+        self.memory().retire(pair.right);
         if is_obsolete {
-            self.memory.retire(parent);
+            self.memory().retire(parent);
         }
     }
+}
+
+/// Returns a node of a descent with its right neighbour, or with the left one if there is no right one. Returns
+/// `None` if the parent has changed, because the child pointers may then be unsafe to follow.
+pub(super) fn pair<'t, N>(node: &'t N, path: &Path<'t>, cast: impl Fn(*mut u8) -> &'t N) -> Option<Pair<'t, N>> {
+    let step = path.parent?;
+    let parent = step.inner.node;
+    let index = if step.index < parent.count() { step.index } else { step.index.checked_sub(1)? };
+    let other = parent.child(if index == step.index { index + 1 } else { index });
+    if !parent.version.is(step.inner.seen) {
+        return None;
+    }
+    let (left, right) = if index == step.index { (node, cast(other)) } else { (cast(other), node) };
+    Some(Pair { between: Step { index, ..step }, left, right })
 }
 
 impl<'t, N> Pair<'t, N> {

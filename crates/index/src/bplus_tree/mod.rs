@@ -25,6 +25,12 @@
 //! - Unlinked nodes and separators are obsolete and wait in a limbo (`epoch`) for pinned readers. Every operation
 //!   is pinned. So a pointer that was read from a node may be followed once the node's version was checked.
 //!
+//! # Modules
+//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `Trunk`, the word that names
+//! the root; reads need only the trunk. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
+//! `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
+//! `separator` -> `arena`, `layout` -> `version`. `bulk` uses `nodes`.
+//!
 //! # Lock order
 //! Parent -> left node -> right node -> the arena. No thread waits for the lock of a node. The limbo's lock is
 //! taken without them.
@@ -38,13 +44,14 @@ mod bulk;
 mod change;
 mod check;
 mod descent;
-mod find_many;
+mod find;
 mod found;
 mod inner;
 mod layout;
 mod leaf;
 mod memory;
 mod merge;
+mod nodes;
 mod ops;
 mod page;
 mod scan;
@@ -53,28 +60,27 @@ mod split;
 mod target;
 #[cfg(test)]
 mod tests;
+mod travel;
 mod version;
 
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::Dram;
 
-pub use apply::GROUP_COUNT;
 pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
 pub use check::TreeDamage;
 pub use found::{Found, PrefetchedLeaf};
 pub use page::{Direction, Page};
+pub use travel::GROUP_COUNT;
 
-use descent::Root;
-use memory::Memory;
+use check::Checker;
+use nodes::Nodes;
 
 /// The tree.
 #[derive(Debug)]
 pub struct BPlusTree<D: Dram> {
-    /// See [`Root`].
-    root: AtomicPtr<u8>,
-    memory: Memory<D>,
+    nodes: Nodes<D>,
     item_count: AtomicU64,
 }
 
@@ -84,10 +90,7 @@ impl<D: Dram> BPlusTree<D> {
     /// # Errors
     /// Returns an error if the host has no memory.
     pub fn new(dram: D) -> Result<BPlusTree<D>, NoDram> {
-        let memory = Memory::new(dram);
-        let leaf = memory.new_leaf()?.link();
-        let root = AtomicPtr::new(Root::new(leaf.cast(), 0).word());
-        Ok(BPlusTree { root, memory, item_count: AtomicU64::new(0) })
+        Ok(BPlusTree { nodes: Nodes::empty(dram)?, item_count: AtomicU64::new(0) })
     }
 
     /// Removes every item. No thread may apply changes during the call; readers may continue. Results of earlier
@@ -105,27 +108,11 @@ impl<D: Dram> BPlusTree<D> {
     /// # Errors
     /// Returns an error if the host has no memory.
     pub fn clearing(&self) -> Result<impl FnOnce() + '_, NoDram> {
-        let leaf = self.memory.new_leaf()?;
+        let clear = self.nodes.clearing()?;
         Ok(move || {
-            let _pin = epoch::pin();
-            let old = Root::from_word(self.root.swap(Root::new(leaf.link().cast(), 0).word(), Ordering::AcqRel));
+            clear();
             self.item_count.store(0, Ordering::Relaxed);
-            self.retire_all(old.node(), old.height());
         })
-    }
-
-    /// Retires a node and everything below it. No thread can find or change these nodes any more.
-    fn retire_all(&self, node: *mut u8, level: usize) {
-        if level == 0 {
-            self.leaf(node).version.end();
-            return self.memory.retire(self.leaf(node));
-        }
-        let inner = self.inner(node);
-        inner.version.end();
-        let (separators, children) = inner.contents();
-        children.into_iter().for_each(|child| self.retire_all(child, level - 1));
-        separators.into_iter().for_each(|separator| self.memory.retire_separator(separator));
-        self.memory.retire(inner);
     }
 
     /// Returns the number of items to which the tree refers.
@@ -140,18 +127,18 @@ impl<D: Dram> BPlusTree<D> {
 
     /// Returns the DRAM that was allocated for the tree.
     pub fn dram_bytes(&self) -> u64 {
-        self.memory.arena.lent_bytes()
+        self.nodes.memory().arena.lent_bytes()
     }
 
     /// Frees nodes that no reader can reach any more, and returns true if there were any. It is meant for idle
     /// times: changes do the same as they proceed.
     pub fn collect(&self) -> bool {
-        self.memory.collect()
+        self.nodes.memory().collect()
     }
 
-    fn grow(&self, by: i64) {
-        if by != 0 {
-            self.item_count.fetch_add(by as u64, Ordering::Relaxed);
-        }
+    /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
+    /// items whose keys cannot be read. No thread may apply changes during the call.
+    pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
+        Checker::check(self.nodes.trunk(), self.len(), keys, damaged);
     }
 }

@@ -8,15 +8,13 @@ use pmem::Dram;
 
 use super::descent::At;
 use super::inner::Seek;
-use super::layout::{LEAF_COUNT_MAX, Leaf};
+use super::layout::{LEAF_COUNT_MAX, LEAF_COUNT_SPARSE, Leaf};
 use super::leaf::Entry;
+use super::nodes::Nodes;
 use super::target::{Stop, Target};
 use super::version::ObservedVersion;
-use super::{BPlusTree, Change, ChangeError, Edit, Keys};
+use super::{Change, ChangeError, Edit, Keys};
 use crate::Position;
-
-/// A leaf with at most this number of items is merged with a neighbour if both fit into one leaf.
-pub(super) const LEAF_COUNT_SPARSE: usize = LEAF_COUNT_MAX / 4;
 
 /// The state in which a change left its leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +34,7 @@ impl Outcome {
     }
 }
 
-impl<D: Dram> BPlusTree<D> {
+impl<D: Dram> Nodes<D> {
     /// Applies one change, with as many attempts as necessary.
     pub(super) fn apply_one<K: Keys>(&self, keys: &K, change: &Change<'_>) -> Result<(), ChangeError<K::Error>> {
         loop {
@@ -50,7 +48,7 @@ impl<D: Dram> BPlusTree<D> {
     }
 
     fn attempt<K: Keys>(&self, seek: &mut Seek<'_, K>, edit: Edit) -> Result<(), Stop<K::Error>> {
-        let (at, _) = self.descend(seek, |_, _, _| Ok(()))?;
+        let (at, _) = self.trunk().descend(seek, |_, _, _| Ok(()))?;
         self.edit_at(at, seek, edit)
     }
 

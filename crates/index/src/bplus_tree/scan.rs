@@ -10,8 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
 
-use super::descent::{At, Path};
-use super::found::find_at;
+use super::descent::{At, Path, Trunk, prefetch};
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::target::{Stop, Target};
@@ -19,28 +18,6 @@ use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
-    /// Returns the item of this key, if there is one.
-    ///
-    /// # Errors
-    /// Returns an error if an item's key cannot be read.
-    pub fn find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, K::Error> {
-        let _pin = epoch::pin();
-        loop {
-            match self.try_find(keys, key) {
-                Ok(item) => return Ok(item),
-                Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Searches once from the root.
-    #[inline(always)]
-    fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {
-        let (at, _) = self.descend(&mut Seek::At(Target::whole(keys, key)), |_, _, _| Ok(()))?;
-        Ok(find_at(at, &mut Target::whole(keys, key), key)?.item())
-    }
-
     /// Reads one leaf's items, beginning at `from`, in `direction`. [`Page::next`] returns the start of the next
     /// page.
     ///
@@ -59,19 +36,12 @@ impl<D: Dram> BPlusTree<D> {
         let _pin = epoch::pin();
         page.is_backward = direction == Direction::Backward;
         loop {
-            match self.try_read_page(keys, from, page) {
+            match self.nodes.trunk().try_read_page(keys, from, page) {
                 Ok(()) => return Ok(()),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
             }
         }
-    }
-
-    fn try_read_page<K: Keys>(&self, keys: &K, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Stop<K::Error>> {
-        let mut seek = Seek::page(keys, from, page.is_backward);
-        let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;
-        let edge = edge_of(at, from, page.is_backward, &mut seek)?;
-        page.fill(at, edge, &path)
     }
 
     /// Reads all items of the leaf whose range contains `key`, including those below it. [`Page::end`] is the start
@@ -80,12 +50,7 @@ impl<D: Dram> BPlusTree<D> {
     pub fn read_leaf(&self, key: &[u8], page: &mut Page) {
         let _pin = epoch::pin();
         page.is_backward = false;
-        while self.try_read_leaf(key, page).is_err() {}
-    }
-
-    fn try_read_leaf(&self, key: &[u8], page: &mut Page) -> Result<(), Stop<Infallible>> {
-        let (at, path) = self.descend(&mut Seek::At(Target::whole(&NoItems, key)), |_, _, _| Ok(()))?;
-        page.fill(at, 0, &path)
+        while self.nodes.trunk().try_read_leaf(key, page).is_err() {}
     }
 
     /// Returns the item of the lowest key.
@@ -112,6 +77,20 @@ impl<D: Dram> BPlusTree<D> {
             std::mem::swap(&mut page, &mut next);
         }
         Ok(page.positions.first().copied())
+    }
+}
+
+impl Trunk {
+    fn try_read_page<K: Keys>(&self, keys: &K, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Stop<K::Error>> {
+        let mut seek = Seek::page(keys, from, page.is_backward);
+        let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;
+        let edge = edge_of(at, from, page.is_backward, &mut seek)?;
+        page.fill(at, edge, &path)
+    }
+
+    fn try_read_leaf(&self, key: &[u8], page: &mut Page) -> Result<(), Stop<Infallible>> {
+        let (at, path) = self.descend(&mut Seek::At(Target::whole(&NoItems, key)), |_, _, _| Ok(()))?;
+        page.fill(at, 0, &path)
     }
 }
 
@@ -146,7 +125,7 @@ fn edge_of<K: Keys>(
 fn prefetch_next(leaf: &Leaf) {
     let next = leaf.next.load(Relaxed).cast::<u8>();
     if !next.is_null() {
-        super::apply::prefetch(next, size_of::<Leaf>());
+        prefetch(next, size_of::<Leaf>());
     }
 }
 

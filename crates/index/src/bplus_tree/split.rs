@@ -5,7 +5,7 @@
 //! starts again. No other thread can see the new node before it is linked.
 
 use std::ptr;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
 
@@ -14,10 +14,11 @@ use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
 use super::leaf::Entry;
 use super::memory::Unlinked;
+use super::nodes::Nodes;
 use super::separator::Separator;
 use super::target::{Stop, Target, common_bytes, head_of, key_of, shortest_between};
 use super::version::Lock;
-use super::{BPlusTree, Keys, NoDram};
+use super::{Keys, NoDram};
 
 /// A leaf's prefix grows if this number of further bytes is shared, or if heads tie. Growing it reads the key of
 /// every item.
@@ -25,10 +26,10 @@ const PREFIX_GROWTH_BYTES: usize = 4;
 /// The distance from the middle at which a leaf may be split, for a shorter separator.
 const OFF_MIDDLE_COUNT_MAX: usize = 3;
 
-impl<D: Dram> BPlusTree<D> {
+impl<D: Dram> Nodes<D> {
     /// Splits the first full node on the way to the target; its parent is not full.
     pub(super) fn make_space<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
-        let (leaf, path) = self.descend(seek, |inner, path, level| {
+        let (leaf, path) = self.trunk().descend(seek, |inner, path, level| {
             if inner.node.count() < SEPARATOR_COUNT_MAX {
                 return Ok(());
             }
@@ -49,10 +50,10 @@ impl<D: Dram> BPlusTree<D> {
     ) -> Result<(), Stop<K::Error>> {
         let low = path.low.map(|step| step.separator_bytes()).transpose()?;
         let high = path.high.map(|step| step.separator_bytes()).transpose()?;
-        let (new, link) = (self.memory.new_leaf()?, self.new_link(path.parent)?);
+        let (new, link) = (self.memory().new_leaf()?, self.new_link(path.parent)?);
         let _locks = (lock_parent(path.parent)?, at.node.version.try_lock(at.seen).ok_or(Stop::Again)?);
         let halves = Halves::of(at.node, low.as_deref(), high.as_deref(), target)?;
-        let separator = Separator::new(&self.memory.arena, &halves.separator)?;
+        let separator = Separator::new(&self.memory().arena, &halves.separator)?;
         new.node().fill(halves.right.prefix_bytes, &halves.right.entries);
         new.node().next.store(at.node.next.load(Relaxed), Relaxed);
         let right = new.link();
@@ -63,7 +64,7 @@ impl<D: Dram> BPlusTree<D> {
     }
 
     fn split_inner<E>(&self, at: At<'_, Inner>, path: &Path<'_>, level: usize) -> Result<(), Stop<E>> {
-        let (new, link) = (self.memory.new_inner()?, self.new_link(path.parent)?);
+        let (new, link) = (self.memory().new_inner()?, self.new_link(path.parent)?);
         let _locks = (lock_parent(path.parent)?, at.node.version.try_lock(at.seen).ok_or(Stop::Again)?);
         let (separators, children) = at.node.contents();
         let middle = separators.len() / 2;
@@ -76,7 +77,7 @@ impl<D: Dram> BPlusTree<D> {
     fn new_link<'t>(&'t self, parent: Option<Step<'t>>) -> Result<Link<'t, D>, NoDram> {
         Ok(match parent {
             Some(step) => Link::Parent(step),
-            None => Link::Root(self.memory.new_inner()?),
+            None => Link::Root(self.memory().new_inner()?),
         })
     }
 
@@ -87,7 +88,7 @@ impl<D: Dram> BPlusTree<D> {
             Link::Parent(step) => step.inner.node.insert(step.index, separator, right),
             Link::Root(root) => {
                 root.node().fill(&[separator], &[ptr::from_ref(left).cast_mut().cast(), right]);
-                self.root.store(Root::new(root.link().cast(), level + 1).word(), Release);
+                self.trunk().set_root(Root::new(root.link().cast(), level + 1));
             }
         }
     }

@@ -15,7 +15,6 @@ use word::Word;
 
 use super::LookupKey;
 use super::lines::{LINE_WORDS, Lines, Wide};
-use super::signals::HANDED_WORDS_MAX;
 
 /// The longest value that is copied, in bytes. Reading a longer one from the store's memory is as fast.
 pub const VALUE_BYTES_MAX: usize = 4096;
@@ -25,6 +24,8 @@ pub(super) const VALUE_WORDS_MAX: usize = VALUE_BYTES_MAX / 8;
 pub(super) const HEAD_WORDS: usize = 4;
 /// The longest copy, in words.
 pub(super) const WORDS_MAX: usize = round(HEAD_WORDS + 1 + KEY_BYTES_MAX / 8 + VALUE_WORDS_MAX);
+/// The longest copy that is handed over to another thread, in words: seven lines.
+pub(super) const HANDED_WORDS_MAX: usize = 7 * LINE_WORDS;
 /// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
 

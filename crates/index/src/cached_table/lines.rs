@@ -145,3 +145,9 @@ impl<W> Deref for Lines<W> {
         unsafe { std::slice::from_raw_parts(self.first.as_ptr().cast(), self.count) }
     }
 }
+
+/// Maps a signature to a number below `count`.
+#[inline(always)]
+pub(super) fn share(signature: u64, count: usize) -> usize {
+    ((u128::from(signature) * count as u128) >> 64) as usize
+}

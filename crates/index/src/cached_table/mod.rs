@@ -41,12 +41,19 @@
 //! exact LRU of the paper would write on every read.) Readers set the bit only if it is not set, and only once a
 //! ring has been nearly full.
 //!
+//! # Modules
+//! The table is its buckets, its copies with their rings, its counters, and the signals to the threads that serve it;
+//! each type owns its fields. Every module uses only those after it: `pool` -> `write`, `read` -> `copies` -> `ring`
+//! -> `buckets`, `signals` -> `bucket`, `copy` -> `lines`, `counts`.
+//!
 //! # Lock order
 //! a store's locks -> a ring -> a bucket. The lock of a ring is only tried. Locks are held for some hundred
 //! instructions at most.
 
 mod bucket;
+mod buckets;
 pub mod canary;
+mod copies;
 mod copy;
 mod counts;
 mod lines;
@@ -65,11 +72,11 @@ use heap::HeapError;
 use pmem::{Backoff, Dram, Medium, Waited};
 use word::Word;
 
-use bucket::Bucket;
+use buckets::Buckets;
+use copies::Copies;
 use counts::Counts;
-use lines::{LINE_WORDS, Line, Lines};
+use lines::{Line, Lines};
 use pool::Wakes;
-use ring::Ring;
 use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
@@ -84,10 +91,6 @@ const BUCKET_SHARE: usize = 4;
 /// One thread at a time fills a ring. No ring is smaller than this, which is many times the longest copy.
 const RING_LINES_MIN: usize = (256 << 10) / 64;
 const RING_COUNT_MAX: usize = 64;
-/// A writer prefetches at most this number of words of a copy: a store waits for a line, and a core can load some
-/// ten at once.
-const ASKED_WORDS_MAX: usize = 8 * LINE_WORDS;
-
 /// A key, and its signature.
 #[derive(Clone, Copy, Debug)]
 pub struct LookupKey<'a> {
@@ -145,16 +148,10 @@ impl PrefetchedCopy {
 
 /// The table.
 pub struct CachedTable<W: Word = AtomicU64> {
-    buckets: Lines<W>,
-    copies: Lines<W>,
-    rings: Box<[Ring<W>]>,
-    /// The function with which a thread waits for a bucket's lock.
-    relax: fn(&mut Backoff),
+    buckets: Buckets<W>,
+    copies: Copies<W>,
     /// True if misses in complete buckets are absences.
     is_filled: AtomicBool,
-    /// True if readers record their reads, because some ring will soon evict copies. Until then no thread needs the
-    /// records, and readers write to no line.
-    notes_reads: AtomicBool,
     counts: Counts,
     /// The signals for handing copies over, if threads serve the table.
     signals: OnceLock<Signals<W>>,
@@ -180,15 +177,10 @@ impl CachedTable<AtomicU64> {
 
 impl<W: Word> CachedTable<W> {
     fn of(buckets: Lines<W>, copies: Lines<W>, ring_count: usize, relax: fn(&mut Backoff)) -> CachedTable<W> {
-        let ring_words = copies.len() / ring_count * LINE_WORDS;
-        let rings = (0..ring_count).map(|i| Ring::new(i * ring_words, ring_words)).collect();
         CachedTable {
-            buckets,
-            copies,
-            rings,
-            relax,
+            buckets: Buckets::new(buckets, relax),
+            copies: Copies::new(copies, ring_count),
             is_filled: AtomicBool::new(true),
-            notes_reads: AtomicBool::new(false),
             counts: Counts::default(),
             signals: OnceLock::new(),
             wakes: Wakes::default(),
@@ -209,16 +201,16 @@ impl<W: Word> CachedTable<W> {
 
     /// Declares that the store may have an item of the key that is not in the table.
     pub fn exclude(&self, key: LookupKey<'_>) {
-        self.lock(key.signature).set_complete(false);
+        self.buckets.lock(key.signature).set_complete(false);
     }
 
     /// Returns the counters since the table was created.
     pub fn stats(&self) -> CacheStats {
-        let live_words: u64 = self.rings.iter().map(Ring::live_words).sum();
-        let line_count = self.buckets.len() + self.copies.len() + self.signals.get().map_or(0, Signals::line_count);
+        let signal_line_count = self.signals.get().map_or(0, Signals::line_count);
+        let line_count = self.buckets.lines().len() + self.copies.lines().len() + signal_line_count;
         CacheStats {
             dram_bytes: (line_count * size_of::<Line<W>>()) as u64,
-            live_bytes: live_words * 8,
+            live_bytes: self.copies.live_words() * 8,
             ..self.counts.sum()
         }
     }
@@ -231,30 +223,20 @@ impl<W: Word> CachedTable<W> {
     /// Prefetches the line with which a write of the signature begins.
     #[inline(always)]
     pub fn prefetch(&self, signature: u64) {
-        let line: *const Line<W> = &self.buckets[share(signature, self.buckets.len())];
-        pmem::arch::prefetch(line.cast());
+        self.buckets.prefetch(signature);
     }
 
     /// Prefetches the beginning of the key's copy, if there is one. Call it some time after [`Self::prefetch`],
     /// with work on other keys in between.
     #[inline(always)]
     pub fn prefetch_copy(&self, signature: u64) -> PrefetchedCopy {
-        let bucket = self.bucket(signature);
-        let hits = bucket.hits(signature);
-        if hits == 0 {
-            return PrefetchedCopy(None);
-        }
-        let place = bucket.entry(hits.trailing_zeros() as usize).place();
-        self.copies.prefetch(place);
-        PrefetchedCopy(Some(place))
+        PrefetchedCopy(self.copies.prefetch(self.buckets.of(signature), signature))
     }
 
     /// Prefetches the remaining lines of a copy whose beginning was prefetched.
     #[inline(always)]
     pub fn prefetch_rest(&self, PrefetchedCopy(place): PrefetchedCopy) {
-        let Some(place) = place else { return };
-        let words = copy::head(&self.copies, place).words();
-        (LINE_WORDS..words).step_by(LINE_WORDS).for_each(|word| self.copies.prefetch(place + word));
+        place.into_iter().for_each(|place| self.copies.prefetch_rest(place));
     }
 
     /// Prefetches the lines to which a write of the signature is going to store, after its bucket has arrived: the
@@ -262,10 +244,9 @@ impl<W: Word> CachedTable<W> {
     /// needs, within bounds.
     #[inline(always)]
     pub fn prefetch_for_write(&self, signature: u64, item_bytes: u64) {
-        let place = self.prefetch_copy(signature).0.unwrap_or_else(|| self.ring_of(signature).next_place());
-        let words = (item_bytes / 8) as usize + copy::HEAD_WORDS;
-        let lines = (0..=words.min(ASKED_WORDS_MAX)).step_by(LINE_WORDS);
-        lines.for_each(|word| self.copies.prefetch(place + word));
+        let place = self.prefetch_copy(signature).0;
+        let place = place.unwrap_or_else(|| self.copies.ring_of(signature).next_place());
+        self.copies.prefetch_for_write(place, item_bytes);
     }
 
     /// Returns true if writers may hand copies over.
@@ -276,21 +257,7 @@ impl<W: Word> CachedTable<W> {
 
     /// Returns true if there is no space for a copy of the key without eviction.
     pub fn is_full_for(&self, key: LookupKey<'_>) -> bool {
-        self.ring_of(key.signature).is_wrapped()
-    }
-
-    #[inline(always)]
-    fn bucket(&self, signature: u64) -> Bucket<'_, W> {
-        Bucket::of(&self.buckets[share(signature, self.buckets.len())])
-    }
-
-    fn all_buckets(&self) -> impl Iterator<Item = Bucket<'_, W>> {
-        self.buckets.iter().map(Bucket::of)
-    }
-
-    #[inline(always)]
-    fn ring_of(&self, signature: u64) -> &Ring<W> {
-        &self.rings[share(signature, self.rings.len())]
+        self.copies.ring_of(key.signature).is_wrapped()
     }
 }
 
@@ -302,14 +269,8 @@ pub fn is_durable<M: Medium>(medium: &M) -> bool {
     medium.deferred().is_none_or(is_durable) || medium.breaks(canary::COPY_SHOWN_DEFERRED)
 }
 
-/// Maps a signature to a number below `count`.
-#[inline(always)]
-fn share(signature: u64, count: usize) -> usize {
-    ((u128::from(signature) * count as u128) >> 64) as usize
-}
-
 impl<W: Word> std::fmt::Debug for CachedTable<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CachedTable").field("bucket_count", &self.buckets.len()).finish_non_exhaustive()
+        f.debug_struct("CachedTable").field("bucket_count", &self.buckets.lines().len()).finish_non_exhaustive()
     }
 }

@@ -9,10 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 
-use word::Word;
-
 use super::CachedTable;
-use super::counts::Counted;
 
 /// The number of rounds over all signals without a request after which a thread sleeps: some tens of microseconds.
 const LINGER_ROUNDS: u32 = 1000;
@@ -61,12 +58,11 @@ impl Drop for Counting<'_> {
     }
 }
 
-impl<W: Word> CachedTable<W> {
+impl Wakes {
     /// Records that a writer writes a copy that no thread had taken.
     pub(super) fn note_taken_back(&self) {
-        self.counts.count(Counted::TakenBack);
-        let Some(threads) = self.wakes.threads.get() else { return };
-        if self.wakes.taken_back_count.fetch_add(1, Ordering::Relaxed).is_multiple_of(WAKES_EVERY) {
+        let Some(threads) = self.threads.get() else { return };
+        if self.taken_back_count.fetch_add(1, Ordering::Relaxed).is_multiple_of(WAKES_EVERY) {
             threads.iter().for_each(Thread::unpark);
         }
     }
@@ -205,11 +201,12 @@ mod tests {
             assert!(thread::current().name() != Some("hikv-copies"), "meant to");
             backoff.relax();
         }
-        let table = Arc::new(CachedTable { relax: dies, ..table() });
+        let table = table();
+        let table = Arc::new(CachedTable { buckets: table.buckets.relaxing_by(dies), ..table });
         put(&table);
         let mut write = table.begin(KEY);
         write.hand_off(&COPY);
-        let locked = table.lock(KEY.signature);
+        let locked = table.buckets.lock(KEY.signature);
         let threads = CopyThreads::start(&table, 1).unwrap();
         wait_until(|| threads.threads[0].is_finished());
         drop(locked);

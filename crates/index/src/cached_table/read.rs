@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use word::Word;
 
-use super::bucket::{Bucket, Entry, LockedBucket};
+use super::bucket::LockedBucket;
 use super::copy::{self, Met, NEVER, VALUE_WORDS_MAX};
 use super::counts::Counted;
 use super::lines::Wide;
@@ -96,17 +96,17 @@ impl<W: Wide> CachedTable<W> {
     /// Looks up a key's copy. Everything that `take` reads of it is from the same moment.
     #[inline(always)]
     fn find_copy<T>(&self, key: LookupKey<'_>, mut take: impl FnMut(&Met<'_, W>) -> T) -> Lookup<T> {
-        let bucket = self.bucket(key.signature);
+        let bucket = self.buckets.of(key.signature);
         let Some(seen) = bucket.see() else { return Lookup::Miss(None) };
         let mut hits = bucket.hits(key.signature);
         while hits != 0 {
             let i = hits.trailing_zeros() as usize;
-            if let Some(copy) = copy::met(&self.copies, bucket.entry(i).place(), key) {
+            if let Some(copy) = copy::met(self.copies.lines(), bucket.entry(i).place(), key) {
                 let taken = take(&copy);
                 if !bucket.is_still(seen) {
                     return Lookup::Miss(None);
                 }
-                if self.notes_reads.load(Ordering::Relaxed) {
+                if self.copies.notes_reads.load(Ordering::Relaxed) {
                     bucket.note_read(seen, i);
                 }
                 return Lookup::Hit(taken);
@@ -126,7 +126,7 @@ impl<W: Word> CachedTable<W> {
     /// Returns a permit without a search, for bringing in an item that is read from the store from now on. Returns
     /// `None` while a write is pending.
     pub fn permit(&self, key: LookupKey<'_>) -> Option<Permit> {
-        let writes = self.lock(key.signature).writes();
+        let writes = self.buckets.lock(key.signature).writes();
         (writes.pending() == 0).then(|| Permit { begun: writes.begun() })
     }
 
@@ -138,17 +138,5 @@ impl<W: Word> CachedTable<W> {
             writes.begun() == permit.begun && writes.pending() == 0
         };
         self.enter(key, copy, is_unchanged);
-    }
-
-    /// Returns the entry of the key's copy in the bucket, hidden or not. The caller holds the bucket's lock.
-    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: LookupKey<'_>) -> Option<(usize, Entry)> {
-        let is_of =
-            |entry: &Entry| entry.may_be(key.signature) && copy::met(&self.copies, entry.place(), key).is_some();
-        bucket.entries().find(|(_, entry)| is_of(entry))
-    }
-
-    #[inline(always)]
-    pub(super) fn lock(&self, signature: u64) -> LockedBucket<'_, W> {
-        Bucket::lock(self.bucket(signature), self.relax)
     }
 }

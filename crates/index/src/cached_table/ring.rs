@@ -14,17 +14,17 @@
 //! A copy of at most one line does not cross lines. If it would, a head of zero marks the remaining part of the
 //! line as empty.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use word::Word;
 
-use super::bucket::Entry;
+use super::bucket::{Entry, LockedBucket};
+use super::buckets::Buckets;
 use super::copy::head;
-use super::counts::Counted;
-use super::lines::LINE_WORDS;
-use super::{CachedTable, LookupKey, NewCopy};
+use super::counts::{Counted, Counts};
+use super::lines::{LINE_WORDS, Lines};
+use super::{LookupKey, NewCopy};
 
 /// The maximum number of copies that are moved to make space for one: some microseconds of work.
 const MOVED_MAX: usize = 64;
@@ -49,8 +49,11 @@ pub(super) struct Ring<W> {
 
 /// A ring that no other thread fills.
 pub(super) struct Filling<'a, W: Word> {
-    table: &'a CachedTable<W>,
     ring: &'a Ring<W>,
+    lines: &'a Lines<W>,
+    notes_reads: &'a AtomicBool,
+    buckets: &'a Buckets<W>,
+    counts: &'a Counts,
 }
 
 impl<W: Word> Ring<W> {
@@ -66,6 +69,24 @@ impl<W: Word> Ring<W> {
             kept_words: count(),
             lost_words: count(),
         }
+    }
+
+    /// Locks the ring, unless another thread fills it.
+    pub(super) fn fill<'a>(
+        &'a self,
+        lines: &'a Lines<W>,
+        notes_reads: &'a AtomicBool,
+        buckets: &'a Buckets<W>,
+        counts: &'a Counts,
+    ) -> Option<Filling<'a, W>> {
+        let is_mine = self.lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+        is_mine.then(|| Filling { ring: self, lines, notes_reads, buckets, counts })
+    }
+
+    /// Removes an entry of a locked bucket, which names a copy in this ring.
+    pub(super) fn forget(&self, lines: &Lines<W>, bucket: &LockedBucket<'_, W>, i: usize, entry: Entry) {
+        bucket.set(i, Entry::NONE);
+        self.lost_words.fetch_add(head(lines, entry.place()).capacity_words() as u64, Release);
     }
 
     /// Returns the number of words of copies that buckets name.
@@ -86,11 +107,6 @@ impl<W: Word> Ring<W> {
         self.free_until.load(Relaxed) != self.end
     }
 
-    /// Records that a bucket no longer names a copy of so many words.
-    pub(super) fn lose(&self, words: usize) {
-        self.lost_words.fetch_add(words as u64, Release);
-    }
-
     /// Returns true if copies up to `at` leave little space before eviction begins. From then on readers record
     /// their reads: the copies that are read while the remaining part is filled are worth keeping.
     fn is_nearly_full(&self, at: usize) -> bool {
@@ -108,26 +124,11 @@ fn aligned(at: usize, words: usize) -> usize {
     if crosses { at.next_multiple_of(LINE_WORDS) } else { at }
 }
 
-impl<W: Word> CachedTable<W> {
-    /// Locks the ring of a signature, unless another thread fills it.
-    pub(super) fn fill(&self, signature: u64) -> Option<Filling<'_, W>> {
-        let ring = self.ring_of(signature);
-        let is_mine = ring.lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-        is_mine.then(|| Filling { table: self, ring })
-    }
-
-    /// Removes an entry from a locked bucket.
-    pub(super) fn forget(&self, bucket: &super::bucket::LockedBucket<'_, W>, i: usize, entry: Entry, signature: u64) {
-        bucket.set(i, Entry::NONE);
-        self.ring_of(signature).lose(head(&self.copies, entry.place()).capacity_words());
-    }
-}
-
 impl<W: Word> Filling<'_, W> {
     /// Writes a copy after making space for it. No bucket names it yet. Returns `None` if the ring is too small.
     pub(super) fn write(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
         let place = self.find_space(words)?;
-        copy.write(&self.table.copies, place, key, words);
+        copy.write(self.lines, place, key, words);
         Some(place)
     }
 
@@ -171,14 +172,14 @@ impl<W: Word> Filling<'_, W> {
             self.empty(at);
         }
         self.ring.at.store(place + words, Relaxed);
-        if self.ring.is_nearly_full(place + words) && !self.table.notes_reads.load(Relaxed) {
-            self.table.notes_reads.store(true, Relaxed);
+        if self.ring.is_nearly_full(place + words) && !self.notes_reads.load(Relaxed) {
+            self.notes_reads.store(true, Relaxed);
         }
     }
 
     /// Marks the line as empty from `place` on.
     fn empty(&self, place: usize) {
-        self.table.copies.word(place + 1).store(0, Relaxed);
+        self.lines.word(place + 1).store(0, Relaxed);
     }
 
     /// Starts again at the beginning of the ring.
@@ -194,32 +195,32 @@ impl<W: Word> Filling<'_, W> {
 
     /// Processes the copy at `free_until`.
     fn pass(&self, moves_left: &mut usize) {
-        let (table, ring) = (self.table, self.ring);
+        let Filling { ring, lines, buckets, .. } = *self;
         let place = ring.free_until.load(Relaxed);
-        let words = head(&table.copies, place).capacity_words();
+        let words = head(lines, place).capacity_words();
         if words == 0 {
             ring.free_until.store((place + 1).next_multiple_of(LINE_WORDS), Relaxed);
             return;
         }
-        let signature = table.copies.word(place).load(Relaxed);
+        let signature = lines.word(place).load(Relaxed);
         // The bucket is locked even if no entry names the copy any more, so that a reader that still reads the copy
         // sees its bucket change.
-        let bucket = table.lock(signature);
+        let bucket = buckets.lock(signature);
         ring.free_until.store(place + words, Relaxed);
         let Some((i, entry)) = bucket.entry_at(place) else { return };
         let to = aligned(ring.at.load(Relaxed), words);
         let is_wanted = bucket.take_read_lately(i) || ring.is_sparse();
         if is_wanted && *moves_left > 0 && to <= place && !entry.is_hidden() {
             *moves_left -= 1;
-            let word = |i: usize| table.copies.word(i);
+            let word = |i: usize| lines.word(i);
             (0..words).for_each(|i| word(to + i).store(word(place + i).load(Relaxed), Relaxed));
             bucket.set(i, Entry::new(signature, to));
             self.go_on(to, words);
             return;
         }
-        table.forget(&bucket, i, entry, signature);
+        ring.forget(lines, &bucket, i, entry);
         bucket.set_complete(false);
-        table.counts.count(Counted::Evicted);
+        self.counts.count(Counted::Evicted);
     }
 }
 
@@ -237,10 +238,11 @@ mod tests {
     #[test]
     fn thread_leaves_taken_ring() {
         let table = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
-        let filling = table.fill(1).expect("nobody fills it");
-        assert!(table.fill(1).is_none());
-        assert!(table.fill(1).is_none(), "the first refusal unlocked the ring");
+        let fill = || table.copies.fill(&table.buckets, &table.counts, 1);
+        let filling = fill().expect("nobody fills it");
+        assert!(fill().is_none());
+        assert!(fill().is_none(), "the first refusal unlocked the ring");
         drop(filling);
-        assert!(table.fill(1).is_some());
+        assert!(fill().is_some());
     }
 }

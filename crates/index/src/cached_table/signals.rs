@@ -34,17 +34,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use pmem::Backoff;
 use word::Word;
 
-use super::copy::Own;
-use super::counts::Counted;
+use super::copy::{HANDED_WORDS_MAX, Own};
 use super::lines::{LINE_WORDS, Line, Lines};
-use super::{CachedTable, LookupKey, NewCopy};
+use super::{LookupKey, NewCopy};
 
 /// The number of writers that can hand over a copy at the same time. Further writers write their copies themselves.
 const SIGNAL_COUNT: usize = 16;
 /// The lines of a signal: its state and the number of begun writes, then the copy.
-const SIGNAL_LINES: usize = 8;
-/// The longest copy that is handed over.
-pub(super) const HANDED_WORDS_MAX: usize = (SIGNAL_LINES - 1) * LINE_WORDS;
+const SIGNAL_LINES: usize = 1 + HANDED_WORDS_MAX / LINE_WORDS;
 
 const FREE: u64 = 0;
 const CLAIMED: u64 = 1;
@@ -101,7 +98,7 @@ impl<W: Word> Signals<W> {
         self.lines.len()
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.lines.len() / SIGNAL_LINES
     }
 
@@ -175,21 +172,5 @@ impl<W: Word> Taken<'_, W> {
 impl<W: Word> Drop for Taken<'_, W> {
     fn drop(&mut self) {
         self.signal.state.store(self.answer, Release);
-    }
-}
-
-impl<W: Word> CachedTable<W> {
-    /// Writes the copies that were handed over and that no other thread has taken, and returns their number.
-    pub fn serve(&self) -> usize {
-        let Some(signals) = self.signals.get() else { return 0 };
-        (0..signals.count()).filter_map(|number| signals.take(number)).map(|request| self.serve_one(request)).count()
-    }
-
-    pub(super) fn serve_one(&self, request: Taken<'_, W>) {
-        let own = request.copy();
-        if self.write_hidden(own.key(), &own.copy(), request.begun()) {
-            self.counts.count(Counted::Served);
-            request.complete();
-        }
     }
 }

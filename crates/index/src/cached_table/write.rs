@@ -3,9 +3,9 @@
 use word::Word;
 
 use super::bucket::{Entry, LockedBucket};
-use super::copy::{self, head};
+use super::copy;
 use super::counts::Counted;
-use super::signals::{Ended, Handed};
+use super::signals::{Ended, Handed, Taken};
 use super::{CachedTable, LookupKey, NewCopy};
 
 /// A write that began and is pending. If it is dropped without a result, the copy of the key is removed.
@@ -31,9 +31,9 @@ impl<W: Word> CachedTable<W> {
     /// releases the lock.
     #[inline]
     pub fn begin<'a, 'k>(&'a self, key: LookupKey<'k>) -> Write<'a, 'k, W> {
-        let bucket = self.lock(key.signature);
+        let bucket = self.buckets.lock(key.signature);
         let begun = bucket.begin();
-        let old = self.entry_of(&bucket, key);
+        let old = self.copies.entry_of(&bucket, key);
         if let Some((i, entry)) = old {
             bucket.set(i, entry.hidden());
         }
@@ -42,12 +42,11 @@ impl<W: Word> CachedTable<W> {
 
     /// Like [`Self::begin`], for every key. It must be called before the store's clear takes effect.
     pub fn begin_clear(&self) -> Clear<'_, W> {
-        for bucket in self.all_buckets() {
-            let bucket = bucket.lock(self.relax);
+        for bucket in self.buckets.lock_in_turn() {
             let _ = bucket.begin();
             for (i, entry) in bucket.entries() {
-                let signature = copy::signature(&self.copies, entry.place());
-                self.forget(&bucket, i, entry, signature);
+                let signature = copy::signature(self.copies.lines(), entry.place());
+                self.copies.forget(&bucket, i, entry, signature);
             }
             // Later writes set this themselves when they end.
             bucket.set_complete(true);
@@ -65,7 +64,7 @@ impl<W: Word> CachedTable<W> {
     ) -> bool {
         let is_there = self.try_enter(key, copy, |entry| entry, may);
         if !is_there {
-            self.lock(key.signature).set_complete(false);
+            self.buckets.lock(key.signature).set_complete(false);
         }
         is_there
     }
@@ -79,10 +78,10 @@ impl<W: Word> CachedTable<W> {
         may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
     ) -> bool {
         let Some(words) = copy.words(key.bytes) else { return false };
-        let Some(filling) = self.fill(key.signature) else { return false };
+        let Some(filling) = self.copies.fill(&self.buckets, &self.counts, key.signature) else { return false };
         let Some(place) = filling.write(key, copy, words) else { return false };
-        let bucket = self.lock(key.signature);
-        let old = self.entry_of(&bucket, key);
+        let bucket = self.buckets.lock(key.signature);
+        let old = self.copies.entry_of(&bucket, key);
         let is_there = old.is_some_and(|(_, entry)| !entry.is_hidden());
         let free = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
         let Some(i) = free.filter(|_| may(&bucket)) else {
@@ -96,33 +95,34 @@ impl<W: Word> CachedTable<W> {
         true
     }
 
-    /// Writes a copy over the key's old one, if it fits, and returns its entry.
-    fn write_over(
-        &self,
-        bucket: &LockedBucket<'_, W>,
-        key: LookupKey<'_>,
-        copy: &NewCopy<'_>,
-    ) -> Option<(usize, Entry)> {
-        let (i, entry) = self.entry_of(bucket, key)?;
-        let capacity_words = head(&self.copies, entry.place()).capacity_words();
-        copy.words(key.bytes).filter(|&words| words <= capacity_words)?;
-        copy.write(&self.copies, entry.place(), key, capacity_words);
-        Some((i, entry))
-    }
-
     /// Writes a copy that stays hidden, for write number `begun`, if that is the only one. Returns true if the copy
     /// is in the table.
     pub(super) fn write_hidden(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
-        let bucket = self.lock(key.signature);
-        let is_over = is_alone(&bucket, begun) && self.write_over(&bucket, key, copy).is_some();
+        let bucket = self.buckets.lock(key.signature);
+        let is_over = is_alone(&bucket, begun) && self.copies.write_over(&bucket, key, copy).is_some();
         drop(bucket);
         is_over || self.try_enter(key, copy, Entry::hidden, |bucket| is_alone(bucket, begun))
+    }
+
+    /// Writes the copies that were handed over and that no other thread has taken, and returns their number.
+    pub fn serve(&self) -> usize {
+        let Some(signals) = self.signals.get() else { return 0 };
+        (0..signals.count()).filter_map(|number| signals.take(number)).map(|request| self.serve_one(request)).count()
+    }
+
+    pub(super) fn serve_one(&self, request: Taken<'_, W>) {
+        let own = request.copy();
+        if self.write_hidden(own.key(), &own.copy(), request.begun()) {
+            self.counts.count(Counted::Served);
+            request.complete();
+        }
     }
 
     /// Prepares entry `i` for another copy.
     fn evict_for(&self, bucket: &LockedBucket<'_, W>, i: usize, is_same_key: bool) {
         let Some((_, entry)) = bucket.entries().find(|(number, _)| *number == i) else { return };
-        self.forget(bucket, i, entry, copy::signature(&self.copies, entry.place()));
+        let signature = copy::signature(self.copies.lines(), entry.place());
+        self.copies.forget(bucket, i, entry, signature);
         if !is_same_key {
             bucket.set_complete(false);
             self.counts.count(Counted::Evicted);
@@ -142,9 +142,10 @@ impl<W: Word> Write<'_, '_, W> {
     /// Ends the handover, if there was one, and returns its result.
     #[inline]
     pub(super) fn end_handed(&mut self) -> Option<Ended> {
-        let ended = self.handed.take()?.end(self.table.relax);
+        let ended = self.handed.take()?.end(self.table.buckets.relax());
         if ended == Ended::TakenBack {
-            self.table.note_taken_back();
+            self.table.counts.count(Counted::TakenBack);
+            self.table.wakes.note_taken_back();
         }
         Some(ended)
     }
@@ -165,11 +166,11 @@ impl<W: Word> Write<'_, '_, W> {
         // If the key had no copy, there is none to search: while the write is the only one, no thread brings one
         // in.
         if self.had_copy {
-            let bucket = table.lock(key.signature);
+            let bucket = table.buckets.lock(key.signature);
             if !is_alone(&bucket, begun) {
                 return;
             }
-            if let Some((i, entry)) = table.write_over(&bucket, key, copy) {
+            if let Some((i, entry)) = table.copies.write_over(&bucket, key, copy) {
                 bucket.set(i, entry.shown());
                 bucket.end();
                 self.is_pending = false;
@@ -187,12 +188,12 @@ impl<W: Word> Write<'_, '_, W> {
 
     /// Shows the hidden copy, if it is still in the table.
     pub(super) fn show(&mut self) {
-        let bucket = self.table.lock(self.key.signature);
+        let bucket = self.table.buckets.lock(self.key.signature);
         if !is_alone(&bucket, self.begun) {
             return;
         }
         self.is_pending = false;
-        if let Some((i, entry)) = self.table.entry_of(&bucket, self.key) {
+        if let Some((i, entry)) = self.table.copies.entry_of(&bucket, self.key) {
             bucket.set(i, entry.shown());
         }
         bucket.end();
@@ -218,9 +219,9 @@ impl<W: Word> Write<'_, '_, W> {
 
     /// Returns the bucket, locked, without a copy of the key.
     fn forgotten(&self) -> LockedBucket<'_, W> {
-        let bucket = self.table.lock(self.key.signature);
-        if let Some((i, entry)) = self.table.entry_of(&bucket, self.key) {
-            self.table.forget(&bucket, i, entry, self.key.signature);
+        let bucket = self.table.buckets.lock(self.key.signature);
+        if let Some((i, entry)) = self.table.copies.entry_of(&bucket, self.key) {
+            self.table.copies.forget(&bucket, i, entry, self.key.signature);
         }
         bucket
     }
@@ -231,7 +232,7 @@ impl<W: Word> Write<'_, '_, W> {
     /// The broken variant that ignores other writes that began or are pending, as if they had ended before this one
     /// began.
     pub(super) fn pretend_alone(&mut self) {
-        let bucket = self.table.lock(self.key.signature);
+        let bucket = self.table.buckets.lock(self.key.signature);
         self.begun = bucket.pretend_alone();
     }
 
@@ -269,8 +270,7 @@ impl<W: Word> Clear<'_, W> {
 
 impl<W: Word> Drop for Clear<'_, W> {
     fn drop(&mut self) {
-        for bucket in self.table.all_buckets() {
-            let bucket = bucket.lock(self.table.relax);
+        for bucket in self.table.buckets.lock_in_turn() {
             // Writes that began since may have been published before the clear.
             bucket.overtake();
             bucket.end();

@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering;
 
 use pmem::{Medium, Offset, unseal};
 
-use super::PartitionedHash;
 use super::check::is_reachable;
 use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, entry_lines, slot};
 use super::segment::{Entry, chained};
@@ -45,32 +44,24 @@ pub enum Absence {
     },
 }
 
-impl PartitionedHash {
-    /// Verifies an absence of `signature` that [`PartitionedHash::find`] reported. `is_of_key` returns whether the
-    /// item at a position belongs to the key; the position may be any word. The caller has been pinned since before
-    /// its search.
-    #[cold]
-    #[inline(never)]
-    pub fn absence<M: Medium>(
-        &self,
-        medium: &M,
-        signature: u64,
-        mut is_of_key: impl FnMut(Position) -> bool,
-    ) -> Absence {
-        let segment = self.root().offset(self.geometry, signature);
-        for slot in slots(medium, segment, signature) {
-            medium.prefetch_line(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
-        }
-        let mut named = slots(medium, segment, signature).map(|slot| Entry::steady(medium, slot));
-        let astray = named.find(|entry| is_of_key_at(entry, &mut is_of_key));
-        let seen = match astray {
-            Some(entry) => judged(medium, segment, signature, &entry),
-            None => broken_chain(medium, segment).map_or(Absence::Sure, |at| Absence::Damaged {
-                at,
-                what: "the word that names a chained segment is damaged",
-            }),
-        };
-        if self.root().offset(self.geometry, signature) == segment { seen } else { Absence::Stale }
+/// Searches for the key's entry in all places of the segment where it can be; the caller's search did not find it.
+pub(super) fn verdict<M: Medium>(
+    medium: &M,
+    segment: Offset,
+    signature: u64,
+    mut is_of_key: impl FnMut(Position) -> bool,
+) -> Absence {
+    for slot in slots(medium, segment, signature) {
+        medium.prefetch_line(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
+    }
+    let mut named = slots(medium, segment, signature).map(|slot| Entry::steady(medium, slot));
+    let astray = named.find(|entry| is_of_key_at(entry, &mut is_of_key));
+    match astray {
+        Some(entry) => judged(medium, segment, signature, &entry),
+        None => broken_chain(medium, segment).map_or(Absence::Sure, |at| Absence::Damaged {
+            at,
+            what: "the word that names a chained segment is damaged",
+        }),
     }
 }
 

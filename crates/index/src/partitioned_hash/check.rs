@@ -5,12 +5,12 @@ use std::iter;
 
 use pmem::{Medium, Offset};
 
-use super::PartitionedHash;
-use super::layout::{Home, OverflowPath};
+use super::batch::Batches;
+use super::layout::{Geometry, Home, OverflowPath};
 use super::salvage::chain_from;
 use super::segment::{Entry, Segment, chained};
-use super::walk::Cursor;
 use crate::Position;
+use crate::segmented::Segmented;
 use crate::segmented::record::header;
 
 /// Damage found in a segment.
@@ -25,67 +25,55 @@ pub struct SegmentDamage {
 /// Called with a live entry: its signature, place and word, and the words of earlier entries of the same signature.
 pub type EachEntry<'a> = dyn FnMut(u64, Offset, Position, &[Position]) + 'a;
 
-impl PartitionedHash {
-    /// Reports the damage in the segment at `cursor` to `damaged`, and passes every live entry to `each`. Each
-    /// entry comes with the earlier entries of the segment that have the same signature and so might belong to the
-    /// same key. `is_place` returns whether a segment can be at an offset.
-    ///
-    /// The caller is pinned. No thread may write to the segment during the call; otherwise damage may be reported
-    /// that does not exist.
-    pub fn check_segment<M: Medium>(
-        &self,
-        medium: &M,
-        cursor: Cursor,
-        is_place: &dyn Fn(Offset) -> bool,
-        damaged: &mut dyn FnMut(SegmentDamage),
-        each: &mut EachEntry<'_>,
-    ) -> Cursor {
-        let segment = self.at_cursor(cursor);
-        if header(medium, segment.offset()).is_none() {
-            damaged(SegmentDamage { at: segment.offset(), what: "a segment's header is damaged" });
-        }
-        if let (_, Some(at)) = chain_from(medium, segment.offset(), is_place) {
-            damaged(SegmentDamage { at, what: "the word that names a chained segment is damaged" });
-        }
-        let orphan = |entry: &Entry| entry.position.is_in_batch() && !self.batches.has(entry.slot);
-        for entry in segment.entries(medium).filter(orphan) {
-            damaged(SegmentDamage {
-                at: entry.slot.position,
-                what: "an entry is marked as part of a batch that does not exist",
-            });
-        }
-        let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
-        // If the medium cannot make an entry durable, a read of the entry reports that.
-        let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
-        let mut positions: HashMap<u64, Vec<Position>> = HashMap::new();
-        for entry in &live {
-            let earlier = positions.entry(entry.signature).or_default();
-            self.check_entry(medium, segment, entry, damaged);
-            each(entry.signature, entry.slot.position, entry.position, earlier);
-            earlier.push(entry.position);
-        }
-        if segment.entry_count() != live.len() as u64 {
-            damaged(SegmentDamage {
-                at: segment.offset(),
-                what: "a segment's number of entries differs from its counter",
-            });
-        }
-        self.next_cursor(cursor, segment)
+/// Reports the damage in a segment to `damaged`, and passes every live entry to `each`.
+pub(super) fn check<M: Medium>(
+    medium: &M,
+    segment: &Segment,
+    (geometry, batches): (Geometry, &Batches),
+    is_place: &dyn Fn(Offset) -> bool,
+    damaged: &mut dyn FnMut(SegmentDamage),
+    each: &mut EachEntry<'_>,
+) {
+    if header(medium, segment.offset()).is_none() {
+        damaged(SegmentDamage { at: segment.offset(), what: "a segment's header is damaged" });
     }
+    if let (_, Some(at)) = chain_from(medium, segment.offset(), is_place) {
+        damaged(SegmentDamage { at, what: "the word that names a chained segment is damaged" });
+    }
+    let orphan = |entry: &Entry| entry.position.is_in_batch() && !batches.has(entry.slot);
+    for entry in segment.entries(medium).filter(orphan) {
+        damaged(SegmentDamage {
+            at: entry.slot.position,
+            what: "an entry is marked as part of a batch that does not exist",
+        });
+    }
+    let decided = segment.entries(medium).map(|entry| entry.decided(medium, batches));
+    // If the medium cannot make an entry durable, a read of the entry reports that.
+    let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
+    let mut positions: HashMap<u64, Vec<Position>> = HashMap::new();
+    for entry in &live {
+        let earlier = positions.entry(entry.signature).or_default();
+        check_entry(medium, geometry, segment, entry, damaged);
+        each(entry.signature, entry.slot.position, entry.position, earlier);
+        earlier.push(entry.position);
+    }
+    if segment.entry_count() != live.len() as u64 {
+        damaged(SegmentDamage { at: segment.offset(), what: "a segment's number of entries differs from its counter" });
+    }
+}
 
-    fn check_entry<M: Medium>(
-        &self,
-        medium: &M,
-        segment: &Segment,
-        entry: &Entry,
-        damaged: &mut dyn FnMut(SegmentDamage),
-    ) {
-        let mut wrong = |what| damaged(SegmentDamage { at: entry.slot.signature, what });
-        if self.geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
-            wrong("an entry's signature belongs to another segment");
-        } else if !is_reachable(medium, segment.offset(), entry) {
-            wrong("an entry is at a place that no search reaches");
-        }
+fn check_entry<M: Medium>(
+    medium: &M,
+    geometry: Geometry,
+    segment: &Segment,
+    entry: &Entry,
+    damaged: &mut dyn FnMut(SegmentDamage),
+) {
+    let mut wrong = |what| damaged(SegmentDamage { at: entry.slot.signature, what });
+    if geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
+        wrong("an entry's signature belongs to another segment");
+    } else if !is_reachable(medium, segment.offset(), entry) {
+        wrong("an entry is at a place that no search reaches");
     }
 }
 
@@ -95,7 +83,7 @@ pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry
     if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::find::has_way(medium, home, way, segment);
+    let marked = |way| super::search::has_way(medium, home, way, segment);
     let in_segment = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
         .into_iter()
         .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));

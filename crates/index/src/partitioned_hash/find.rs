@@ -1,4 +1,4 @@
-//! Finds one entry: without a lock for readers, and under the pair's lock for writers.
+//! Finds one entry for readers, without a lock (`search`).
 //!
 //! # Why an absence can be trusted
 //! A reader that finds nothing has not acquired anything yet: all signatures of a line are compared in one sweep,
@@ -22,36 +22,14 @@
 //! - A split holds all locks and copies every live entry. This includes entries of batches, because the split
 //!   waited for their pairs. Only a removal leaves no copy. Chains only grow, and a new chained segment is empty
 //!   when it is linked.
-//!
-//! # Slots that change owner
-//! Signatures are compared first and positions are read later. The position may therefore belong to another key
-//! that was inserted into the slot after the removal of the sought key, and a visitor may take this for damage. So
-//! a visitor's error counts only if the entry is still there with the sought signature. Otherwise the line is
-//! searched again.
 
-use std::sync::atomic::Ordering;
-
-use pmem::{Medium, MediumError, Offset};
+use pmem::{Medium, MediumError};
 
 use super::PartitionedHash;
-use super::draft::overflow_word;
-use super::layout::{Home, OverflowPath, entry_lines, slot};
-use super::segment::{Entry, chained};
-use super::settle::Searcher;
-use super::slot::Slot;
+use super::absence::{self, Absence};
+use super::search::{Searcher, find_entry};
 use crate::Position;
 use crate::canary;
-
-/// An entry that a search found.
-#[derive(Clone, Copy, Debug)]
-pub struct Found<R> {
-    /// The place of the entry.
-    pub slot: Slot,
-    /// The position word, settled.
-    pub position: Position,
-    /// The value that the visitor returned.
-    pub value: R,
-}
 
 impl PartitionedHash {
     /// Passes the live positions that have `signature` to `visit`, until it returns a value.
@@ -64,7 +42,7 @@ impl PartitionedHash {
         signature: u64,
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<R>, E> {
-        let segment = self.root().offset(self.geometry, signature);
+        let segment = self.segments.offset(signature);
         if let Some(found) = find_entry(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
             return Ok(Some(found.value));
         }
@@ -74,102 +52,14 @@ impl PartitionedHash {
         }
         Ok(None)
     }
-}
-
-/// Searches one segment along the overflow paths that the bits of the home line allow.
-#[inline(always)]
-pub(super) fn find_entry<M: Medium, R, E: From<MediumError>>(
-    medium: &M,
-    searcher: Searcher<'_>,
-    segment: Offset,
-    signature: u64,
-    visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
-) -> Result<Option<Found<R>>, E> {
-    let home = Home::of(signature);
-    let line = home.offset(segment);
-    if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
-        return Ok(Some(found));
+    /// Verifies an absence of `signature` that [`PartitionedHash::find`] reported. `is_of_key` returns whether the
+    /// item at a position belongs to the key; the position may be any word. The caller has been pinned since before
+    /// its search.
+    #[cold]
+    #[inline(never)]
+    pub fn absence<M: Medium>(&self, medium: &M, signature: u64, is_of_key: impl FnMut(Position) -> bool) -> Absence {
+        let segment = self.segments.offset(signature);
+        let seen = absence::verdict(medium, segment, signature, is_of_key);
+        if self.segments.offset(signature) == segment { seen } else { Absence::Stale }
     }
-    let marks = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
-        .map(|way| has_way(medium, home, way, segment));
-    if marks == [false; 3] {
-        return Ok(None);
-    }
-    find_in_overflow(medium, searcher, segment, signature, marks, visit)
-}
-
-/// Returns true if an entry of this home was ever placed along the overflow path `way`.
-#[inline(always)]
-pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: OverflowPath, segment: Offset) -> bool {
-    Position::from_word(medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
-}
-
-#[inline(never)]
-fn find_in_overflow<M: Medium, R, E: From<MediumError>>(
-    medium: &M,
-    searcher: Searcher<'_>,
-    segment: Offset,
-    signature: u64,
-    marks: [bool; 3],
-    visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
-) -> Result<Option<Found<R>>, E> {
-    let home = Home::of(signature);
-    for (way, _) in [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]
-        .into_iter()
-        .zip(marks)
-        .filter(|(_, marked)| *marked)
-    {
-        for line in home.lines(way, segment) {
-            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
-                return Ok(Some(found));
-            }
-        }
-    }
-    let mut chain = chained(medium, segment).filter(|_| marks[OverflowPath::Further as usize]);
-    while let Some(segment) = chain {
-        for line in entry_lines(segment) {
-            if let Some(found) = find_in_line(medium, searcher, line, signature, visit)? {
-                return Ok(Some(found));
-            }
-        }
-        chain = chained(medium, segment);
-    }
-    Ok(None)
-}
-
-#[inline(always)]
-fn find_in_line<M: Medium, R, E: From<MediumError>>(
-    medium: &M,
-    searcher: Searcher<'_>,
-    line: Offset,
-    signature: u64,
-    visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
-) -> Result<Option<Found<R>>, E> {
-    'line: loop {
-        let mut hits = medium.match4(line, signature);
-        while hits != 0 {
-            let slot = slot(line, u64::from(hits.trailing_zeros()));
-            hits &= hits - 1;
-            let seen = Position::from_word(medium.load(slot.position, Ordering::Acquire));
-            let position = if seen.is_undecided() { searcher.decided(medium, slot, seen)? } else { seen };
-            if !position.is_live() {
-                continue;
-            }
-            match visit(position) {
-                Ok(None) => {}
-                Ok(Some(value)) => return Ok(Some(Found { slot, position, value })),
-                Err(error) if is_of(medium, slot, signature, seen) => return Err(error),
-                Err(_) => continue 'line,
-            }
-        }
-        return Ok(None);
-    }
-}
-
-/// Returns true if the entry that was read from `slot` is still there and has `signature`.
-#[cold]
-#[inline(never)]
-fn is_of<M: Medium>(medium: &M, slot: Slot, signature: u64, seen: Position) -> bool {
-    let entry = Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position: seen };
-    entry.signature == signature && entry.is_still(medium)
 }

@@ -7,12 +7,11 @@ use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
 use super::draft::{FreeEntry, first_free_entry, overflow_word};
-use super::find::{Found, find_entry};
 use super::layout::{Home, OverflowPath, entry_lines, slot};
+use super::search::{Found, Searcher, find_entry};
 use super::segment::Segment;
-use super::settle::{Searcher, is_free};
+use super::settle::is_free;
 use super::slot::Slot;
-use super::split::crowded_from_line;
 use crate::Position;
 use crate::canary;
 use crate::segmented::Segmented;
@@ -121,4 +120,12 @@ impl<'a, M: Medium> LockedHome<'a, M> {
     pub(super) fn now(&self, slot: Slot) -> Position {
         Position::from_word(self.medium.load(slot.position, Ordering::Acquire))
     }
+}
+
+/// Returns the stash line whose use makes a split due. The line differs between segments: with uniform hashing all
+/// segments fill up at the same time, and would otherwise split in one wave.
+fn crowded_from_line(segment: Offset) -> u64 {
+    const FIRST: u64 = 1;
+    const SPREAD: u64 = 3;
+    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

@@ -9,16 +9,18 @@ use std::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
 
-use super::find::Found;
 use super::layout::{Home, slot, slot_at};
 use super::locked::LockedHome;
 use super::ops::Bucket;
+use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
 use crate::canary;
+use crate::segmented::Segmented;
 use crate::segmented::directory::{Directories, Led};
+use crate::segmented::segments::Segments;
 
 /// The result of a reader's lookup.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +69,17 @@ pub struct Target<'a> {
     segment: &'a Segment,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    /// Returns the target of `signature`, and prefetches its home line and its locks.
+    #[inline(always)]
+    pub(super) fn prefetched<M: Medium>(medium: &M, segments: &'a Segments<Segment>, signature: u64) -> Target<'a> {
+        let (start, segment) = segments.both(signature);
+        let line = Home::of(signature).offset(start);
+        medium.prefetch_line(line);
+        segment.prefetch();
+        Target { signature, start, line, segment }
+    }
+
     /// Returns the signature.
     #[inline(always)]
     #[must_use]
@@ -128,17 +140,13 @@ impl PartitionedHash {
     /// Returns the target of `signature`, and prefetches its home line and its locks.
     #[inline(always)]
     pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) -> Target<'_> {
-        let (segment_start, segment) = self.root().both(self.geometry, signature);
-        let line = Home::of(signature).offset(segment_start);
-        medium.prefetch_line(line);
-        segment.prefetch();
-        Target { signature, start: segment_start, line, segment }
+        Target::prefetched(medium, &self.segments, signature)
     }
 
     /// Returns the home line of `signature` according to `route`, and prefetches it.
     #[inline(always)]
     pub fn home_line<M: Medium>(&self, medium: &M, route: &Route<'_>, signature: u64) -> Offset {
-        let line = Home::of(signature).offset(route.directories.offset(self.geometry, signature));
+        let line = Home::of(signature).offset(route.directories.offset(self.segments.geometry(), signature));
         medium.prefetch_line(line);
         line
     }
@@ -154,21 +162,21 @@ impl PartitionedHash {
     /// Returns the current route of readers.
     #[inline(always)]
     pub fn route(&self) -> Route<'_> {
-        let root = self.root();
+        let root = self.segments.root();
         Route { led: root.led(), directories: root.directories() }
     }
 
     /// Returns true if readers are still directed by `route`; see [`Route`].
     #[inline(always)]
     pub fn is_current_route<M: Medium>(&self, medium: &M, route: &Route<'_>) -> bool {
-        self.root().led() == route.led || medium.breaks(canary::LEAD_NOT_COMPARED)
+        self.segments.root().led() == route.led || medium.breaks(canary::LEAD_NOT_COMPARED)
     }
 
     /// Looks up `signature`. The caller is pinned as for [`PartitionedHash::find`], which it calls if the result is
     /// `Unsure`.
     #[inline(always)]
     pub fn lookup<M: Medium>(&self, medium: &M, signature: u64) -> Lookup {
-        self.lookup_line(medium, Home::of(signature).offset(self.root().offset(self.geometry, signature)), signature)
+        self.lookup_line(medium, Home::of(signature).offset(self.segments.offset(signature)), signature)
     }
 
     /// Like [`PartitionedHash::lookup`], for a home line that a route located.

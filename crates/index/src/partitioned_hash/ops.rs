@@ -38,15 +38,17 @@ use std::thread;
 use heap::Heap;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
-use super::due::NEVER;
-use super::find::Found;
+use super::due::{Due, NEVER};
 use super::layout::Home;
 use super::locked::LockedHome;
+use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash, broken};
 use crate::Position;
 use crate::canary;
+use crate::segmented::Segmented;
+use crate::segmented::segments::Segments;
 use crate::shared::Locked;
 
 impl PartitionedHash {
@@ -55,7 +57,7 @@ impl PartitionedHash {
     pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Bucket<'a, M, D> {
         let home = Home::of(signature);
         loop {
-            let segment = self.root().segment(self.geometry, signature);
+            let segment = self.segments.of(signature);
             let lock = segment.lock_pair(home.pair);
             if !segment.is_dead() {
                 return self.bucket(cx, segment, lock, signature);
@@ -63,6 +65,11 @@ impl PartitionedHash {
             drop(lock);
             thread::yield_now();
         }
+    }
+
+    /// Records that an entry of this signature is due at `moment`. The caller is pinned and holds no lock.
+    pub fn lower_due_of<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, moment: u64) {
+        self.lock(cx, signature).due_at(moment).lower_due();
     }
 
     /// Returns the bucket of `signature` in a live segment whose pair is locked.
@@ -76,7 +83,15 @@ impl PartitionedHash {
     ) -> Bucket<'a, M, D> {
         segment.make_durable(cx.medium);
         let home = LockedHome::new(cx.medium, &self.batches, segment, signature);
-        Bucket { home, heap: cx.heap, is_one_of_many: false, due: NEVER, index: self, _lock: lock }
+        Bucket {
+            home,
+            heap: cx.heap,
+            is_one_of_many: false,
+            due: NEVER,
+            segments: &self.segments,
+            due_of_all: &self.due,
+            _lock: lock,
+        }
     }
 }
 
@@ -85,8 +100,9 @@ pub struct Bucket<'a, M, D: Dram> {
     pub(super) home: LockedHome<'a, M>,
     heap: &'a Heap<D>,
     is_one_of_many: bool,
-    pub(super) due: u64,
-    pub(super) index: &'a PartitionedHash,
+    due: u64,
+    segments: &'a Segments<Segment>,
+    due_of_all: &'a Due,
     _lock: Locked<'a>,
 }
 
@@ -115,6 +131,20 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// settles them commits all of them together. Until then, the mark FRESH stands for the missing steps.
     pub fn in_group(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
+    }
+
+    /// Sets the due time of the entry that is about to be published; see `due`.
+    pub fn due_at(mut self, moment: u64) -> Bucket<'a, M, D> {
+        self.due = moment;
+        self
+    }
+
+    /// Lowers the due times of the segment and of the index to that of the published entry.
+    #[inline(always)]
+    fn lower_due(&self) {
+        if self.due != NEVER {
+            lower_due(self.home.segment(), self.due_of_all, self.due);
+        }
     }
 
     /// Inserts `position`, whose item was flushed. The key must have no entry yet.
@@ -204,7 +234,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     fn count(&self, by: i16) {
         self.home.segment().count(self.home.pair(), by);
-        self.index.root().tally.add(by.into());
+        self.segments.root().tally.add(by.into());
     }
 
     /// Makes everything that the entry relies on durable before the entry. It comes this late so that the
@@ -251,6 +281,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         }
         Published { slot, word, ticket, crowded: None }
     }
+}
+
+#[cold]
+fn lower_due(segment: &Segment, of_all: &Due, moment: u64) {
+    segment.due.lower(moment);
+    of_all.lower_rarely(moment);
 }
 
 /// Returns the word that replaces a published word when that is durable.

@@ -14,8 +14,8 @@ use heap::salvage::OnDamage;
 use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
-use super::find::has_way;
 use super::layout::{Geometry, Home, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
+use super::search::has_way;
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;

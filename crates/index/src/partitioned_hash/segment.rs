@@ -98,18 +98,6 @@ impl Segment {
         })
     }
 
-    pub(super) fn offset(&self) -> Offset {
-        self.offset
-    }
-
-    pub(super) fn prefix(&self) -> u64 {
-        self.prefix
-    }
-
-    pub(super) fn depth(&self) -> u32 {
-        self.depth
-    }
-
     /// Prefetches the locks, which every write needs.
     #[inline(always)]
     pub(super) fn prefetch(&self) {

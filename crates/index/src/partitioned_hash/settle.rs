@@ -12,44 +12,9 @@
 
 use pmem::{Medium, MediumError, Waited};
 
-use super::batch::Batches;
 use super::slot::Slot;
 use crate::Position;
 use crate::canary;
-
-/// The kind of thread that searches. It determines how a mark of an undecided word is handled.
-#[derive(Clone, Copy)]
-pub(super) struct Searcher<'a> {
-    batches: &'a Batches,
-    is_writer: bool,
-}
-
-impl<'a> Searcher<'a> {
-    /// Returns the searcher for a thread that acts on the result.
-    #[inline(always)]
-    pub(super) fn reader(batches: &'a Batches) -> Searcher<'a> {
-        Searcher { batches, is_writer: false }
-    }
-
-    /// Returns the searcher for a thread that holds the pair's lock, and so must not wait for a disk. Its own word
-    /// follows the found word, in the log also. A thread that publishes nothing has to search again, as a reader,
-    /// before it reports the result.
-    #[inline(always)]
-    pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
-        Searcher { batches, is_writer: true }
-    }
-
-    /// Returns the word of the entry at `slot`, which was `seen` with a mark, without the mark.
-    pub(super) fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
-        if self.is_writer && !seen.is_in_batch() {
-            // If the word is not durable, this is recorded for threads that reach the item by other ways, such as
-            // snapshots, which see the replaced item.
-            let _ = settle_locked(medium, slot, seen)?;
-            return Ok(seen.settled());
-        }
-        self.batches.decided(medium, slot, seen)
-    }
-}
 
 /// Makes a FRESH word durable before a thread acts on it, and clears the mark. If the caller waits for durability
 /// itself (`Acknowledge::acknowledge`), the mark stays.

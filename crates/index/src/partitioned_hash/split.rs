@@ -13,23 +13,23 @@
 //! A split moves entries and touches no items. It never stops readers: the entries of the old segment stay as they
 //! were at the freeze, and stay correct until step 6, because no writer can get in.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use heap::{HeapError, Place, PlaceKind, Reservation};
-use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
+use heap::{HeapError, Reservation};
+use pmem::{Dram, Medium, MediumError, Offset, Waited};
 
 use super::draft::SegmentDraft;
 use super::layout::{
-    DEPTH_MAX, Home, NEXT_BYTES, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, entry_lines, slot,
+    DEPTH_MAX, Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, entry_lines, slot,
 };
 use super::segment::{Entry, Segment, more};
 use super::settle::{is_free, settle_locked};
 use super::slot::Slot;
-use super::{Context, Garbage, PartitionedHash, Table};
 use crate::Position;
 use crate::canary;
-use crate::segmented::Segmented;
 use crate::segmented::record::{SplitRecord, record_of};
+use crate::segmented::segments::{Segments, append, child};
+use crate::segmented::{Context, Segmented};
 
 /// The smaller half must get at least one entry in this many. Otherwise a split frees no space, because signatures
 /// are equal.
@@ -42,114 +42,73 @@ struct Half {
     counts: [u16; PAIR_COUNT as usize],
 }
 
-impl PartitionedHash {
-    /// Makes space in the segment of `signature`, if that is still the one at `full`. The caller holds no bucket.
-    ///
-    /// # Errors
-    /// Returns the allocator's error; then nothing has changed.
-    pub fn split<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        signature: u64,
-        full: Offset,
-    ) -> Result<(), HeapError> {
-        self.split_for(cx, &[signature], full)
+/// The splits since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct Splits {
+    split_count: AtomicU64,
+    split_entry_count: AtomicU64,
+    chained_count: AtomicU64,
+}
+
+/// Counters of splits since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitStats {
+    /// The number of segments that were split.
+    pub split_count: u64,
+    /// The total number of entries in those segments. Divided by `split_count * SEGMENT_ENTRY_COUNT`, it is the
+    /// mean load at a split.
+    pub split_entry_count: u64,
+    /// The number of segments that got a chained segment because a split would not have freed space.
+    pub chained_count: u64,
+}
+
+impl Splits {
+    pub(super) fn stats(&self) -> SplitStats {
+        SplitStats {
+            split_count: self.split_count.load(Ordering::Relaxed),
+            split_entry_count: self.split_entry_count.load(Ordering::Relaxed),
+            chained_count: self.chained_count.load(Ordering::Relaxed),
+        }
     }
 
-    /// Like [`PartitionedHash::split`], for several signatures of the segment that are about to be inserted. If the
-    /// segment is or becomes chained, there is then space for all of them, or for one more segment's worth. They
-    /// count in the decision whether a split frees space, because the segment may already hold far fewer entries.
-    pub(super) fn split_for<M: Medium, D: Dram>(
+    /// Makes space in the segment of the first `wanted` signature, if that is still the one at `full`. The `wanted`
+    /// signatures of the segment are about to be inserted. If the segment is or becomes chained, there is then space
+    /// for all of them, or for one more segment's worth. They count in the decision whether a split frees space,
+    /// because the segment may already hold far fewer entries.
+    pub(super) fn make_space<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
+        segments: &Segments<Segment>,
         wanted: &[u64],
         full: Offset,
     ) -> Result<(), HeapError> {
         let _pin = epoch::pin();
-        let partition = self.geometry.partition(wanted[0]);
-        let _partition = self.partitions[partition].lock();
-        let segment = self.root().segment(self.geometry, wanted[0]);
+        let geometry = segments.geometry();
+        let partition = geometry.partition(wanted[0]);
+        let _partition = segments.lock_partition(partition);
+        let segment = segments.of(wanted[0]);
         if segment.offset() != full {
             return Ok(());
         }
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let entries = live_entries(cx, segment)?;
-        let (geometry, depth) = (self.geometry, segment.depth() + 1);
+        let depth = segment.depth() + 1;
         let bit = |signature| geometry.prefix(signature, depth) & 1;
         let all = entries.iter().map(|(signature, _)| *signature).chain(wanted.iter().copied());
         let (count, ones) = ((entries.len() + wanted.len()) as u64, all.map(bit).sum::<u64>());
         if segment.depth() == DEPTH_MAX || ones.min(count - ones) * SMALLER_HALF_MIN < count {
             return self.chain(cx, segment, partition, wanted.len());
         }
-        let mut halves = [0, 1].map(|bit| Half::new(self.child(cx, segment, partition, bit)));
+        let mut halves = [0, 1].map(|bit| Half::new(child(cx, segment, partition, bit)));
         entries.iter().for_each(|&(signature, position)| halves[bit(signature) as usize].place(signature, position));
-        let tables = self.commit_split(cx, segment, partition, &mut halves)?;
+        let tables = commit_split(cx, segment, partition, &mut halves)?;
         let counts = std::array::from_fn(|pair| halves[0].counts[pair] + halves[1].counts[pair]);
-        self.root().tally.add(more(&segment.counts(), &counts));
-        self.switch(cx, segment, partition, tables);
+        segments.root().tally.add(more(&segment.counts(), &counts));
+        segments.switch(cx, segment, partition, tables, cx.medium.breaks(canary::WRITERS_LED_FIRST));
         self.split_count.fetch_add(1, Ordering::Relaxed);
         self.split_entry_count.fetch_add(entries.len() as u64, Ordering::Relaxed);
         Ok(())
-    }
-
-    fn child<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        parent: &Segment,
-        partition: usize,
-        bit: u64,
-    ) -> SegmentHeader {
-        SegmentHeader {
-            state: State::Pending,
-            partition: partition as u32,
-            depth: parent.depth() + 1,
-            prefix: parent.prefix() << 1 | bit,
-            generation: cx.heap.generation(),
-        }
-    }
-
-    /// Carries out steps 2 to 5.
-    fn commit_split<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        old: &Segment,
-        partition: usize,
-        halves: &mut [Half; 2],
-    ) -> Result<[Box<Segment>; 2], HeapError> {
-        // Both halves are reserved before the first is published, because a publication cannot be undone.
-        let [zero, one] = [halves[0].reserve(cx)?, halves[1].reserve(cx)?];
-        let offsets = [halves[0].stream(cx, zero), halves[1].stream(cx, one)];
-        cx.medium.order_unless(canary::SPLIT_BEFORE_SEGMENTS);
-        let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: offsets };
-        split.commit(cx.medium);
-        split.finish(cx)?;
-        Ok([0, 1].map(|i| {
-            let table = Segment::new(offsets[i], halves[i].header, true, old.due.get());
-            let _ = table.set_counts(&halves[i].counts);
-            table
-        }))
-    }
-
-    /// Carries out step 6, except for the release of the locks.
-    fn switch<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        old: &Segment,
-        partition: usize,
-        halves: [Box<Segment>; 2],
-    ) {
-        let places: Vec<_> = old.chain(cx.medium).map(segment_place).collect();
-        let is_late = cx.medium.breaks(canary::WRITERS_LED_FIRST);
-        let table = self.root().put_halves(cx, partition, old, halves, is_late);
-        old.kill();
-        // The table is retired last: the caller still holds its locks, and is pinned.
-        for place in places {
-            // The sweep, which the partition's lock keeps out, will not reach the segment any more.
-            cx.heap.mark_unlinked(place);
-            cx.retire(Garbage::of(place));
-        }
-        cx.retire(Garbage::Table(Table::new(table)));
     }
 
     /// Adds an empty segment to the end of the chain:
@@ -171,17 +130,34 @@ impl PartitionedHash {
             return Ok(());
         }
         let mut draft = SegmentDraft::new();
-        draft.set_header(self.child(cx, segment, partition, 0).with(State::Chained));
+        draft.set_header(child(cx, segment, partition, 0).with(State::Chained));
         let place = cx.heap.reserve_segment(cx.medium)?.publish();
         draft.stream(cx.medium, place.offset);
-        cx.medium.order();
-        let last = segment.chain(cx.medium).last().expect("a chain begins with the segment itself");
-        cx.medium.store(last.plus(NEXT_BYTES), seal(place.offset.0), Ordering::Release);
-        cx.medium.flush(last.plus(NEXT_BYTES).span(8));
-        cx.medium.order();
+        append(cx.medium, segment, place.offset);
         self.chained_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Carries out steps 2 to 5.
+fn commit_split<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    old: &Segment,
+    partition: usize,
+    halves: &mut [Half; 2],
+) -> Result<[Box<Segment>; 2], HeapError> {
+    // Both halves are reserved before the first is published, because a publication cannot be undone.
+    let [zero, one] = [halves[0].reserve(cx)?, halves[1].reserve(cx)?];
+    let offsets = [halves[0].stream(cx, zero), halves[1].stream(cx, one)];
+    cx.medium.order_unless(canary::SPLIT_BEFORE_SEGMENTS);
+    let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: offsets };
+    split.commit(cx.medium);
+    split.finish(cx)?;
+    Ok([0, 1].map(|i| {
+        let table = Segment::new(offsets[i], halves[i].header, true, old.due.get());
+        let _ = table.set_counts(&halves[i].counts);
+        table
+    }))
 }
 
 impl Half {
@@ -262,16 +238,4 @@ fn settled_or_fresh<M: Medium>(medium: &M, slot: Slot, position: Position) -> Re
         medium.wait(slot.commit_published(medium, position))?;
     }
     Ok(position.settled())
-}
-
-pub(super) fn segment_place(offset: Offset) -> Place {
-    Place { offset, kind: PlaceKind::Segment }
-}
-
-/// Returns the stash line whose use makes a split due. The line differs between segments: with uniform hashing all
-/// segments fill up at the same time, and would otherwise split in one wave.
-pub(super) fn crowded_from_line(segment: Offset) -> u64 {
-    const FIRST: u64 = 1;
-    const SPREAD: u64 = 3;
-    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

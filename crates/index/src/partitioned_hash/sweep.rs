@@ -2,53 +2,47 @@
 //! the reached places to the allocator.
 
 use heap::{HeapError, InvalidPlace, PlaceKind};
-use pmem::{Dram, Level, Medium, Offset};
+use pmem::{Dram, Level, Medium};
 
+use super::batch::Batches;
 use super::layout::{Home, PAIR_COUNT};
 use super::segment::{Entry, Segment};
-use super::split::segment_place;
-use super::walk::Cursor;
-use super::{Context, PartitionedHash};
 use crate::canary;
-use crate::segmented::{Misplacement, Segmented};
+use crate::segmented::sweep::reach;
+use crate::segmented::{Context, Misplacement, Segmented};
 
-impl PartitionedHash {
-    /// Sweeps the segment at `cursor`. It makes changes of an earlier process durable, counts the entries, reports
-    /// the reached places to the allocator, and reports invalid positions to `misplaced`.
-    pub fn sweep<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        cursor: Cursor,
-        misplaced: &mut dyn FnMut(Misplacement),
-    ) -> Result<Cursor, HeapError> {
-        let _pin = epoch::pin();
-        let _partition = self.partitions[cursor.partition].lock();
-        let segment = self.at_cursor(cursor);
-        let frozen = segment.lock_all();
-        if cx.medium.is_writable() {
-            settle_all(cx, segment)?;
-        }
-        segment.make_durable(cx.medium);
-        let missed = cx.medium.breaks(canary::SWEEP_MISSES_SPLIT) && segment.depth() > 0;
-        let mut counts = [0; PAIR_COUNT as usize];
-        for entry in segment.entries(cx.medium) {
-            let entry = entry.decided(cx.medium, &self.batches).map_err(HeapError::from)?;
-            if !entry.position.is_live() {
-                continue;
-            }
-            counts[Home::of(entry.signature).pair as usize] += 1;
-            if !missed {
-                reach(cx, entry, misplaced);
-            }
-        }
-        self.root().tally.add(segment.set_counts(&counts));
-        for offset in segment.chain(cx.medium) {
-            reach_place(cx, offset, segment_place(offset), misplaced);
-        }
-        drop(frozen);
-        cx.medium.check_lost_ranges().map_err(HeapError::from)?;
-        Ok(self.next_cursor(cursor, segment))
+/// The damage of a place that several entries name.
+const TWICE: &str = "is named by two entries";
+
+/// Sweeps a segment. Returns the number of entries that were not counted before.
+pub(super) fn sweep<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    segment: &Segment,
+    batches: &Batches,
+    misplaced: &mut dyn FnMut(Misplacement),
+) -> Result<i64, HeapError> {
+    let frozen = segment.lock_all();
+    if cx.medium.is_writable() {
+        settle_all(cx, segment)?;
     }
+    segment.make_durable(cx.medium);
+    let missed = cx.medium.breaks(canary::SWEEP_MISSES_SPLIT) && segment.depth() > 0;
+    let mut counts = [0; PAIR_COUNT as usize];
+    for entry in segment.entries(cx.medium) {
+        let entry = entry.decided(cx.medium, batches).map_err(HeapError::from)?;
+        if !entry.position.is_live() {
+            continue;
+        }
+        counts[Home::of(entry.signature).pair as usize] += 1;
+        if !missed {
+            reach_item(cx, entry, misplaced);
+        }
+    }
+    let more = segment.set_counts(&counts);
+    segment.places(cx.medium).for_each(|place| reach(cx, place.offset, place, TWICE, misplaced));
+    drop(frozen);
+    cx.medium.check_lost_ranges().map_err(HeapError::from)?;
+    Ok(more)
 }
 
 /// Settles words that an earlier process left FRESH, and empties those left DELETED. The caller holds all locks.
@@ -72,25 +66,12 @@ fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> R
     Ok(())
 }
 
-fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mut dyn FnMut(Misplacement)) {
+fn reach_item<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mut dyn FnMut(Misplacement)) {
     match entry.position.place() {
-        Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
+        Some(place) if place.kind != PlaceKind::Segment => reach(cx, entry.slot.position, place, TWICE, misplaced),
         _ => misplaced((
             entry.slot.position,
             InvalidPlace { offset: entry.position.offset().0, what: "has no valid size class" },
         )),
-    }
-}
-
-fn reach_place<M: Medium, D: Dram>(
-    cx: Context<'_, M, D>,
-    named_at: Offset,
-    place: heap::Place,
-    misplaced: &mut dyn FnMut(Misplacement),
-) {
-    match cx.heap.mark_reached(place) {
-        Ok(true) => {}
-        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two entries" })),
-        Err(wrong) => misplaced((named_at, wrong)),
     }
 }

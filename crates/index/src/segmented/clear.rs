@@ -16,14 +16,14 @@
 
 use std::sync::atomic::Ordering;
 
-use heap::HeapError;
+use heap::{HeapError, Place};
 use parking_lot::Mutex;
 use pmem::{Dram, Level, Medium, Offset};
 
 use super::directory::{Directory, Retired, Root};
 use super::layout::{Geometry, SegmentHeader, State};
 use super::open::bury;
-use super::{Context, Segmented};
+use super::{Context, Garbage, Segmented, Table};
 use crate::canary;
 use crate::shared::Pointer;
 
@@ -74,4 +74,18 @@ pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
     drop(frozen);
     // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
     Ok(unsafe { Retired::new(old) })
+}
+
+/// Carries out step 6: frees the segments of a root that `clear` unlinked, and their items. The caller has waited until
+/// no thread that was pinned during `clear` is still pinned.
+pub(crate) fn free<M: Medium, D: Dram, S: Segmented, P: IntoIterator<Item = Place>>(
+    cx: Context<'_, M, D>,
+    root: Retired<Root<S>>,
+    items: impl Fn(&S) -> P,
+) {
+    for segment in root.segments() {
+        let all: Vec<_> = items(segment).into_iter().chain(segment.places(cx.medium)).collect();
+        all.into_iter().for_each(|place| cx.heap.free(cx.medium, place));
+    }
+    cx.retire(Garbage::Table(Table::new(root)));
 }

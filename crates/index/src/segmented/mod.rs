@@ -2,7 +2,12 @@
 //! extendible-hashing directory in DRAM over durable segments. A full segment is split in two.
 //!
 //! Each index defines the contents and the locks of its segments. This module has the header of segments, the
-//! record of a split and its commit, the steps of opening, clearing, and the directories.
+//! record of a split and its commit, the steps of opening, clearing and sweeping, the directories, and the segments
+//! that they lead to (`segments`).
+//!
+//! # Modules
+//! Each uses only those after it: `segments` -> `clear` -> `open` -> `directory`, `record` -> `context`, `sweep`,
+//! `cursor` -> `counters`, `layout`.
 
 pub(crate) mod clear;
 mod context;
@@ -12,8 +17,10 @@ pub(crate) mod directory;
 pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
-mod sweep;
+pub(crate) mod segments;
+pub(crate) mod sweep;
 
+use heap::{Place, PlaceKind};
 use pmem::{Medium, Offset};
 
 pub use context::{Context, Garbage, Table};
@@ -35,6 +42,10 @@ pub(crate) trait Segmented: Send + Sync + 'static {
     fn depth(&self) -> u32;
     /// Returns the offsets of the segment and of those chained to it.
     fn chain<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset>;
+    /// Returns the places of the segment and of those chained to it.
+    fn places<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Place> {
+        self.chain(medium).map(|offset| Place { offset, kind: PlaceKind::Segment })
+    }
     /// Freezes the segment: takes all its locks, in the order in which threads take them.
     fn lock_all(&self) -> Self::Frozen<'_>;
     /// Marks the segment dead. The caller holds all its locks.

@@ -3,7 +3,7 @@
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heap::{HeapError, InvalidPlace};
+use heap::{HeapError, InvalidPlace, Place};
 use pmem::{Dram, Medium, Offset};
 
 use super::{Context, Cursor};
@@ -65,4 +65,20 @@ pub fn finish_sweep<B, G: DerefMut<Target = B>, E>(
         }
     }
     Ok(())
+}
+
+/// Reports to the allocator that an entry at `named_at` names `place`. Reports an invalid place, and with `twice` one
+/// that was reached before, to `misplaced`.
+pub(crate) fn reach<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    named_at: Offset,
+    place: Place,
+    twice: &'static str,
+    misplaced: &mut dyn FnMut(Misplacement),
+) {
+    match cx.heap.mark_reached(place) {
+        Ok(true) => {}
+        Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: twice })),
+        Err(wrong) => misplaced((named_at, wrong)),
+    }
 }

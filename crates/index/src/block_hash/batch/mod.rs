@@ -28,37 +28,35 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Reservation};
-use parking_lot::MutexGuard;
 use pmem::{Dram, Medium, MediumError, Offset, Taken, Ticket};
 
+use super::Slot;
+use super::buckets::{Full, mark_unlinked, meta_to_change};
 use super::canary;
-use super::find::Key;
+use super::crowding::Moves;
 use super::image::{Image, Words};
 use super::layout::{FILLED_MAX, bucket, choices};
 use super::segment::Segment;
-use super::write::{Full, mark_unlinked, meta_to_change};
-use super::{BlockHash, Slot};
+use super::slot::Key;
 use crate::Position;
-use crate::segmented::directory::Retired;
+use crate::segmented::segments::Segments;
 use crate::segmented::{Context, Garbage, Segmented, Table};
 use crate::shared::HeldLocks;
 
-pub(super) use overlay::Overlay;
-pub(super) use record::recover;
-
-/// The right to carry out a batch.
-pub struct Turn<'a>(#[expect(dead_code, reason = "held for its end alone")] MutexGuard<'a, ()>);
+pub use overlay::Turn;
+pub(super) use overlay::{Batches, Overlay};
 
 /// Segments that lack space for their part of a batch, each with the signature of a key that found none.
 #[derive(Clone, Debug)]
-pub struct NoSpace(Vec<(u64, Full)>);
+pub struct NoSpace(pub(super) Vec<(u64, Full)>);
 
 /// The locked buckets of several keys, and the changes to them.
 pub struct Batch<'a, M, D: Dram> {
-    table: &'a BlockHash,
+    segments: &'a Segments<Segment>,
+    batches: &'a Batches,
+    moves: &'a Moves,
     cx: Context<'a, M, D>,
     _locks: Vec<HeldLocks<'a>>,
     images: BTreeMap<u64, Changed<'a>>,
@@ -84,40 +82,34 @@ pub struct Found {
     i: usize,
 }
 
-impl BlockHash {
-    /// Waits for the turn.
-    pub fn batch_turn(&self) -> Turn<'_> {
-        Turn(self.turn.lock())
-    }
-
+impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Carries out step 2: locks the buckets of all these signatures, which are ascending. The caller has the turn.
-    pub fn lock_batch<'a, M: Medium, D: Dram>(
-        &'a self,
+    pub(super) fn lock(
+        (segments, batches, moves): (&'a Segments<Segment>, &'a Batches, &'a Moves),
         cx: Context<'a, M, D>,
         _turn: &Turn<'_>,
         signatures: &[u64],
     ) -> Batch<'a, M, D> {
         loop {
-            let (mut locks, mut segments) = (Vec::new(), Vec::new());
+            let (mut locks, mut found) = (Vec::new(), Vec::new());
             let mut rest = signatures;
             while let Some(&first) = rest.first() {
-                let segment = self.segment(first);
-                let in_it = |signature: &u64| {
-                    self.geometry.partition(*signature) == self.geometry.partition(first)
-                        && self.geometry.prefix(*signature, segment.depth()) == segment.prefix()
-                };
-                let (own, others) = rest.split_at(rest.iter().take_while(|signature| in_it(signature)).count());
+                let segment = segments.of(first);
+                let is_own = |signature: &&u64| segments.is_in(segment, first, **signature);
+                let (own, others) = rest.split_at(rest.iter().take_while(is_own).count());
                 let mut numbers: Vec<_> = own.iter().flat_map(|signature| choices(*signature)).collect();
                 numbers.sort_unstable();
                 numbers.dedup();
                 locks.extend(numbers.into_iter().map(|number| segment.lock([number])));
-                segments.push(segment);
+                found.push(segment);
                 rest = others;
             }
-            if segments.iter().all(|segment| !segment.is_dead()) {
-                segments.iter().for_each(|segment| segment.make_durable(cx.medium));
+            if found.iter().all(|segment| !segment.is_dead()) {
+                found.iter().for_each(|segment| segment.make_durable(cx.medium));
                 return Batch {
-                    table: self,
+                    segments,
+                    batches,
+                    moves,
                     cx,
                     _locks: locks,
                     images: BTreeMap::new(),
@@ -128,26 +120,10 @@ impl BlockHash {
         }
     }
 
-    /// Makes space for a batch of these signatures, which are ascending, in the segments that lacked it. The caller
-    /// holds no bucket.
-    ///
-    /// # Errors
-    /// Returns the allocator's error.
-    pub fn split_for_batch<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        NoSpace(full): NoSpace,
-        signatures: &[u64],
-    ) -> Result<(), HeapError> {
-        full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
-    }
-}
-
-impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Copies the buckets of a key.
     fn buckets(&mut self, signature: u64) -> Vec<u64> {
         // The key's buckets are locked, so this is still the segment of the signature.
-        let segment: &'a Segment = self.table.segment(signature);
+        let segment: &'a Segment = self.segments.of(signature);
         let of = |segment| choices(signature).map(|number| (number, bucket(segment, number)));
         let all: Vec<_> = segment.offsets().flat_map(of).collect();
         for &(number, at) in &all {
@@ -194,7 +170,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let buckets = self.buckets(signature);
         let filled = |at: &u64| self.images[at].image.meta().filled();
         let Some(at) = buckets.into_iter().filter(|at| filled(at) < FILLED_MAX).min_by_key(filled) else {
-            self.full.insert(self.table.segment(signature).offset().0, signature);
+            self.full.insert(self.segments.of(signature).offset().0, signature);
             return;
         };
         let changed = self.images.get_mut(&at).expect("it was copied");
@@ -203,8 +179,8 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         changed.is_changed = true;
     }
 
-    /// Returns `Ok` if there was space for all slots. Otherwise drop the batch, call [`BlockHash::split_for_batch`]
-    /// and start again.
+    /// Returns `Ok` if there was space for all slots. Otherwise drop the batch, call
+    /// [`super::BlockHash::split_for_batch`] and start again.
     ///
     /// # Errors
     /// [`NoSpace`].
@@ -258,7 +234,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if cx.medium.breaks(canary::CARRIED_OUT_BEFORE_WORD) {
             let _ = self.carry_out(images, true);
         }
-        let before = self.table.overlay.swap(overlay, Ordering::AcqRel);
+        let before = self.batches.show(overlay);
         // The counters are raised only now: a reader that sees the raised counter also sees the overlay, or its
         // removal.
         self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
@@ -276,17 +252,14 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         cx.medium.order_unless(canary::BLOCK_BATCH_FORGOTTEN_EARLY);
         record::clear(cx.medium);
         cx.medium.order();
-        self.table.note_crowding();
+        self.moves.note_crowding();
         self.take_away(overlay, ptr::null_mut());
         cx.heap.free(cx.medium, record);
         Ok(ticket)
     }
 
-    /// Shows readers `before` again: the overlay of an unfinished batch, or none.
     fn take_away(&self, overlay: *mut Overlay, before: *mut Overlay) {
-        self.table.overlay.store(before, Ordering::Release);
-        // SAFETY: it came from a box, and only the holder of the turn removes it.
-        self.cx.retire(Garbage::Table(Table::new(unsafe { Retired::new(overlay) })));
+        self.cx.retire(Garbage::Table(Table::new(self.batches.take_away(overlay, before))));
     }
 
     /// Carries out step 7, except for the ordering, as far as the medium accepts it.

@@ -1,20 +1,17 @@
 //! A batch's record, which holds the new contents of its buckets, and the word that names the record.
 
 use std::collections::BTreeMap;
-use std::ptr;
 
 use heap::layout::batch_word;
 use heap::{BatchState, BatchWord, HeapError};
-use pmem::{Dram, Level, Medium, Offset, Taken, Ticket, crc32c};
+use pmem::{Level, Medium, Offset, Taken, Ticket, crc32c};
 
 use super::super::canary;
 use super::super::image::Image;
 use super::super::layout::BUCKET_BYTES;
-use super::Overlay;
-use crate::segmented::Context;
 
 /// The number of the batch word that names the record, among those of the region.
-const WORD: usize = 0;
+pub(super) const WORD: usize = 0;
 /// The place of that word.
 pub(super) const WORD_AT: Offset = batch_word(WORD);
 /// The bytes of a record before its first bucket: number of buckets, 4; CRC-32C of the number and the buckets, 4;
@@ -56,7 +53,8 @@ pub(super) fn write<M: Medium>(medium: &M, at: Offset, images: &BTreeMap<u64, Im
     unsafe { medium.stream(at, &[&bytes]) };
 }
 
-fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapError> {
+/// Returns the new contents of the buckets of a record.
+pub(super) fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapError> {
     let damaged = HeapError::Damaged { offset: at.0, what: "a batch's record is damaged" };
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     // SAFETY: no thread stores to a record that a batch word names.
@@ -72,25 +70,4 @@ fn read<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>, HeapE
         (at, Image::from_bytes(entry.last_chunk().expect("an entry ends with a bucket")))
     };
     Ok(entries.as_chunks::<ENTRY_BYTES>().0.iter().map(entry).collect())
-}
-
-/// Carries out a committed batch again. For a region opened for reading only, returns the overlay for readers
-/// instead. No thread uses the table yet.
-pub(in super::super) fn recover<M: Medium, D: Dram>(cx: Context<'_, M, D>) -> Result<*mut Overlay, HeapError> {
-    let Some(word) = BatchWord::load(cx.medium, WORD)? else { return Ok(ptr::null_mut()) };
-    let images = read(cx.medium, word.record)?;
-    if !cx.medium.is_writable() {
-        return Ok(Box::into_raw(Box::new(decided(images))));
-    }
-    images.iter().for_each(|(&at, image)| image.store(cx.medium, Offset(at)));
-    cx.medium.order();
-    clear(cx.medium);
-    cx.medium.order();
-    Ok(ptr::null_mut())
-}
-
-fn decided(images: BTreeMap<u64, Image>) -> Overlay {
-    let overlay = Overlay::undecided(images);
-    overlay.decide();
-    overlay
 }

@@ -162,7 +162,7 @@ fn explore_finds<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&
         let _model = Model::enter();
         let _pin = epoch::pin();
         let table = Table::open(Modelled::<T>::new(Sim::from_image(&image, Lines::Line), broken));
-        let first = table.table.root().segments().next().expect("there is one").offset();
+        let first = table.table.segments.root().segments().next().expect("there is one").offset();
         table.medium.model(choices(sign(&key)).map(|number| bucket(first, number)));
         let table = Arc::new(table);
         let reader = Arc::clone(&table);

@@ -12,7 +12,7 @@ use crate::block_hash::Content;
 /// Returns the number of slots that hold a key.
 fn count_of(rig: &Rig, name: Name) -> usize {
     let _pin = epoch::pin();
-    let (images, wanted) = (rig.table.segment(name.0).images(&rig.medium), bytes_of(name));
+    let (images, wanted) = (rig.table.segments.of(name.0).images(&rig.medium), bytes_of(name));
     let slots = images.iter().flat_map(|(.., image)| image.slots());
     slots.filter(|(_, slot)| matches!(slot.content(), Content::Whole { key, .. } if key == wanted)).count()
 }

@@ -59,7 +59,7 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     }
     let (rig, _) = unswept();
     let _reader = epoch::pin();
-    let old = Place { offset: rig.table.segment(0).offset(), kind: PlaceKind::Segment };
+    let old = Place { offset: rig.table.segments.of(0).offset(), kind: PlaceKind::Segment };
     rig.split(mixed(0).0);
     assert_eq!(rig.table.split_counts().0, 1);
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
@@ -71,8 +71,8 @@ fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
     let noted = Arc::clone(&locks);
     rig.medium.observe(Box::new(move |_, _| {
         let _pin = epoch::pin();
-        let segment = theirs.table.segment(NAME.0);
-        noted.lock().push((theirs.table.partitions[0].is_locked(), segment.is_frozen()));
+        let segment = theirs.table.segments.of(NAME.0);
+        noted.lock().push((theirs.table.segments.is_partition_locked(0), segment.is_frozen()));
     }));
     act(rig);
     rig.medium.unobserve();
@@ -111,7 +111,7 @@ fn nothing_is_allocated_while_a_segment_is_frozen() {
     let (theirs, noted) = (Arc::clone(&rig), Arc::clone(&steps));
     rig.medium.observe(Box::new(move |_, _| {
         let _pin = epoch::pin();
-        noted.lock().push((theirs.table.segment(mixed(0).0).is_frozen(), theirs.heap.mark_bytes()));
+        noted.lock().push((theirs.table.segments.of(mixed(0).0).is_frozen(), theirs.heap.mark_bytes()));
     }));
     rig.split(mixed(0).0);
     rig.medium.unobserve();
@@ -132,13 +132,13 @@ fn overtaken_split_frees_its_reservation() {
     rig.medium.fail_grow_after(0);
     let places: Vec<_> = iter::from_fn(|| Some(rig.heap.reserve_segment(&rig.medium).ok()?.publish())).collect();
     places.iter().take(LEFT_COUNT).for_each(|&place| rig.heap.free(&rig.medium, place));
-    let (signature, full) = (mixed(0).0, Full { segment: rig.table.segment(mixed(0).0).offset() });
+    let (signature, full) = (mixed(0).0, Full { segment: rig.table.segments.of(mixed(0).0).offset() });
     let (rig, has_begun) = (Arc::new(rig), AtomicBool::new(false));
     let (theirs, (sender, overtaken)) = (Arc::clone(&rig), mpsc::channel());
     rig.medium.observe(Box::new(move |_, _| {
         let is_frozen = {
             let _pin = epoch::pin();
-            theirs.table.segment(signature).is_frozen()
+            theirs.table.segments.of(signature).is_frozen()
         };
         if !is_frozen || has_begun.swap(true, Ordering::Relaxed) {
             return;
@@ -167,7 +167,7 @@ fn overtaken_split_frees_its_reservation() {
 fn segment_that_was_split_is_dead() {
     let (rig, _pin) = (Rig::new(Model::Line), epoch::pin());
     (0..200).for_each(|number| rig.put(mixed(number), 1));
-    let old = rig.table.segment(mixed(0).0);
+    let old = rig.table.segments.of(mixed(0).0);
     rig.split(mixed(0).0);
     assert!(rig.table.split_counts().0 == 1 && old.is_dead());
 }

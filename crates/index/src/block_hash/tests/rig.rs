@@ -145,7 +145,7 @@ impl Rig {
     /// Splits the segment of a signature, or chains one to it.
     pub(super) fn split(&self, signature: u64) {
         let _pin = epoch::pin();
-        let segment = self.table.segment(signature).offset();
+        let segment = self.table.segments.of(signature).offset();
         self.table.split(self.cx(), signature, Full { segment }).unwrap();
     }
 

@@ -16,12 +16,12 @@ fn deep_tree_grows_and_shrinks() {
         rig.put(keys);
     }
     rig.check();
-    assert!(rig.tree.root().height() >= 3);
+    assert!(rig.tree.nodes.trunk().root().height() >= 3);
     for keys in keys.chunks(997).rev() {
         rig.remove(keys);
     }
     rig.check();
-    assert_eq!(rig.tree.root().height(), 0, "an empty tree is one leaf");
+    assert_eq!(rig.tree.nodes.trunk().root().height(), 0, "an empty tree is one leaf");
 }
 
 /// Runs laps over `keys`, each of which leaves an empty tree; all together need at most twice the memory of the
@@ -36,7 +36,7 @@ fn laps_with(count: usize, keys: &[&'static [u8]], empty: fn(&mut Rig, &[&'stati
         rig.put(keys);
         empty(&mut rig, keys);
         // Threads of other tests may be pinned.
-        while rig.tree.memory.waiting_count() > 0 {
+        while rig.tree.nodes.memory().waiting_count() > 0 {
             rig.tree.collect();
         }
         let first_bytes = *first_bytes.get_or_insert(rig.tree.dram_bytes());

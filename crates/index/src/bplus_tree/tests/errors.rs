@@ -113,36 +113,38 @@ fn the_check_notices() {
         assert!(found.iter().any(|found| found.contains(what)), "{what}: {found:?}");
     };
     let first_leaf = |rig: &Rig| {
-        let mut node = rig.tree.root().node();
-        for _ in 0..rig.tree.root().height() {
-            node = rig.tree.inner(node).child(0);
+        let mut node = rig.tree.nodes.trunk().root().node();
+        for _ in 0..rig.tree.nodes.trunk().root().height() {
+            node = rig.tree.nodes.trunk().inner(node).child(0);
         }
         node
     };
-    noticed("a head does not", &|rig| rig.tree.leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
+    noticed("a head does not", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
     noticed("keys do not ascend", &|rig| {
-        let leaf = rig.tree.leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
         leaf.set_position(1, leaf.position(0));
     });
-    noticed("not linked", &|rig| rig.tree.leaf(first_leaf(rig)).next.store(std::ptr::null_mut(), Relaxed));
-    noticed("miscounted", &|rig| rig.tree.leaf(first_leaf(rig)).remove(0));
-    noticed("prefix is longer", &|rig| rig.tree.leaf(first_leaf(rig)).prefix_bytes.store(9, Relaxed));
+    noticed("not linked", &|rig| {
+        rig.tree.nodes.trunk().leaf(first_leaf(rig)).next.store(std::ptr::null_mut(), Relaxed)
+    });
+    noticed("miscounted", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).remove(0));
+    noticed("prefix is longer", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).prefix_bytes.store(9, Relaxed));
     noticed("unused", &|rig| {
-        let leaf = rig.tree.leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
         leaf.count.store(leaf.count() as u16 - 1, Relaxed);
     });
     noticed("locked", &|rig| {
-        let leaf = rig.tree.leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
         std::mem::forget(leaf.version.try_lock(leaf.version.try_read().unwrap()));
     });
     noticed("outside of its leaf's fences", &|rig| {
-        let root = rig.tree.inner(rig.tree.root().node());
+        let root = rig.tree.nodes.trunk().inner(rig.tree.nodes.trunk().root().node());
         let (one, other) = (root.child(0), root.child(1));
         root.children[0].store(other, Relaxed);
         root.children[1].store(one, Relaxed);
     });
     noticed("separators do not ascend", &|rig| {
-        let root = rig.tree.inner(rig.tree.root().node());
+        let root = rig.tree.nodes.trunk().inner(rig.tree.nodes.trunk().root().node());
         root.separators[1].store(root.own_separator(0).word(), Relaxed);
     });
     noticed("cannot be read", &|rig| rig.bury(*rig.map.values().next().unwrap()));
@@ -157,6 +159,6 @@ fn inline_bytes_that_suffice_spare_the_item() {
     rig.tree.apply(&unreadable, &[change], |_, result| assert_eq!(result, Ok(())));
     let change = Change { key: KeyStart::new(b"12345679", 100), edit: Edit::Insert(position(2)) };
     let mut answers = 0;
-    rig.tree.apply_one(&unreadable, &change).map(|()| answers += 1).unwrap();
+    rig.tree.nodes.apply_one(&unreadable, &change).map(|()| answers += 1).unwrap();
     assert_eq!(answers, 1);
 }

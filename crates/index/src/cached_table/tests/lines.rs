@@ -84,7 +84,7 @@ fn lines_of_lookup(table: &CachedTable<Noted>, number: u64) -> (Lookup<()>, usiz
     let lookup = table.lookup(lookup_key(&key(number)), || 0, |copied| assert_eq!(copied.value, [number as u8; 15]));
     // Lines are counted within each part, from the part's first one on.
     let line = |at: &usize| {
-        let starts = [&table.buckets, &table.copies].map(|lines| std::ptr::from_ref(&lines[0]).addr());
+        let starts = [table.buckets.lines(), table.copies.lines()].map(|lines| std::ptr::from_ref(&lines[0]).addr());
         let start = starts.into_iter().filter(|start| start <= at).max().expect("it is a word of the table");
         (start, (at - start) / size_of::<Line<Noted>>())
     };

@@ -107,7 +107,7 @@ fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
 impl<T: Variant> Store<T> {
     fn new() -> Arc<Store<T>> {
         let cache = CachedTable::of(Lines::own(1), Lines::own(4), 1, |_| thread::yield_now());
-        cache.notes_reads.store(true, SeqCst);
+        cache.copies.notes_reads.store(true, SeqCst);
         let zero = || AtomicU64::new(0);
         Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), acknowledged: zero() })
     }

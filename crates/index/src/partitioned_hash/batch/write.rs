@@ -7,21 +7,25 @@ use heap::{BatchState, BatchWord, HeapError, Place};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::chosen::Chosen;
-use super::{Active, Change, Turn, finish, now, record};
+use super::{Active, Batches, Change, Turn, finish, now, record};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
-use crate::partitioned_hash::find::Found;
-use crate::partitioned_hash::layout::{Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT};
+use crate::partitioned_hash::layout::{Geometry, Home, OverflowPath, PAIR_COUNT, SEGMENT_ENTRY_COUNT};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::mark_unlinked;
+use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::{BatchLookup, Context, Garbage, PartitionedHash, Table};
+use crate::partitioned_hash::split::Splits;
+use crate::partitioned_hash::{BatchLookup, Context, Garbage, Table, Target};
+use crate::segmented::Segmented;
+use crate::segmented::segments::Segments;
 use crate::shared::Locked;
 
 /// The locked pairs of a batch's keys, and the changes to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
-    index: &'a PartitionedHash,
+    index: &'a Segments<Segment>,
+    batches: &'a Batches,
     cx: Context<'a, M, D>,
     /// The signatures for which it was locked.
     signatures: &'a [u64],
@@ -66,31 +70,68 @@ pub struct Finished {
     pub changes: Vec<Change>,
 }
 
-impl PartitionedHash {
-    /// Waits until fewer than sixteen batches are in progress. The caller holds no lock.
-    pub fn batch_turn(&self) -> Turn<'_> {
-        self.batches.turn()
+impl Full {
+    /// Makes space for a batch of these signatures, which are sorted
+    /// ([`super::super::PartitionedHash::split_for_batch`]).
+    pub(in crate::partitioned_hash) fn split<M: Medium, D: Dram>(
+        self,
+        cx: Context<'_, M, D>,
+        (segments, splits): (&Segments<Segment>, &Splits),
+        signatures: &[u64],
+    ) -> Result<(), HeapError> {
+        let mut rest = signatures;
+        while let Some(&first) = rest.first() {
+            let segment = segments.of(first);
+            let (offset, count) = (segment.offset(), count_in(segments.geometry(), segment, rest));
+            let will_be_full = segment.entry_count() + count as u64 > SPLIT_AHEAD_ENTRY_COUNT;
+            if self.0.contains(&offset) || count >= MANY_IN_SEGMENT && will_be_full {
+                splits.make_space(cx, segments, &rest[..count], offset)?;
+                if segments.offset(first) != offset {
+                    continue;
+                }
+            }
+            rest = &rest[count..];
+        }
+        Ok(())
     }
+}
 
-    /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the
-    /// batch is finished or dropped, and holds no bucket.
-    ///
-    /// # Panics
-    /// Panics if there are 2^32 signatures or more.
-    pub fn lock_batch<'a, M: Medium, D: Dram>(
-        &'a self,
+/// Returns how many of these sorted signatures belong to `segment`. The first one does.
+fn count_in(geometry: Geometry, segment: &Segment, signatures: &[u64]) -> usize {
+    let last = geometry.last_alike(signatures[0], segment.depth());
+    let is_in_it = |&signature: &u64| signature <= last;
+    // Most batches have few keys in a segment.
+    let few = signatures.iter().take(FEW_IN_SEGMENT).take_while(|signature| is_in_it(signature)).count();
+    if few == FEW_IN_SEGMENT { few + signatures[few..].partition_point(is_in_it) } else { few }
+}
+
+/// Locks the pairs of these signatures, which all belong to the segment, in ascending order.
+fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Locked<'a>>) {
+    let mut pairs = signatures.iter().fold(0u64, |pairs, &signature| pairs | 1 << Home::of(signature).pair);
+    while pairs != 0 {
+        locked.push(segment.lock_pair(pairs.trailing_zeros().into()));
+        pairs &= pairs - 1;
+    }
+}
+
+const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
+
+impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
+    /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2).
+    pub(in crate::partitioned_hash) fn lock(
+        (segments, batches): (&'a Segments<Segment>, &'a Batches),
         cx: Context<'a, M, D>,
         signatures: &'a [u64],
     ) -> Batch<'a, M, D> {
         assert!(u32::try_from(signatures.len()).is_ok(), "a batch's keys are numbered by 32 bits");
         let mut rest = signatures;
-        let mut batch = Batch::of(self, cx, signatures);
+        let mut batch = Batch::of(segments, batches, cx, signatures);
         while let Some(&first) = rest.first() {
             if let Some(&ahead) = rest.get(AHEAD_COUNT) {
-                self.prefetch(cx.medium, ahead);
+                Target::prefetched(cx.medium, segments, ahead);
             }
-            let segment = self.root().segment(self.geometry, first);
-            let (held, count) = (batch.pairs.len(), self.count_in(segment, rest));
+            let segment = segments.of(first);
+            let (held, count) = (batch.pairs.len(), count_in(segments.geometry(), segment, rest));
             lock_pairs(segment, &rest[..count], &mut batch.pairs);
             if segment.is_dead() {
                 // The segment was split or cleared. Its replacement has the same place in the lock order.
@@ -110,60 +151,16 @@ impl PartitionedHash {
         batch
     }
 
-    /// Makes space for a batch of these signatures, which are sorted. The caller then starts the batch again. If
-    /// many of the signatures belong to one segment, that segment is split ahead as if all keys were new. Otherwise
-    /// a large batch would start over for each full segment. The caller is pinned and holds no bucket.
-    ///
-    /// # Errors
-    /// Returns the allocator's error; then only splits have taken place.
-    pub fn split_for_batch<M: Medium, D: Dram>(
-        &self,
-        cx: Context<'_, M, D>,
-        Full(full): Full,
-        signatures: &[u64],
-    ) -> Result<(), HeapError> {
-        let mut rest = signatures;
-        while let Some(&first) = rest.first() {
-            let segment = self.root().segment(self.geometry, first);
-            let (offset, count) = (segment.offset(), self.count_in(segment, rest));
-            let will_be_full = segment.entry_count() + count as u64 > SPLIT_AHEAD_ENTRY_COUNT;
-            if full.contains(&offset) || count >= MANY_IN_SEGMENT && will_be_full {
-                self.split_for(cx, &rest[..count], offset)?;
-                if self.root().offset(self.geometry, first) != offset {
-                    continue;
-                }
-            }
-            rest = &rest[count..];
-        }
-        Ok(())
-    }
-
-    /// Returns how many of these sorted signatures belong to `segment`. The first one does.
-    fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
-        let last = self.geometry.last_alike(signatures[0], segment.depth());
-        let is_in_it = |&signature: &u64| signature <= last;
-        // Most batches have few keys in a segment.
-        let few = signatures.iter().take(FEW_IN_SEGMENT).take_while(|signature| is_in_it(signature)).count();
-        if few == FEW_IN_SEGMENT { few + signatures[few..].partition_point(is_in_it) } else { few }
-    }
-}
-
-/// Locks the pairs of these signatures, which all belong to the segment, in ascending order.
-fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64], locked: &mut Vec<Locked<'a>>) {
-    let mut pairs = signatures.iter().fold(0u64, |pairs, &signature| pairs | 1 << Home::of(signature).pair);
-    while pairs != 0 {
-        locked.push(segment.lock_pair(pairs.trailing_zeros().into()));
-        pairs &= pairs - 1;
-    }
-}
-
-const _: () = assert!(PAIR_COUNT <= u64::BITS as u64);
-
-impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Creates a batch of these signatures, none of which is locked yet.
-    fn of(index: &'a PartitionedHash, cx: Context<'a, M, D>, signatures: &'a [u64]) -> Batch<'a, M, D> {
+    fn of(
+        index: &'a Segments<Segment>,
+        batches: &'a Batches,
+        cx: Context<'a, M, D>,
+        signatures: &'a [u64],
+    ) -> Batch<'a, M, D> {
         Batch {
             index,
+            batches,
             cx,
             signatures,
             segments: Vec::with_capacity(signatures.len()),
@@ -186,7 +183,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let numbers = self.lookups.len()..count;
         self.lookups.extend(numbers.map(|number| {
             let (segment, signature) = (self.segments[number], self.signatures[number]);
-            LockedHome::new(self.cx.medium, &self.index.batches, segment, signature).lookup_for_batch()
+            LockedHome::new(self.cx.medium, self.batches, segment, signature).lookup_for_batch()
         }));
     }
 
@@ -196,7 +193,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.signatures.partition_point(|other| *other < signature)
     }
 
-    /// Like [`PartitionedHash::find`], under the lock.
+    /// Like [`super::super::PartitionedHash::find`], under the lock.
     ///
     /// # Errors
     /// Returns the visitor's error.
@@ -244,7 +241,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// Returns `Ok` if there was space for all noted entries.
     ///
     /// # Errors
-    /// [`Full`]: drop the batch, make space ([`PartitionedHash::split_for_batch`]) and start over.
+    /// [`Full`]: drop the batch, make space ([`super::super::PartitionedHash::split_for_batch`]) and start over.
     pub fn has_space(&mut self) -> Result<(), Full> {
         if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
@@ -281,7 +278,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let word = |state| BatchWord { record: record.offset, state };
         word(BatchState::Prepared).store(medium, turn.number);
         medium.order();
-        let batches = &self.index.batches;
+        let batches = self.batches;
         let active = batches.link(Active::new(turn.number, record.offset, &self.changes));
         self.publish()?;
         word(BatchState::Committed).store(medium, turn.number);
@@ -356,7 +353,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
 
     #[inline(always)]
     fn home(&self, number: usize) -> LockedHome<'a, M> {
-        LockedHome::new(self.cx.medium, &self.index.batches, self.segments[number], self.signatures[number])
+        LockedHome::new(self.cx.medium, self.batches, self.segments[number], self.signatures[number])
     }
 
     fn is_free(&self, home: &LockedHome<'_, M>, slot: Slot) -> bool {

@@ -12,12 +12,12 @@ use super::rig::{Rig, key, mixed};
 fn alone(rig: &Arc<Rig<pmem_sim::Sim>>, act: impl FnOnce(&Rig<pmem_sim::Sim>)) {
     let (seen, steps) = (Arc::clone(rig), rig.medium.step_count());
     rig.medium.observe(Box::new(move |_, kind| {
-        assert!(seen.index.partitions[0].is_locked(), "after {kind:?} another thread may be in the partition");
+        assert!(seen.index.segments.is_partition_locked(0), "after {kind:?} another thread may be in the partition");
     }));
     act(rig);
     rig.medium.unobserve();
     assert!(rig.medium.step_count() > steps, "no step was seen");
-    assert!(!rig.index.partitions[0].is_locked());
+    assert!(!rig.index.segments.is_partition_locked(0));
 }
 
 fn filled() -> Arc<Rig<pmem_sim::Sim>> {
@@ -43,7 +43,7 @@ fn visit_of_what_is_due_is() {
     rig.index.lower_due_of(rig.cx(), mixed(1), 5);
     let visited = rig.index.visit_due(rig.cx(), Cursor::default(), 5, 1, |_, _| {
         visited_count += 1;
-        assert!(rig.index.partitions[0].is_locked(), "another thread may split the visited segment");
+        assert!(rig.index.segments.is_partition_locked(0), "another thread may split the visited segment");
         Ok::<_, MediumError>(NEVER)
     });
     assert!(visited.is_ok() && visited_count == 40);

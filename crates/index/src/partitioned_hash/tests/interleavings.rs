@@ -154,7 +154,7 @@ impl Scene {
 fn home_line() -> Offset {
     let rig = Rig::new(1);
     let _pin = epoch::pin();
-    Home::of(ONE.signature).offset(rig.index.root().offset(rig.index.geometry, ONE.signature))
+    Home::of(ONE.signature).offset(rig.index.segments.offset(ONE.signature))
 }
 
 /// Runs `threads` on a store that `before` has prepared, in every way with few preemptions, and then runs `after`.

@@ -142,7 +142,7 @@ fn split_loses_nothing() {
 #[test]
 fn no_record_names_the_segment_that_a_split_gave_up() {
     let (contents, rig) = (some(), store(&some(), None));
-    let given_up = rig.index.root().offset(rig.index.geometry, 0);
+    let given_up = rig.index.segments.offset(0);
     rig.split(0);
     // A new chunk of segments begins so.
     use_again(&rig, given_up, [0; 64]);
@@ -207,7 +207,7 @@ fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
             None => bucket.insert(position).unwrap(),
         };
     }
-    let entries = rig.index.root().segments().flat_map(|segment| segment.entries(&rig.medium));
+    let entries = rig.index.segments.root().segments().flat_map(|segment| segment.entries(&rig.medium));
     let fresh = entries.filter(|entry| entry.position.is_fresh());
     let slots: Vec<_> =
         fresh.map(|entry| (key(entry.signature, item(&rig.medium, entry.position).0), entry.slot)).collect();

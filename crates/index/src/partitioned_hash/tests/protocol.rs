@@ -5,13 +5,12 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use heap::Place;
+use heap::{Place, PlaceKind};
 use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
 use super::super::draft::overflow_word;
 use super::super::layout::{Home, LINE_ENTRY_COUNT, OverflowPath};
-use super::super::split::segment_place;
 use super::given_up::lost_in;
 use super::rig::{Contents, Key, Rig, key, mixed};
 use super::stalls::stepped;
@@ -56,7 +55,7 @@ fn the_way_to_one_of_many_is_ordered_before_it() {
 fn killed(canary: Option<Canary>) -> (Rig<Sim>, Key) {
     let sim = Sim::new(0, Model::Line);
     let (rig, key) = fill_line(Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1));
-    let segment = rig.index.root().offset(rig.index.geometry, key.signature);
+    let segment = rig.index.segments.offset(key.signature);
     let word = overflow_word(Home::of(key.signature), OverflowPath::Bucket, segment);
     let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
     rig.medium.store(word, seen.overflow().word(), Ordering::Release);
@@ -117,7 +116,7 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     }
     let (rig, key, _) = unswept();
     let _reader = epoch::pin();
-    let old = segment_place(rig.index.root().offset(rig.index.geometry, key.signature));
+    let old = Place { offset: rig.index.segments.offset(key.signature), kind: PlaceKind::Segment };
     rig.split(key.signature);
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }

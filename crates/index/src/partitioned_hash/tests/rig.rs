@@ -72,7 +72,7 @@ impl Rig<Sim> {
 
     /// Returns the same region, opened by another process.
     pub(super) fn reopened(self) -> Rig<Sim> {
-        let (medium, partition_count) = (self.medium.clone(), self.index.geometry.partition_count());
+        let (medium, partition_count) = (self.medium.clone(), self.index.segments.geometry().partition_count());
         drop(self);
         Rig::opened(medium, partition_count as u32)
     }
@@ -212,7 +212,7 @@ impl<M: Medium> Rig<M> {
     /// Splits the segment of `signature`, or chains one to it.
     pub(super) fn split(&self, signature: u64) {
         let _pin = epoch::pin();
-        let segment = self.index.root().offset(self.index.geometry, signature);
+        let segment = self.index.segments.offset(signature);
         self.index.split(self.cx(), signature, segment).unwrap();
     }
 

@@ -22,7 +22,7 @@ fn word(rig: &Rig<Sim>, slot: Slot) -> Position {
 
 fn has_way(rig: &Rig<Sim>, way: OverflowPath) -> bool {
     let home = Home::of(neighbour(0).signature);
-    let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
+    let segment = rig.index.segments.offset(neighbour(0).signature);
     Position::from_word(rig.medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
 }
 
@@ -123,7 +123,7 @@ fn overflow_bit_does_not_block_settling() {
     assert!(has_way(&rig, OverflowPath::Bucket));
     first.settle(&rig.medium).unwrap();
     let home = Home::of(neighbour(0).signature);
-    let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
+    let segment = rig.index.segments.offset(neighbour(0).signature);
     let settled =
         Position::from_word(rig.medium.load(overflow_word(home, OverflowPath::Bucket, segment), Ordering::Acquire));
     assert!(settled.has_overflow() && !settled.is_fresh() && settled.is_live(), "{settled:?}");

@@ -2,6 +2,7 @@
 
 use super::super::layout::SEGMENT_ENTRY_COUNT;
 use super::rig::{Contents, Rig, assert_same, key, mixed};
+use crate::segmented::Segmented;
 
 /// Keys of distinct, evenly spread signatures.
 fn filled(partition_count: u32, count: u64) -> (Rig<pmem_sim::Sim>, Contents) {
@@ -21,7 +22,7 @@ fn splits_keep_every_entry_and_directories_double() {
         assert_eq!(rig.get(key), Some(value));
     }
     for partition in 0..2 {
-        let depth = rig.index.root().directory(partition).depth();
+        let depth = rig.index.segments.root().directory(partition).depth();
         assert!((5..=8).contains(&depth), "partition {partition} has depth {depth}");
     }
     assert_eq!((rig.index.len(), rig.damage()), (40_000, vec![]));
@@ -71,11 +72,16 @@ fn common_prefix_makes_directory_deep() {
 fn splits_on_demand_reach_many_levels() {
     let (rig, contents) = filled(1, 3000);
     for _ in 0..6 {
-        let prefixes: Vec<u64> =
-            rig.index.root().segments().map(|segment| segment.prefix() << 1 << (63 - segment.depth())).collect();
+        let prefixes: Vec<u64> = rig
+            .index
+            .segments
+            .root()
+            .segments()
+            .map(|segment| segment.prefix() << 1 << (63 - segment.depth()))
+            .collect();
         prefixes.into_iter().for_each(|signature| rig.split(signature));
     }
-    assert!(rig.index.root().directory(0).depth() >= 7);
+    assert!(rig.index.segments.root().directory(0).depth() >= 7);
     assert_same(&rig.contents(), &contents);
     assert_eq!((rig.index.len(), rig.damage()), (3000, vec![]));
 }

@@ -41,7 +41,7 @@ const KEYS: [Key; 2] = [Key { signature: 0x77, number: 1 }, Key { signature: 0x7
 impl Stepped {
     /// Returns true if a writer of the key would wait.
     fn is_locked(&self, key: Key) -> bool {
-        let segment = self.index.root().segment(self.index.geometry, key.signature);
+        let segment = self.index.segments.of(key.signature);
         segment.is_locked(Home::of(key.signature).pair)
     }
 }

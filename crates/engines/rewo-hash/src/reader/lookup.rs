@@ -10,13 +10,13 @@ use index::block_hash::{Content, Key, Lookup};
 use index::cached_table::{NewCopy, Permit, Taken};
 use index::{CachedTable, Position};
 use items::Plain;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use crate::RewoHash;
+use super::Reader;
 use crate::cached::lookup_key;
-use crate::read::{witness_of_item, witness_of_small};
+use crate::contents::{witness_of_item, witness_of_small};
 
-impl<M: Medium, D: Dram> RewoHash<M, D> {
+impl<M: Medium> Reader<M> {
     /// Looks the key's value up in one attempt. The caller is pinned.
     #[inline(always)]
     pub(crate) fn lookup_value<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
@@ -35,14 +35,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     #[inline(always)]
     fn lookup_inline<'a>(&'a self, key: &[u8], buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        let Ok(key) = self.key(key) else { return PackedLookup::UNSURE };
-        match &self.cache {
+        let Ok(key) = self.keys.key(key) else { return PackedLookup::UNSURE };
+        match self.cache.table() {
             Some(cache) => self.lookup_cached(cache, key, buffer),
-            None => self.pack_lookup(self.table.lookup(&self.medium, key), key, None, buffer),
+            None => self.pack_lookup(self.keys.table().lookup(self.keys.medium(), key), key, None, buffer),
         }
     }
 
-    /// Looks a key up like [`RewoHash::lookup_value`], in the cached table first.
+    /// Looks a key up like [`Reader::lookup_value`], in the cached table first.
     #[inline(always)]
     pub(crate) fn lookup_cached<'a>(
         &'a self,
@@ -52,7 +52,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     ) -> PackedLookup<'a> {
         match cache.take(lookup_key(key), buffer) {
             Taken::Value(value) => PackedLookup::at(value),
-            Taken::Absent if self.verify < Verify::Absence => PackedLookup::ABSENT,
+            Taken::Absent if !self.keys.verifies(Verify::Absence) => PackedLookup::ABSENT,
             Taken::Absent | Taken::Unfit => PackedLookup::UNSURE,
             Taken::Missed(permit, buffer) => self.lookup_missed(key, permit, buffer),
         }
@@ -65,7 +65,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         permit: Option<Permit>,
         buffer: &'a mut [MaybeUninit<u64>],
     ) -> PackedLookup<'a> {
-        self.pack_lookup(self.table.lookup(&self.medium, key), key, permit, buffer)
+        self.pack_lookup(self.keys.table().lookup(self.keys.medium(), key), key, permit, buffer)
     }
 
     /// Converts the result of a lookup in the key's buckets. The caller is pinned.
@@ -78,38 +78,25 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         buffer: &'a mut [MaybeUninit<u64>],
     ) -> PackedLookup<'a> {
         match lookup {
-            Lookup::Item(position) => match self.plain_of(position, key) {
-                Some(item) if self.verify < Verify::Values || item.is_intact() => {
-                    self.admit(permit, key, || copy_of(position, &item));
-                    PackedLookup::at(item.value())
+            Lookup::Item(position) => {
+                // All of its lines are loaded together.
+                items::prefetch(self.keys.medium(), position.offset(), position.slot_bytes());
+                match self.keys.plain_at(position, key) {
+                    Some(item) if !self.keys.verifies(Verify::Values) || item.is_intact() => {
+                        self.admit(permit, key, || copy_of(position, &item));
+                        PackedLookup::at(item.value())
+                    }
+                    _ => PackedLookup::UNSURE,
                 }
-                _ => PackedLookup::UNSURE,
-            },
-            Lookup::Whole(slot) if self.verify < Verify::Values || slot.is_intact() => {
+            }
+            Lookup::Whole(slot) if !self.keys.verifies(Verify::Values) || slot.is_intact() => {
                 let Content::Whole { value, .. } = slot.content() else { return PackedLookup::UNSURE };
                 self.admit(permit, key, || copy_of_small(value));
                 PackedLookup::copied(value, buffer)
             }
-            Lookup::Nothing if self.verify < Verify::Absence => PackedLookup::ABSENT,
+            Lookup::Nothing if !self.keys.verifies(Verify::Absence) => PackedLookup::ABSENT,
             _ => PackedLookup::UNSURE,
         }
-    }
-
-    /// Returns the key's item, and prefetches all of its lines together.
-    #[inline(always)]
-    fn plain_of(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
-        items::prefetch(&self.medium, position.offset(), position.slot_bytes());
-        self.plain_at(position, key)
-    }
-
-    /// Returns the key's item if `position` names it, in a slot of a size class and without expiry. The caller is
-    /// pinned.
-    #[inline(always)]
-    pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
-        let buffer = position.offset().span(position.slot_bytes()?);
-        // SAFETY: the table returns positions to pinned callers; no thread stores to the bytes after the item in its
-        // slot.
-        Plain::of_key(unsafe { self.medium.bytes(buffer) }.ok()?, key.bytes)
     }
 }
 

@@ -1,45 +1,24 @@
 //! Finds keys, and reads the contents of their slots.
 
-use engine::{Error, Expiry, Limits, Verify, Witness};
+use engine::{Clock, Error, Expiry, Hasher, Limits, PriorState, Verify, Witness};
 use heap::PlaceKind;
-use index::Position;
 use index::block_hash::{Content, Key, Slot};
-use items::Item;
-use pmem::{Dram, Medium, Offset};
+use index::{BlockHash, Position};
+use items::{Item, Plain};
+use pmem::{Medium, Offset};
 
-use crate::RewoHash;
+use crate::contents::SlotContents;
 
 /// A partial read does not verify the checksum of longer items: that would read the whole value for a few bytes of it.
-pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
+const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
-/// The contents of a slot, wherever its item is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotContents<'a> {
-    pub(crate) key: &'a [u8],
-    pub(crate) value: &'a [u8],
-    pub(crate) expiry: Expiry,
-    /// The item's position and the item, if it is larger than a slot.
-    item: Option<(Position, Item<'a>)>,
-}
-
-impl<'a> SlotContents<'a> {
-    /// Returns the witness of the item. A small value is its own version.
-    pub(crate) fn witness(&self) -> Witness {
-        match &self.item {
-            Some((position, item)) => witness_of_item(*position, item.header.checksum, self.expiry),
-            None => witness_of_small(self.value),
-        }
-    }
-
-    /// Returns the item's position and the item, if it is larger than a slot.
-    pub(crate) fn item(&self) -> Option<(Position, Item<'a>)> {
-        self.item
-    }
-
-    /// Returns the length of the item.
-    pub(crate) fn item_bytes(&self) -> u64 {
-        self.item.as_ref().map_or(0, |(_, item)| item.header.item_bytes())
-    }
+/// The keys of a store: the table in the region, and the rules by which callers see its slots.
+pub(crate) struct Keys<M> {
+    medium: M,
+    hasher: Hasher,
+    table: BlockHash,
+    clock: Clock,
+    verify: Verify,
 }
 
 #[inline(always)]
@@ -50,22 +29,40 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Returns the witness of an item in the region.
-#[inline(always)]
-pub(crate) fn witness_of_item(position: Position, checksum: u32, expiry: Expiry) -> Witness {
-    Witness::of_item(position.item().word(), checksum, expiry)
-}
+impl<M: Medium> Keys<M> {
+    pub(crate) fn new(medium: M, hasher: Hasher, table: BlockHash) -> Keys<M> {
+        Keys { medium, hasher, table, clock: Clock::default(), verify: Verify::Nothing }
+    }
 
-/// Returns the witness of a value that is in a slot.
-pub(crate) fn witness_of_small(value: &[u8]) -> Witness {
-    let mut words = [0; 16];
-    words[..value.len()].copy_from_slice(value);
-    words[15] = 0x80 | value.len() as u8;
-    let [low, high] = [0, 8].map(|at| u64::from_le_bytes(*words[at..].first_chunk().expect("it has 16 bytes")));
-    Witness::exact([low, high])
-}
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
 
-impl<M: Medium, D: Dram> RewoHash<M, D> {
+    pub(crate) fn set_verify(&mut self, verify: Verify) {
+        self.verify = verify;
+    }
+
+    #[inline(always)]
+    pub(crate) fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    #[inline(always)]
+    pub(crate) fn table(&self) -> &BlockHash {
+        &self.table
+    }
+
+    #[inline(always)]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Returns true if reads verify this much, or more.
+    #[inline(always)]
+    pub(crate) fn verifies(&self, level: Verify) -> bool {
+        self.verify >= level
+    }
+
     #[inline(always)]
     pub(crate) fn key<'k>(&self, key: &'k [u8]) -> Result<Key<'k>, Error> {
         check_key(key)?;
@@ -85,7 +82,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Verifies that no damage hides an absent key, if reads verify absences. `damaged` returns the damage's offset.
     #[inline(always)]
     pub(crate) fn check_absence(&self, damaged: impl FnOnce() -> Option<Offset>) -> Result<(), Error> {
-        let damaged = if self.verify < Verify::Absence { None } else { damaged() };
+        let damaged = if self.verifies(Verify::Absence) { damaged() } else { None };
         let what = "a slot's bytes are damaged, which may be the key's";
         damaged.map_or(Ok(()), |at| Err(Error::Corrupt { offset: at.0, what }))
     }
@@ -100,7 +97,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// Reads the item at a position from the table. The caller is pinned.
-    pub(crate) fn item(&self, position: Position) -> Result<Item<'_>, Error> {
+    fn item(&self, position: Position) -> Result<Item<'_>, Error> {
         let offset = position.offset();
         let capacity_bytes = match position.place().map(|place| place.kind) {
             Some(PlaceKind::Slot(class)) => class.bytes(),
@@ -109,6 +106,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         };
         // SAFETY: the table returns positions to pinned callers, and the caller stays pinned while it uses the item.
         Ok(unsafe { Item::read(&self.medium, offset, capacity_bytes) }?)
+    }
+
+    /// Returns the key's item if `position` names it, in a slot of a size class and without expiry. The caller is
+    /// pinned.
+    #[inline(always)]
+    pub(crate) fn plain_at(&self, position: Position, key: Key<'_>) -> Option<Plain<'_>> {
+        let buffer = position.offset().span(position.slot_bytes()?);
+        // SAFETY: the table returns positions to pinned callers; no thread stores to the bytes after the item in its
+        // slot.
+        Plain::of_key(unsafe { self.medium.bytes(buffer) }.ok()?, key.bytes)
     }
 
     /// Reads the contents of a slot. The caller is pinned.
@@ -145,9 +152,22 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if self.clock.is_past(seen.expiry) {
             return Ok(None);
         }
-        if self.verify >= Verify::Values && (!is_part || seen.item_bytes() <= COMPARED_FOR_PART_BYTES_MAX) {
+        if self.verifies(Verify::Values) && (!is_part || seen.item_bytes() <= COMPARED_FOR_PART_BYTES_MAX) {
             self.intact_contents(slot)?;
         }
         Ok(Some(seen))
+    }
+
+    /// Returns the value of a slot and its witness, unless the value has expired.
+    pub(crate) fn live_witness<'a>(&'a self, slot: &'a Slot) -> Result<Option<(Witness, &'a [u8])>, Error> {
+        let seen = self.contents(slot)?;
+        Ok((!self.clock.is_past(seen.expiry)).then(|| (seen.witness(), seen.value)))
+    }
+
+    /// Returns the state of the key in the old slot. The caller is pinned.
+    pub(crate) fn prior_state(&self, old: Option<&Slot>) -> Result<PriorState, Error> {
+        let Some(old) = old else { return Ok(PriorState::Absent) };
+        let is_past = self.clock.is_past(self.contents(old)?.expiry);
+        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
     }
 }

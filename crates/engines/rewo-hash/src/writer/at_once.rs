@@ -8,22 +8,21 @@
 //! A locked instruction waits for streamed stores. So space is reserved, the buckets are locked and the key's copy is
 //! hidden before the item is written, while the old item's line is being loaded. There is no locked instruction from
 //! the item's first byte to the commit ([decision
-//! 68](../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
+//! 68](../../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
-use crate::write::Outcome;
 use engine::{Error, PriorState, Verify, WriteResult};
 use index::block_hash::{At, Key, LockedLookup, Slot};
 use index::cached_table::{Write, canary};
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::RewoHash;
-use crate::write::Prepared;
+use super::{Outcome, Prepared, Writer};
+use crate::cached::reveal;
 
 /// Longer items are written before the buckets are locked, so that other threads do not wait for a long write.
 const WRITTEN_LOCKED_BYTES_MAX: u64 = 2048;
 
-impl<M: Medium, D: Dram> RewoHash<M, D> {
+impl<M: Medium, D: Dram> Writer<M, D> {
     /// Puts a key, unless the region is full. This is not in a loop: the compiler would precompute everything that
     /// depends on the item's lengths, and keep it in memory.
     #[inline(never)]
@@ -31,22 +30,22 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let _pin = epoch::pin();
         let target = self.prefetch(key);
         if item.item_bytes() > WRITTEN_LOCKED_BYTES_MAX || !item.expiry.is_never() {
-            return self.write_pinned(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
+            return self.write(key, &mut Some(self.prepare(key, item)?), &mut |_| true);
         }
         let mut new = self.prepare_unwritten(key, item)?;
-        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let buckets = self.table().lock_target(self.cx(), target, key.signature);
         let lookup = buckets.lookup(key);
         self.prefetch_old(&lookup, key, item.item_bytes());
-        let mut hidden = self.hide_in_time(key);
+        let mut hidden = self.cache().hide_in_time(self.medium(), key);
         self.write_prepared(&mut new, item);
         if !self.is_clear(&lookup, key) {
             hidden.into_iter().for_each(Write::unchanged);
             drop(buckets);
             return self.put_after_all(key, new);
         }
-        self.hand_over(&mut hidden, Some(&new.new));
-        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
-            self.reveal(hidden.take(), Some(&new.new));
+        self.cache().hand_over(self.keys(), &mut hidden, Some(&new.new));
+        if self.medium().breaks(canary::COPY_SHOWN_EARLY) {
+            reveal(self.keys(), hidden.take(), Some(&new.new));
         }
         let (old, published) = match lookup {
             LockedLookup::Entry(old) => (Some(old.slot), buckets.replace(&old, &new.new.slot)),
@@ -59,7 +58,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             },
         };
         let entered = new.new;
-        new.publish(&self.reaper);
+        new.publish(&self.expiring);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
         Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
     }
@@ -69,7 +68,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn try_delete(&self, key: Key<'_>) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
         let target = self.prefetch(key);
-        let buckets = self.table.lock_target(self.cx(), target, key.signature);
+        let buckets = self.table().lock_target(self.cx(), target, key.signature);
         let old = match buckets.lookup(key) {
             LockedLookup::Entry(old) if self.is_plain(&old, key) => old,
             _ => {
@@ -77,9 +76,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 return self.delete_after_all(key);
             }
         };
-        let mut hidden = self.hide_in_time(key);
-        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
-            self.reveal(hidden.take(), None);
+        let mut hidden = self.cache().hide_in_time(self.medium(), key);
+        if self.medium().breaks(canary::COPY_SHOWN_EARLY) {
+            reveal(self.keys(), hidden.take(), None);
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
@@ -89,13 +88,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[cold]
     #[inline(never)]
     fn put_after_all(&self, key: Key<'_>, new: Prepared<'_, '_, D>) -> Result<Outcome, Error> {
-        self.write_pinned(key, &mut Some(new), &mut |_| true)
+        self.write(key, &mut Some(new), &mut |_| true)
     }
 
     #[cold]
     #[inline(never)]
     fn delete_after_all(&self, key: Key<'_>) -> Result<Outcome, Error> {
-        self.write_pinned(key, &mut None, &mut |_| true)
+        self.write(key, &mut None, &mut |_| true)
     }
 
     /// Returns true if the lookup is enough for the put.
@@ -103,7 +102,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn is_clear(&self, lookup: &LockedLookup, key: Key<'_>) -> bool {
         match lookup {
             LockedLookup::Entry(old) => self.is_plain(old, key),
-            LockedLookup::Nothing => self.verify < Verify::Absence,
+            LockedLookup::Nothing => !self.keys().verifies(Verify::Absence),
             LockedLookup::Unsure => false,
         }
     }
@@ -111,7 +110,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Returns true if the slot has the key, and its item does not expire. The caller is pinned.
     #[inline(always)]
     fn is_plain(&self, At { slot, .. }: &At, key: Key<'_>) -> bool {
-        slot.position().is_none_or(|position| self.plain_at(position, key).is_some())
+        slot.position().is_none_or(|position| self.keys().plain_at(position, key).is_some())
     }
 
     /// Prefetches the old item and its copy, or the space for a copy. The caller is pinned.
@@ -120,8 +119,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if let LockedLookup::Entry(At { slot, .. }) = lookup
             && let Some(position) = Slot::position(slot)
         {
-            self.medium.prefetch_line(position.offset());
+            self.medium().prefetch_line(position.offset());
         }
-        self.cached_table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item_bytes));
+        self.cache().table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item_bytes));
     }
 }
