@@ -103,15 +103,15 @@ impl<D: Dram> Change<'_, '_, D> {
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Applies a batch if its conditions hold. The last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.may_write()?;
+        self.region.may_write()?;
         Limits::check_batch(conditions, ops)?;
-        self.bound_garbage();
+        self.region.bound_garbage();
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
         let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
-        if self.medium.acknowledge(ticket)? == Waited::Durable {
+        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
         expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
@@ -121,7 +121,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn try_apply(&self, conditions: &[Condition<'_>], ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<Applied, Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
-        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(self.region.medium()));
         let mut lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
         if let Some(condition) = self.unmet(conditions)? {
@@ -144,10 +144,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expired = self.expired_of(&changes)?;
         self.provide_for(&mut lanes, &changes)?;
         self.enter(&mut lanes, &changes);
-        let ticket = self.medium.commit(Level::default());
+        let ticket = self.region.medium().commit(Level::default());
         let changed = self.change_tree(changes, ticket);
         drop(lanes);
-        changed?.into_iter().try_for_each(|old| self.retire(old))?;
+        changed?.into_iter().try_for_each(|old| self.region.retire(old))?;
         Ok(Applied { hashes, ticket, expired })
     }
 
@@ -205,7 +205,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
             for (log, had) in lanes.iter_mut().zip(had) {
-                log.ahead.split_off(had).into_iter().for_each(|place| self.free(Position::of(place)));
+                log.ahead.split_off(had).into_iter().for_each(|place| self.region.free(Position::of(place)));
                 self.reserve.take_back(&mut log.keys);
             }
         }
@@ -220,12 +220,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let lane = self.lanes.of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            self.lanes.append(&mut lanes[lane], &self.medium, entry);
+            self.lanes.append(&mut lanes[lane], self.region.medium(), entry);
         }
-        self.medium.order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        self.region.medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
-        self.lanes.append(log, &self.medium, end);
+        self.lanes.append(log, self.region.medium(), end);
         self.lanes.count_entries(count + 1, 0);
     }
 
@@ -236,7 +236,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn next_batch(&self) -> u64 {
         let number = self.batches.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening = if self.medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
+        let opening = if self.region.medium().breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
         batch_number(opening, number)
     }
 
@@ -255,7 +255,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.medium.health()?;
+        self.region.medium().health()?;
         hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
         self.batches.shown.show(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {

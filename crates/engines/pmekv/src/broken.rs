@@ -12,7 +12,7 @@ use crate::record::place_of;
 #[cold]
 pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) -> Result<(), Error> {
     if let Some(old) = store.tree.find(&store.records(), key)? {
-        store.heap.free(&store.medium, place_of(old)?);
+        store.region.heap().free(store.region.medium(), place_of(old)?);
     }
     Ok(())
 }
@@ -23,7 +23,7 @@ pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) 
 pub(crate) fn cuts_apart<M: Medium, D: Dram>(store: &Pmekv<M, D>) -> ([u64; LANE_COUNT_MAX], u64) {
     let last = |lane| {
         let last = if lane < store.lanes.count() { store.lanes.lock(lane).next - 1 } else { 0 };
-        store.medium.order();
+        store.region.medium().order();
         last
     };
     (std::array::from_fn(last), store.lanes.entry_count())

@@ -150,25 +150,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Carries out the steps.
     pub(crate) fn make_checkpoint(&self, counts: &mut Checkpoint) -> Result<(), Error> {
-        self.may_write()?;
+        self.region.may_write()?;
         if self.lanes.entry_count() == 0 {
             return Ok(());
         }
-        if self.medium.breaks(canary::FREED_BEFORE_ROOT) {
+        if self.region.medium().breaks(canary::FREED_BEFORE_ROOT) {
             counts.nodes.drain(..).for_each(|node| self.reserve.add(node));
         }
         self.fill_reserve()?;
         let (mut cuts, mut entry_count) = self.cuts();
         self.batches.is_learnt()?;
         let (nodes, key_count) = self.write_nodes(counts)?;
-        if self.medium.breaks(canary::MARKS_AFTER_TREE) {
+        if self.region.medium().breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = self.cuts();
         }
         let last = nodes.last().copied().unwrap_or_default();
         let new = Checkpoint { number: counts.number + 1, last, key_count, cuts, nodes };
-        name(&self.medium, &self.uuid(), &new);
-        self.medium.commit(Level::default());
-        self.medium.health()?;
+        name(self.region.medium(), &self.uuid(), &new);
+        self.region.medium().commit(Level::default());
+        self.region.medium().health()?;
         let before = mem::replace(counts, new);
         self.last_checkpoint.set(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
@@ -185,18 +185,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let gone = log.cut(cut);
             self.reserve.take_back(&mut log.keys);
             drop(log);
-            gone.into_iter().for_each(|at| self.heap.free(&self.medium, segment_place(at)));
+            gone.into_iter().for_each(|at| self.region.heap().free(self.region.medium(), segment_place(at)));
         }
         self.trim_reserve();
     }
 
     /// Step 1. Returns the cuts, and the number of entries in the log.
     fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
-        if self.medium.breaks(canary::BATCH_CUT_APART) {
+        if self.region.medium().breaks(canary::BATCH_CUT_APART) {
             return broken::cuts_apart(self);
         }
         let lanes = self.lanes.lock_all();
-        self.reserve.begin(self.medium.breaks(canary::GONE_WHILE_READ));
+        self.reserve.begin(self.region.medium().breaks(canary::GONE_WHILE_READ));
         (cuts_of(&lanes), self.lanes.entry_count())
     }
 
@@ -214,10 +214,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn write_nodes_to(&self, counts: &Checkpoint, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
-        let (form, number) = (NodeForm::of(&self.heap), counts.number + 1);
+        let (form, number) = (NodeForm::of(self.region.heap()), counts.number + 1);
         let (mut draft, mut key_count, mut has_space_ahead) = (Draft::new(form), 0, true);
         let mut last: Vec<u8> = Vec::new();
-        let before = counts.nodes.iter().filter_map(|&at| node::load(&self.medium, form, counts.number, at).ok());
+        let before =
+            counts.nodes.iter().filter_map(|&at| node::load(self.region.medium(), form, counts.number, at).ok());
         let mut before = before.flatten().peekable();
         self.each_stored(&mut |stored, key| {
             let key = match key_before(&mut before, &stored, key) {
@@ -248,7 +249,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Prepares free space ahead: during a checkpoint of many keys, writers may use all that is ready. Returns false if
     /// no more can be prepared.
     fn keeps_space_ahead(&self) -> bool {
-        !self.heap.runs_low() || self.heap.prepare(&self.medium, self.heap.ahead_bytes())
+        !self.region.heap().runs_low()
+            || self.region.heap().prepare(self.region.medium(), self.region.heap().ahead_bytes())
     }
 
     /// Writes a node; the draft is empty afterwards.
@@ -256,7 +258,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (at, previous) = (self.slot_for_node()?, nodes.last().copied().unwrap_or_default());
         nodes.push(at);
         // SAFETY: the slot belongs to the reserve, and nothing names it.
-        unsafe { self.medium.stream(at, &[draft.seal(number, previous)]) };
+        unsafe { self.region.medium().stream(at, &[draft.seal(number, previous)]) };
         draft.clear();
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::checkpoint::{Checkpoint, cuts_of, name};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn remove_all(&self) -> Result<(), Error> {
-        self.may_write()?;
+        self.region.may_write()?;
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
@@ -28,9 +28,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         })?;
         let forget = self.tree.clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
-        name(&self.medium, &self.uuid(), &new);
-        let ticket = self.medium.commit(Level::default());
-        self.medium.health()?;
+        name(self.region.medium(), &self.uuid(), &new);
+        let ticket = self.region.medium().commit(Level::default());
+        self.region.medium().health()?;
         self.tickets.raise_all(ticket);
         self.reserve.forget(self.tree.len());
         forget();
@@ -40,8 +40,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.last_checkpoint.set(&counts);
         self.let_go(&before, &counts.cuts, 0);
         drop(counts);
-        records.into_iter().try_for_each(|record| self.retire(record))?;
-        if self.medium.acknowledge(ticket)? == Waited::Durable {
+        records.into_iter().try_for_each(|record| self.region.retire(record))?;
+        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle_all(ticket);
         }
         Ok(())

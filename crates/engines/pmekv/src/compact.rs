@@ -25,11 +25,11 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     type Cursor = Start;
 
     fn medium(&self) -> &M {
-        &self.medium
+        self.region.medium()
     }
 
     fn heap(&self) -> &Heap<D> {
-        &self.heap
+        self.region.heap()
     }
 
     fn compaction(&self) -> &Compaction<Start> {
@@ -42,7 +42,7 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
             let _pin = epoch::pin();
             self.tree.read_leaf(&start, &mut page);
             for &record in page.positions() {
-                if record.place().is_some_and(|place| self.heap.is_evacuating(place)) {
+                if record.place().is_some_and(|place| self.region.heap().is_evacuating(place)) {
                     found.push((record, self.records().read(record).map(|item| item.key.to_vec())));
                 }
             }
@@ -57,20 +57,19 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     fn shrink(&self) -> Result<(), Error> {
         // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
         let is_worth_it = self.reserve.shrinks() || self.lanes.entry_count() > self.tree.len();
-        if !self.medium.is_writable() || !is_worth_it || self.is_vain() {
+        if !self.region.medium().is_writable() || !is_worth_it || self.is_vain() {
             return Ok(());
         }
-        self.go_on_without(self.checkpoint())
+        self.region.go_on_without(self.checkpoint())
     }
 
     fn settle(&self) -> Result<bool, Error> {
         self.tree.collect();
-        self.collect();
-        Ok(!self.limbo.is_empty())
+        Ok(self.region.collect())
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
-        self.may_write()
+        self.region.may_write()
     }
 }
 
@@ -95,12 +94,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let Some(reservation) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
         // SAFETY: the slot was just reserved, and the record, which is read under the pin, is elsewhere.
-        unsafe { items::copy(&self.medium, reservation.place().offset, position.offset(), &item) }?;
+        unsafe { items::copy(self.region.medium(), reservation.place().offset, position.offset(), &item) }?;
         let mut new = Some(Prepared::of_written(reservation, item.header.checksum, !item.expiry.is_never()));
-        if self.medium.breaks(canary::MOVE_FREES_EARLY) {
-            self.free(position);
+        if self.region.medium().breaks(canary::MOVE_FREES_EARLY) {
+            self.region.free(position);
         }
-        let expected = match self.medium.breaks(canary::MOVE_UNCHECKED) {
+        let expected = match self.region.medium().breaks(canary::MOVE_UNCHECKED) {
             false => Expected::Record(Some(position)),
             true => Expected::Anything,
         };

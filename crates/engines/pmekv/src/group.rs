@@ -104,16 +104,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let is_fit = |(key, value): &Wanted<'_>| {
             check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
         };
-        let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.may_write().is_ok();
+        let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.region.may_write().is_ok();
         let mut changes = Group::new();
-        self.bound_garbage();
+        self.region.bound_garbage();
         let ticket =
             if may_go && self.bound_log().is_ok() { self.try_together(wanted, &mut changes, later) } else { None };
         let Some(ticket) = ticket else {
             *later = (0..wanted.len()).collect();
             return Group::new();
         };
-        let acknowledged = if any_changes(&changes) { self.medium.acknowledge(ticket) } else { Ok(Waited::Durable) };
+        let acknowledged =
+            if any_changes(&changes) { self.region.medium().acknowledge(ticket) } else { Ok(Waited::Durable) };
         for change in changes.iter_mut().filter(|change| change.outcome.is_ok()) {
             match (change.edit(), &acknowledged) {
                 (None, _) => change.outcome = self.met(change.hash),
@@ -141,7 +142,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         let mut lanes = self.lock_lanes(changes);
         self.batches.is_learnt().ok()?;
-        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(self.region.medium()));
         let found = self.find_group(pin.pinned(), &leaves, changes, &mut lanes)?;
         changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
         let ticket = self.commit_group(changes);
@@ -153,9 +154,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 *expired = self.copy_expired(*old);
             }
             if let (Ok(()), Some(old)) = (&outcome, *old)
-                && !self.medium.breaks(canary::FREED_BEFORE_COMMIT)
+                && !self.region.medium().breaks(canary::FREED_BEFORE_COMMIT)
             {
-                *outcome = self.retire(old);
+                *outcome = self.region.retire(old);
             }
         }
         Some(ticket)
@@ -242,18 +243,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 3, of one key.
     fn enter_one(&self, change: &mut Change<'_, '_, D>, lanes: &mut [Lane<'_>]) {
         let Lane { log, durable, .. } = &mut lanes[change.lane];
-        let durable = if self.medium.breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
+        let durable = if self.region.medium().breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
         if change.edit().is_some() {
             let entry = entry(change.old, change.new.as_ref());
-            self.lanes.append(log, &self.medium, Entry { durable, hash: change.hash, ..entry });
+            self.lanes.append(log, self.region.medium(), Entry { durable, hash: change.hash, ..entry });
         }
         change.new.take().into_iter().for_each(Prepared::publish);
     }
 
     /// Step 4. If no key changes, there is nothing to commit.
     fn commit_group(&self, changes: &[Change<'_, '_, D>]) -> Ticket {
-        let ticket = match any_changes(changes) && !self.medium.breaks(canary::GROUP_NOT_COMMITTED) {
-            true => self.medium.commit(Level::default()),
+        let ticket = match any_changes(changes) && !self.region.medium().breaks(canary::GROUP_NOT_COMMITTED) {
+            true => self.region.medium().commit(Level::default()),
             false => Ticket::default(),
         };
         self.lanes.count_entries(changes.iter().filter(|change| change.edit().is_some()).count() as u64, 0);
@@ -268,8 +269,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         lanes: &mut [Lane<'_>],
         ticket: Ticket,
     ) {
-        if self.medium.health().is_err() {
-            changes.iter_mut().for_each(|change| change.outcome = self.medium.health().map_err(Error::from));
+        if self.region.medium().health().is_err() {
+            changes.iter_mut().for_each(|change| change.outcome = self.region.medium().health().map_err(Error::from));
             return;
         }
         for (change, found) in changes.iter_mut().zip(found) {

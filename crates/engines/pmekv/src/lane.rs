@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Error;
-use heap::{Heap, Place};
+use heap::Place;
 use index::Position;
 use parking_lot::{Mutex, MutexGuard};
 use pmem::{Checksum, Dram, LINE_BYTES, Medium, Offset, seal};
@@ -34,6 +34,7 @@ use crate::bytes::{Line, before_check, is_sealed, put_u64, salt, seal_line, u64_
 use crate::canary;
 use crate::entry::Entry;
 use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, SEGMENT_ENTRY_COUNT, lane_word, segment_place};
+use crate::region::Region;
 use crate::reserve::Keys;
 
 /// A segment's header.
@@ -194,14 +195,14 @@ impl Lanes {
     pub(crate) fn provide<M: Medium, D: Dram>(
         &self,
         log: &mut Log,
-        (medium, heap): (&M, &Heap<D>),
+        region: &Region<M, D>,
         entries: u64,
         spare: usize,
     ) -> Result<(), Error> {
         if entries <= log.left && spare <= log.ahead.len() {
             return Ok(());
         }
-        self.reserve(log, (medium, heap), entries, spare)
+        self.reserve(log, region, entries, spare)
     }
 
     #[cold]
@@ -209,14 +210,14 @@ impl Lanes {
     fn reserve<M: Medium, D: Dram>(
         &self,
         log: &mut Log,
-        (medium, heap): (&M, &Heap<D>),
+        region: &Region<M, D>,
         entries: u64,
         spare: usize,
     ) -> Result<(), Error> {
         let lacking = entries.saturating_sub(log.left);
         let wanted = lacking.div_ceil(self.segment_entry_count) as usize + spare;
         while log.ahead.len() < wanted {
-            log.ahead.push(heap.reserve_extent(medium, SEGMENT_BYTES)?.publish());
+            log.ahead.push(region.heap().reserve_extent(region.medium(), SEGMENT_BYTES)?.publish());
         }
         Ok(())
     }

@@ -61,6 +61,7 @@ mod read;
 mod reaper;
 mod record;
 mod recover;
+mod region;
 mod reserve;
 mod shown;
 mod space;
@@ -68,10 +69,8 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Compaction, Error, Hasher, Reaper, Verify, WriteThrottle};
-use epoch::Limbo;
-use heap::Heap;
-use index::{BPlusTree, Position};
+use engine::{Clock, Compaction, Hasher, Reaper, Verify};
+use index::BPlusTree;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
@@ -80,6 +79,7 @@ use checkpoint::{Checkpoint, LastCheckpoint};
 use lane::Lanes;
 use record::Records;
 use recover::Damage;
+use region::Region;
 use reserve::Reserve;
 use space::CheckpointDamage;
 use tickets::Tickets;
@@ -106,17 +106,13 @@ impl Default for Options {
 
 /// The PMEKV engine over a medium.
 pub struct Pmekv<M: Medium, D: Dram> {
-    medium: M,
-    heap: Heap<D>,
+    region: Region<M, D>,
     hasher: Hasher,
     options: Options,
     lanes: Lanes,
     tree: BPlusTree<D>,
     tickets: Tickets,
     batches: Batches,
-    /// Replaced records that readers may still use.
-    limbo: Limbo<Position>,
-    held_up: WriteThrottle,
     checkpoint: Mutex<Checkpoint>,
     checkpoint_damage: CheckpointDamage,
     reserve: Reserve,
@@ -151,17 +147,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
-        &self.medium
+        self.region.medium()
     }
 
     fn records(&self) -> Records<'_, M> {
-        Records(&self.medium)
-    }
-
-    fn may_write(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
-            return Err(pmem::MediumError::ReadOnly.into());
-        }
-        Ok(self.medium.health()?)
+        self.region.records()
     }
 }

@@ -1,8 +1,6 @@
 //! Creates and opens stores.
 
-use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify, WriteThrottle};
-use epoch::Limbo;
+use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify};
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use parking_lot::Mutex;
@@ -14,6 +12,7 @@ use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::node::NodeForm;
 use crate::recover::Lost;
+use crate::region::Region;
 use crate::reserve::{Counts, Reserve};
 use crate::space::CheckpointDamage;
 use crate::tickets::Tickets;
@@ -115,12 +114,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let lost = lost.map(Lost::into_damage).unwrap_or_default();
         let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
-        if store.medium.is_writable() {
+        if store.region.medium().is_writable() {
             store.reserve_segments();
             // Fills the reserve of a store of an older version, which had none. Without space, new keys and checkpoints
             // wait for it.
-            if !store.medium.breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
-                store.medium.health().map_err(HeapError::from)?;
+            if !store.region.medium().breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
+                store.region.medium().health().map_err(HeapError::from)?;
             }
         }
         Ok(store)
@@ -143,14 +142,11 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
             hasher: Hasher::new(superblock.hash_seed),
-            medium,
-            heap,
+            region: Region::new(medium, heap),
             options,
             tree,
             tickets: Tickets::default(),
             batches: Batches::default(),
-            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: WriteThrottle::default(),
             checkpoint: Mutex::new(checkpoint),
             checkpoint_damage: CheckpointDamage::default(),
             last_checkpoint,
@@ -170,8 +166,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         logs.sort_by_key(|log| log.rest().count());
         for mut log in logs {
             let is_begun = !log.segments.is_empty();
-            if is_begun && self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1).is_err() {
-                self.lanes.go_on(&mut log, &self.medium);
+            if is_begun && self.lanes.provide(&mut log, &self.region, 0, 1).is_err() {
+                self.lanes.go_on(&mut log, self.region.medium());
             }
         }
     }

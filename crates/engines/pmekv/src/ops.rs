@@ -39,7 +39,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.heap.superblock().uuid
+        self.region.heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -172,13 +172,13 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if !self.medium.is_writable() {
+        if !self.region.medium().is_writable() {
             return Ok(Progress::Idle);
         }
         if self.wants_checkpoint() {
-            self.go_on_without(self.checkpoint())?;
+            self.region.go_on_without(self.checkpoint())?;
         }
-        if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
+        if self.region.heap().prepare(self.region.medium(), self.region.heap().ahead_bytes()) {
             return Ok(Progress::More);
         }
         self.reap()?.or_else(|| self.compaction_step())
@@ -191,8 +191,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
             self.tree.collect();
-            self.collect();
-            !self.limbo.is_empty()
+            self.region.collect()
         })
     }
 
@@ -201,16 +200,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.medium.health()?)
+        Ok(self.region.medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium.sync()?)
+        Ok(self.region.medium().sync()?)
     }
 
     /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() || self.batches.is_learnt().is_err() {
+        if !self.region.medium().is_writable() || self.batches.is_learnt().is_err() {
             return Ok(());
         }
         match self.checkpoint() {
@@ -220,8 +219,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_behind = || self.wants_checkpoint() || self.heap.runs_low() || self.may_compact();
-        let is_wanted = self.medium.is_writable() && is_behind() || self.reaper.expectation().is_wanted();
+        let is_behind = || self.wants_checkpoint() || self.region.heap().runs_low() || self.may_compact();
+        let is_wanted = self.region.medium().is_writable() && is_behind() || self.reaper.expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
@@ -234,22 +233,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn stats(&self) -> EngineStats {
-        let space = self.heap.stats();
-        let tree_bytes = self.tree.dram_bytes();
+        let (of_region, tree_bytes) = (self.region.stats(), self.tree.dram_bytes());
         EngineStats {
             items: self.tree.len(),
             taken_bytes: self.taken_bytes(),
-            dram_bytes: space.dram_bytes + tree_bytes,
-            swept: self.heap.is_swept(),
+            dram_bytes: of_region.dram_bytes + tree_bytes,
             reaped_count: self.reaper.reaped_count(),
             compaction: self.compaction.stats(),
-            garbage_count: self.limbo.len(),
-            garbage_bytes: self.limbo.bytes(),
-            held_up_count: self.held_up.count(),
-            counts: self.medium.counts(),
             order: Some(OrderStats::native(tree_bytes)),
             figures: self.figures(),
-            ..EngineStats::of_space(space)
+            ..of_region
         }
     }
 }

@@ -168,7 +168,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if ticket == Ticket::default() {
             return Ok(());
         }
-        match self.medium.acknowledge_met(ticket) {
+        match self.region.medium().acknowledge_met(ticket) {
             Ok(Waited::Durable) => self.tickets.settle(hash, ticket),
             Ok(Waited::Deferred) => {}
             Err(error) if !is_others => return Err(error.into()),
@@ -181,7 +181,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn met_many(&self) -> Result<(), Error> {
         let ticket = self.tickets.latest();
         if ticket != Ticket::default() {
-            let _ = self.medium.acknowledge_met(ticket)?;
+            let _ = self.region.medium().acknowledge_met(ticket)?;
         }
         Ok(())
     }

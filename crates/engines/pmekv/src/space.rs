@@ -30,8 +30,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Error, wait_for_readers};
-use heap::Reservation;
+use engine::Error;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
@@ -75,11 +74,6 @@ impl CheckpointDamage {
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    #[inline(always)]
-    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
-    }
-
     /// Notes that a checkpoint met a damaged record.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
         *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
@@ -128,13 +122,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
             return Ok(());
         }
-        self.go_on_without(self.make_checkpoint(&mut checkpoint))
-    }
-
-    /// Continues after a failed checkpoint unless the medium has failed. The write itself may still find space, as a
-    /// delete does.
-    pub(crate) fn go_on_without(&self, made: Result<(), Error>) -> Result<(), Error> {
-        made.or_else(|_| Ok(self.medium.health()?))
+        self.region.go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
@@ -179,16 +167,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
-        wait_for_readers(|| {
-            self.collect();
-            !self.limbo.is_empty() && !epoch::is_pinned()
-        });
+        self.region.collect_patiently();
         let mut checkpoint = self.checkpoint.lock();
         let gives = self.gather();
         if !frees && (!gives || self.is_vain()) {
             return Ok(());
         }
-        self.go_on_without(self.make_checkpoint(&mut checkpoint))
+        self.region.go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
     /// Takes back the unused promises of lanes. Returns true if a checkpoint would free segments or nodes. The caller
@@ -201,25 +186,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             is_long |= log.is_long();
         }
         is_long || self.reserve.shrinks()
-    }
-
-    /// Throttles a write, before it takes a lock, while too many old records wait for readers.
-    #[inline(always)]
-    pub(crate) fn bound_garbage(&self) {
-        if self.limbo.is_over() {
-            self.hold_up();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn hold_up(&self) {
-        self.held_up.throttle(&self.limbo, || _ = self.collect());
-    }
-
-    /// Frees the records that no reader can use any more. Returns true if there were any.
-    pub(crate) fn collect(&self) -> bool {
-        self.limbo.collect(|free| self.free(free))
     }
 }
 

@@ -42,9 +42,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let reservation = self.with_space(false, || self.reserve(item.item_bytes()))?;
+        let reservation = self.with_space(false, || self.region.reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
+        unsafe { item.write(self.region.medium(), reservation.place().offset) }?;
         let checksum = self.records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
         let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
@@ -119,8 +119,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
-        self.may_write()?;
-        self.bound_garbage();
+        self.region.may_write()?;
+        self.region.bound_garbage();
         self.bound_log()
     }
 }

@@ -4,9 +4,8 @@
 //! second entry reverts the change before the lane is unlocked, and the write returns an error. A crash between the two
 //! leaves the change.
 
-use arrayvec::ArrayVec;
 use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
-use epoch::{FREED_COUNT_MAX, Pinned};
+use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
@@ -14,7 +13,7 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::{check_intact, place_of};
+use crate::record::check_intact;
 use crate::{Pmekv, canary};
 
 /// The record that a key must have to be changed.
@@ -98,7 +97,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.batches.is_learnt()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
         self.tree.likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
-        new.iter_mut().for_each(|new| new.write(&self.medium));
+        new.iter_mut().for_each(|new| new.write(self.region.medium()));
         let found = self.tree.find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
@@ -116,19 +115,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
-        if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
+        if self.region.medium().breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(&found, edit)?;
         }
-        self.lanes.append(&mut log, &self.medium, entry);
-        let ticket = match self.medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
+        self.lanes.append(&mut log, self.region.medium(), entry);
+        let ticket = match self.region.medium().breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
             true => Ticket::default(),
-            false => self.medium.commit(Level::default()),
+            false => self.region.medium().commit(Level::default()),
         };
         self.lanes.count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
-        self.medium.health()?;
+        self.region.medium().health()?;
         self.tickets.raise(hash, ticket);
-        if !self.medium.breaks(canary::TREE_BEFORE_COMMIT)
+        if !self.region.medium().breaks(canary::TREE_BEFORE_COMMIT)
             && let Err(error) = self.learn(&found, edit)
         {
             self.take_back(&mut log, entry)?;
@@ -150,10 +149,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             }
         };
         let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
-        if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
-            self.retire(old)?;
+        if let Some(old) = old.filter(|_| !self.region.medium().breaks(canary::FREED_BEFORE_COMMIT)) {
+            self.region.retire(old)?;
         }
-        if self.medium.acknowledge(ticket)? == Waited::Durable {
+        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
         Ok(Outcome { answer: WriteResult::Done(before), expired })
@@ -197,7 +196,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
-        let turn = if self.medium.breaks(canary::KEY_IN_ANY_LANE) { self.lanes.entry_count() << 32 } else { 0 };
+        let turn =
+            if self.region.medium().breaks(canary::KEY_IN_ANY_LANE) { self.lanes.entry_count() << 32 } else { 0 };
         self.lanes.of(hash.wrapping_add(turn))
     }
 
@@ -208,7 +208,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
     pub(crate) fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
-        if self.medium.breaks(canary::NOT_TAKEN_BACK) {
+        if self.region.medium().breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
         }
         let (kind, checksum) = match entry.old {
@@ -220,40 +220,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             (log.keys.left, log.keys.gone) = (log.keys.left + 1, log.keys.gone - 1);
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
-        self.lanes.append(log, &self.medium, back);
+        self.lanes.append(log, self.region.medium(), back);
         self.lanes.count_entries(1, 0);
-        let ticket = self.medium.commit(Level::default());
-        self.medium.health()?;
+        let ticket = self.region.medium().commit(Level::default());
+        self.region.medium().health()?;
         self.tickets.raise(entry.hash, ticket);
         // No reader has found it.
-        self.free(entry.new);
+        self.region.free(entry.new);
         Ok(())
-    }
-
-    /// Step 6.
-    pub(crate) fn retire(&self, old: Position) -> Result<(), Error> {
-        let bytes = self.heap.place_bytes(place_of(old)?);
-        let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
-        let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
-        if waiting_bytes > 0 {
-            self.heap.expect_newly_free(waiting_bytes);
-        }
-        if !free.is_empty() {
-            self.free_all(&free);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn free_all(&self, records: &[Position]) {
-        records.iter().filter_map(|record| record.place()).for_each(|place| self.heap.expect_free(place));
-        records.iter().for_each(|&record| self.free(record));
-    }
-
-    pub(crate) fn free(&self, record: Position) {
-        let Some(place) = record.place() else { return };
-        self.heap.free(&self.medium, place);
     }
 }
 
