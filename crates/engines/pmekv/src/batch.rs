@@ -23,54 +23,25 @@
 //! While the table is published, readers look there before the tree (`shown.rs`). The table appears at one moment, with
 //! all keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader
 //! finds the table, or the complete tree. A scan reads a leaf of the tree and lays the table over the leaf
-//! (`ordered.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
+//! (`reader/scan.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
 //! a table is published, so the table has the current state of its keys. A scan of several leaves is not a snapshot.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use engine::{BatchOp, Condition, Error, ExpiredItem, Limits};
 use index::Position;
 use index::bplus_tree::Edit;
 use items::NewItem;
-use parking_lot::{MutexGuard, RwLock};
+use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
 use crate::prepared::Prepared;
-use crate::record::witness;
-use crate::shown::Shown;
+use crate::reader::Table;
 use crate::write::{edit, entry};
 use crate::{Pmekv, canary};
-
-/// The records of a batch's keys, once the batch is valid.
-pub(crate) type Table = BTreeMap<Vec<u8>, Option<Position>>;
-
-/// The batch that is changing the tree, if any.
-#[derive(Default)]
-pub(crate) struct Batches {
-    pub(crate) shown: Shown<RwLock<Option<Arc<Table>>>>,
-    number: AtomicU64,
-    /// True if the tree lacks changes of the batch in the table, which stays published.
-    is_stuck: AtomicBool,
-}
-
-impl Batches {
-    /// Returns an error if the tree lacks changes of a valid batch: a write based on the tree would contradict the log.
-    /// The caller holds the lane's lock, or has held all.
-    pub(crate) fn is_learnt(&self) -> Result<(), Error> {
-        let what = "the index lacks changes of a batch: open the store again";
-        if self.is_stuck.load(Ordering::Acquire) { Err(Error::Corrupt { offset: 0, what }) } else { Ok(()) }
-    }
-
-    /// Returns the record of a key that is in the running batch. The caller is pinned.
-    pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
-        let (_, table) = self.shown.now();
-        table?.get(key).copied()
-    }
-}
 
 /// The result of a batch: the hashes of its keys, the ticket to wait for, and copies of the expired items.
 struct Applied {
@@ -103,16 +74,16 @@ impl<D: Dram> Change<'_, '_, D> {
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Applies a batch if its conditions hold. The last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.region.may_write()?;
+        self.reader.region().may_write()?;
         Limits::check_batch(conditions, ops)?;
-        self.region.bound_garbage();
+        self.reader.region().bound_garbage();
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
         let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
-        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
-            hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
+        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
+            hashes.into_iter().for_each(|hash| self.reader.tickets().settle(hash, ticket));
         }
         expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
         Ok(())
@@ -121,21 +92,29 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn try_apply(&self, conditions: &[Condition<'_>], ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<Applied, Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
-        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(self.region.medium()));
+        changes
+            .iter_mut()
+            .filter_map(|change| change.new.as_mut())
+            .for_each(|new| new.write(self.reader.region().medium()));
         let mut lanes = self.lanes.lock_all();
-        self.batches.is_learnt()?;
-        if let Some(condition) = self.unmet(conditions)? {
+        self.reader.is_learnt()?;
+        if let Some(condition) = self.reader.first_unmet(conditions)? {
             drop(lanes);
-            conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
+            conditions.iter().try_for_each(|condition| self.reader.met(self.reader.hash(condition.key)))?;
             return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
-            change.old = self.find_in_tree(change.key)?;
+            change.old = self.reader.find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is absent is not deleted, but its absence may not be durable yet.
-        let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
-        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash).ticket).max();
+        let asked = conditions.iter().map(|condition| self.reader.hash(condition.key));
+        let met = changes
+            .iter()
+            .map(|change| change.hash)
+            .chain(asked)
+            .map(|hash| self.reader.tickets().ticket_of(hash))
+            .max();
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
@@ -144,10 +123,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expired = self.expired_of(&changes)?;
         self.provide_for(&mut lanes, &changes)?;
         self.enter(&mut lanes, &changes);
-        let ticket = self.region.medium().commit(Level::default());
+        let ticket = self.reader.region().medium().commit(Level::default());
         let changed = self.change_tree(changes, ticket);
         drop(lanes);
-        changed?.into_iter().try_for_each(|old| self.region.retire(old))?;
+        changed?.into_iter().try_for_each(|old| self.reader.region().retire(old))?;
         Ok(Applied { hashes, ticket, expired })
     }
 
@@ -156,7 +135,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut expired = Vec::new();
         for Change { old, .. } in changes {
             if let Some(old) = old
-                && self.is_past(self.records().read(*old)?.expiry)
+                && self.reader.is_past(self.reader.records().read(*old)?.expiry)
             {
                 expired.extend(self.copy_expired(Some(*old)));
             }
@@ -164,26 +143,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(expired)
     }
 
-    /// Returns the first condition that does not hold. All lanes are locked; retired records stay until the pin ends.
-    fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
-        let _pin = epoch::pin();
-        for (number, condition) in conditions.iter().enumerate() {
-            let position = self.find_in_tree(condition.key)?;
-            let item =
-                position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
-            let live = item.filter(|(_, item)| !self.is_past(item.expiry));
-            if !condition.holds(live.map(|(position, item)| (witness(position, &item), item.value))) {
-                return Ok(Some(number));
-            }
-        }
-        Ok(None)
-    }
-
     /// Reserves the slot of step 1, for one key.
     fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
         let new = item.map(|item| self.prepare(&item)).transpose()?;
-        Ok(Change { key, hash: self.hasher.signature(key), new, old: None })
+        Ok(Change { key, hash: self.reader.hash(key), new, old: None })
     }
 
     /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
@@ -205,7 +169,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
             for (log, had) in lanes.iter_mut().zip(had) {
-                log.ahead.split_off(had).into_iter().for_each(|place| self.region.free(Position::of(place)));
+                log.ahead.split_off(had).into_iter().for_each(|place| self.reader.region().free(Position::of(place)));
                 self.reserve.take_back(&mut log.keys);
             }
         }
@@ -220,12 +184,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let lane = self.lanes.of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            self.lanes.append(&mut lanes[lane], self.region.medium(), entry);
+            self.lanes.append(&mut lanes[lane], self.reader.region().medium(), entry);
         }
-        self.region.medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        self.reader.region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
-        self.lanes.append(log, self.region.medium(), end);
+        self.lanes.append(log, self.reader.region().medium(), end);
         self.lanes.count_entries(count + 1, 0);
     }
 
@@ -235,8 +199,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn next_batch(&self) -> u64 {
-        let number = self.batches.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening = if self.region.medium().breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
+        let number = self.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let opening =
+            if self.reader.region().medium().breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
         batch_number(opening, number)
     }
 
@@ -255,19 +220,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.region.medium().health()?;
-        hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
-        self.batches.shown.show(table);
+        self.reader.region().medium().health()?;
+        hashes.into_iter().for_each(|hash| self.reader.tickets().raise(hash, ticket));
+        self.reader.publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.tree.find_to_change(pin.pinned(), &self.records(), key)?, *edit)
+            self.learn(&self.reader.tree().find_to_change(pin.pinned(), &self.reader.records(), key)?, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
-            self.batches.is_stuck.store(true, Ordering::Release);
+            self.reader.keep_published();
             return Err(error);
         }
         self.expect(expiring_count);
-        self.batches.shown.take_away();
+        self.reader.withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

@@ -11,8 +11,8 @@ use crate::record::place_of;
 /// Frees the key's present record before the new record is written.
 #[cold]
 pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) -> Result<(), Error> {
-    if let Some(old) = store.tree.find(&store.records(), key)? {
-        store.region.heap().free(store.region.medium(), place_of(old)?);
+    if let Some(old) = store.reader.tree().find(&store.reader.records(), key)? {
+        store.reader.region().heap().free(store.reader.region().medium(), place_of(old)?);
     }
     Ok(())
 }
@@ -23,7 +23,7 @@ pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) 
 pub(crate) fn cuts_apart<M: Medium, D: Dram>(store: &Pmekv<M, D>) -> ([u64; LANE_COUNT_MAX], u64) {
     let last = |lane| {
         let last = if lane < store.lanes.count() { store.lanes.lock(lane).next - 1 } else { 0 };
-        store.region.medium().order();
+        store.reader.region().medium().order();
         last
     };
     (std::array::from_fn(last), store.lanes.entry_count())

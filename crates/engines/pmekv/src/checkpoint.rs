@@ -25,12 +25,9 @@
 
 use std::iter::{self, Peekable};
 use std::mem;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Engine, Error};
-use index::Position;
-use index::bplus_tree::{Direction, Page};
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Offset};
 
@@ -39,12 +36,6 @@ use crate::lane::{Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, record, segment_place};
 use crate::node::{self, Draft, Named, NodeForm, Stored};
 use crate::{Pmekv, broken, canary};
-
-/// A callback for a record and its key.
-type EachStored<'e> = dyn FnMut(Stored, &[u8]) -> Result<(), Error> + 'e;
-
-/// Leaves that are read under one pin; retired records can be freed between pins.
-const LEAVES_PER_PIN: usize = 16;
 
 /// The checkpoint that the root names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -150,25 +141,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Carries out the steps.
     pub(crate) fn make_checkpoint(&self, counts: &mut Checkpoint) -> Result<(), Error> {
-        self.region.may_write()?;
+        self.reader.region().may_write()?;
         if self.lanes.entry_count() == 0 {
             return Ok(());
         }
-        if self.region.medium().breaks(canary::FREED_BEFORE_ROOT) {
+        if self.reader.region().medium().breaks(canary::FREED_BEFORE_ROOT) {
             counts.nodes.drain(..).for_each(|node| self.reserve.add(node));
         }
         self.fill_reserve()?;
         let (mut cuts, mut entry_count) = self.cuts();
-        self.batches.is_learnt()?;
+        self.reader.is_learnt()?;
         let (nodes, key_count) = self.write_nodes(counts)?;
-        if self.region.medium().breaks(canary::MARKS_AFTER_TREE) {
+        if self.reader.region().medium().breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = self.cuts();
         }
         let last = nodes.last().copied().unwrap_or_default();
         let new = Checkpoint { number: counts.number + 1, last, key_count, cuts, nodes };
-        name(self.region.medium(), &self.uuid(), &new);
-        self.region.medium().commit(Level::default());
-        self.region.medium().health()?;
+        name(self.reader.region().medium(), &self.uuid(), &new);
+        self.reader.region().medium().commit(Level::default());
+        self.reader.region().medium().health()?;
         let before = mem::replace(counts, new);
         self.last_checkpoint.set(counts);
         self.let_go(&before, &counts.cuts, counts.nodes.len() as u64);
@@ -185,18 +176,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let gone = log.cut(cut);
             self.reserve.take_back(&mut log.keys);
             drop(log);
-            gone.into_iter().for_each(|at| self.region.heap().free(self.region.medium(), segment_place(at)));
+            gone.into_iter()
+                .for_each(|at| self.reader.region().heap().free(self.reader.region().medium(), segment_place(at)));
         }
         self.trim_reserve();
     }
 
     /// Step 1. Returns the cuts, and the number of entries in the log.
     fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
-        if self.region.medium().breaks(canary::BATCH_CUT_APART) {
+        if self.reader.region().medium().breaks(canary::BATCH_CUT_APART) {
             return broken::cuts_apart(self);
         }
         let lanes = self.lanes.lock_all();
-        self.reserve.begin(self.region.medium().breaks(canary::GONE_WHILE_READ));
+        self.reserve.begin(self.reader.region().medium().breaks(canary::GONE_WHILE_READ));
         (cuts_of(&lanes), self.lanes.entry_count())
     }
 
@@ -214,15 +206,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn write_nodes_to(&self, counts: &Checkpoint, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
-        let (form, number) = (NodeForm::of(self.region.heap()), counts.number + 1);
+        let (form, number) = (NodeForm::of(self.reader.region().heap()), counts.number + 1);
         let (mut draft, mut key_count, mut has_space_ahead) = (Draft::new(form), 0, true);
         let mut last: Vec<u8> = Vec::new();
-        let before =
-            counts.nodes.iter().filter_map(|&at| node::load(self.region.medium(), form, counts.number, at).ok());
+        let before = counts
+            .nodes
+            .iter()
+            .filter_map(|&at| node::load(self.reader.region().medium(), form, counts.number, at).ok());
         let mut before = before.flatten().peekable();
-        self.each_stored(&mut |stored, key| {
+        self.reader.each_record(&mut |record, item| {
+            let lane = self.lanes.of(self.reader.hash(item.key)) as u32;
+            let (stored, key) = (Stored { record, checksum: item.header.checksum, lane }, item.key);
             let key = match key_before(&mut before, &stored, key) {
-                Some(other) if !self.records().read(stored.record)?.is_intact() => other,
+                Some(other) if !self.reader.records().read(stored.record)?.is_intact() => other,
                 _ => key,
             };
             // An opening would refuse such nodes.
@@ -249,8 +245,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Prepares free space ahead: during a checkpoint of many keys, writers may use all that is ready. Returns false if
     /// no more can be prepared.
     fn keeps_space_ahead(&self) -> bool {
-        !self.region.heap().runs_low()
-            || self.region.heap().prepare(self.region.medium(), self.region.heap().ahead_bytes())
+        !self.reader.region().heap().runs_low()
+            || self
+                .reader
+                .region()
+                .heap()
+                .prepare(self.reader.region().medium(), self.reader.region().heap().ahead_bytes())
     }
 
     /// Writes a node; the draft is empty afterwards.
@@ -258,47 +258,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (at, previous) = (self.slot_for_node()?, nodes.last().copied().unwrap_or_default());
         nodes.push(at);
         // SAFETY: the slot belongs to the reserve, and nothing names it.
-        unsafe { self.region.medium().stream(at, &[draft.seal(number, previous)]) };
+        unsafe { self.reader.region().medium().stream(at, &[draft.seal(number, previous)]) };
         draft.clear();
         Ok(())
-    }
-
-    /// Visits every key's record and its key, in key order. While a leaf's records are read, those of the next leaf are
-    /// prefetched.
-    pub(crate) fn each_stored(&self, each: &mut EachStored<'_>) -> Result<(), Error> {
-        let ([mut page, mut ahead], mut from) = ([Page::default(), Page::default()], Bound::Unbounded);
-        loop {
-            let _pin = epoch::pin();
-            self.read_ahead(from.as_ref().map(Vec::as_slice), &mut page)?;
-            for leaf in 1..=LEAVES_PER_PIN {
-                let next = page.next().filter(|_| leaf < LEAVES_PER_PIN);
-                next.map_or(Ok(()), |next| self.read_ahead(next, &mut ahead))?;
-                self.each_of(page.positions(), each)?;
-                if next.is_none() {
-                    break;
-                }
-                mem::swap(&mut page, &mut ahead);
-            }
-            match page.next() {
-                Some(next) => from = next.map(<[u8]>::to_vec),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    /// Reads a leaf, and prefetches its records.
-    fn read_ahead(&self, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Error> {
-        let records = self.records();
-        self.tree.read_page(&records, from, Direction::Forward, page)?;
-        page.positions().iter().for_each(|&record| records.prefetch_head(record));
-        Ok(())
-    }
-
-    fn each_of(&self, leaf: &[Position], each: &mut EachStored<'_>) -> Result<(), Error> {
-        leaf.iter().try_for_each(|&record| {
-            let item = self.records().read(record)?;
-            let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
-            each(Stored { record, checksum: item.header.checksum, lane }, item.key)
-        })
     }
 }

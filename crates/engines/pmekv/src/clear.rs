@@ -16,23 +16,24 @@ use crate::checkpoint::{Checkpoint, cuts_of, name};
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn remove_all(&self) -> Result<(), Error> {
-        self.region.may_write()?;
+        self.reader.region().may_write()?;
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
-        self.batches.is_learnt()?;
+        self.reader.is_learnt()?;
         // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
-        self.each_leaf(|_, leaf| {
+        self.reader.each_leaf(|_, leaf| {
             records.extend_from_slice(leaf);
             Ok(())
         })?;
-        let forget = self.tree.clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
+        let forget =
+            self.reader.tree().clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
-        name(self.region.medium(), &self.uuid(), &new);
-        let ticket = self.region.medium().commit(Level::default());
-        self.region.medium().health()?;
-        self.tickets.raise_all(ticket);
-        self.reserve.forget(self.tree.len());
+        name(self.reader.region().medium(), &self.uuid(), &new);
+        let ticket = self.reader.region().medium().commit(Level::default());
+        self.reader.region().medium().health()?;
+        self.reader.tickets().raise_all(ticket);
+        self.reserve.forget(self.reader.tree().len());
         forget();
         self.lanes.count_entries(0, self.lanes.entry_count());
         drop(lanes);
@@ -40,9 +41,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.last_checkpoint.set(&counts);
         self.let_go(&before, &counts.cuts, 0);
         drop(counts);
-        records.into_iter().try_for_each(|record| self.region.retire(record))?;
-        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
-            self.tickets.settle_all(ticket);
+        records.into_iter().try_for_each(|record| self.reader.region().retire(record))?;
+        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
+            self.reader.tickets().settle_all(ticket);
         }
         Ok(())
     }

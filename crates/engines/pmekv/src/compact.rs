@@ -25,11 +25,11 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     type Cursor = Start;
 
     fn medium(&self) -> &M {
-        self.region.medium()
+        self.reader.region().medium()
     }
 
     fn heap(&self) -> &Heap<D> {
-        self.region.heap()
+        self.reader.region().heap()
     }
 
     fn compaction(&self) -> &Compaction<Start> {
@@ -40,10 +40,10 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
         let (mut page, mut found) = (Page::default(), Vec::new());
         {
             let _pin = epoch::pin();
-            self.tree.read_leaf(&start, &mut page);
+            self.reader.tree().read_leaf(&start, &mut page);
             for &record in page.positions() {
-                if record.place().is_some_and(|place| self.region.heap().is_evacuating(place)) {
-                    found.push((record, self.records().read(record).map(|item| item.key.to_vec())));
+                if record.place().is_some_and(|place| self.reader.region().heap().is_evacuating(place)) {
+                    found.push((record, self.reader.records().read(record).map(|item| item.key.to_vec())));
                 }
             }
         }
@@ -56,20 +56,20 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
 
     fn shrink(&self) -> Result<(), Error> {
         // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
-        let is_worth_it = self.reserve.shrinks() || self.lanes.entry_count() > self.tree.len();
-        if !self.region.medium().is_writable() || !is_worth_it || self.is_vain() {
+        let is_worth_it = self.reserve.shrinks() || self.lanes.entry_count() > self.reader.tree().len();
+        if !self.reader.region().medium().is_writable() || !is_worth_it || self.is_vain() {
             return Ok(());
         }
-        self.region.go_on_without(self.checkpoint())
+        self.reader.region().go_on_without(self.checkpoint())
     }
 
     fn settle(&self) -> Result<bool, Error> {
-        self.tree.collect();
-        Ok(self.region.collect())
+        self.reader.tree().collect();
+        Ok(self.reader.region().collect())
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
-        self.region.may_write()
+        self.reader.region().may_write()
     }
 }
 
@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn try_move(&self, pass: &mut Pass<Start>, old: Position, key: &[u8]) -> Result<Moved, Error> {
         self.bound_log()?;
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find(key)?.filter(|(position, _)| *position == old) else {
+        let Some((position, item)) = self.reader.find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);
         };
         check_intact(position, &item)?;
@@ -94,12 +94,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let Some(reservation) = pass.slot(self, class)? else { return Ok(Moved::NoSpace) };
         // SAFETY: the slot was just reserved, and the record, which is read under the pin, is elsewhere.
-        unsafe { items::copy(self.region.medium(), reservation.place().offset, position.offset(), &item) }?;
+        unsafe { items::copy(self.reader.region().medium(), reservation.place().offset, position.offset(), &item) }?;
         let mut new = Some(Prepared::of_written(reservation, item.header.checksum, !item.expiry.is_never()));
-        if self.region.medium().breaks(canary::MOVE_FREES_EARLY) {
-            self.region.free(position);
+        if self.reader.region().medium().breaks(canary::MOVE_FREES_EARLY) {
+            self.reader.region().free(position);
         }
-        let expected = match self.region.medium().breaks(canary::MOVE_UNCHECKED) {
+        let expected = match self.reader.region().medium().breaks(canary::MOVE_UNCHECKED) {
             false => Expected::Record(Some(position)),
             true => Expected::Anything,
         };

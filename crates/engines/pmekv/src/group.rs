@@ -104,9 +104,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let is_fit = |(key, value): &Wanted<'_>| {
             check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
         };
-        let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.region.may_write().is_ok();
+        let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.reader.region().may_write().is_ok();
         let mut changes = Group::new();
-        self.region.bound_garbage();
+        self.reader.region().bound_garbage();
         let ticket =
             if may_go && self.bound_log().is_ok() { self.try_together(wanted, &mut changes, later) } else { None };
         let Some(ticket) = ticket else {
@@ -114,11 +114,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             return Group::new();
         };
         let acknowledged =
-            if any_changes(&changes) { self.region.medium().acknowledge(ticket) } else { Ok(Waited::Durable) };
+            if any_changes(&changes) { self.reader.region().medium().acknowledge(ticket) } else { Ok(Waited::Durable) };
         for change in changes.iter_mut().filter(|change| change.outcome.is_ok()) {
             match (change.edit(), &acknowledged) {
-                (None, _) => change.outcome = self.met(change.hash),
-                (Some(_), Ok(Waited::Durable)) => self.tickets.settle(change.hash, ticket),
+                (None, _) => change.outcome = self.reader.met(change.hash),
+                (Some(_), Ok(Waited::Durable)) => self.reader.tickets().settle(change.hash, ticket),
                 (Some(_), Ok(_)) => {}
                 (Some(_), Err(error)) => change.outcome = Err((*error).into()),
             }
@@ -133,16 +133,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         changes: &mut Group<Change<'a, 'k, D>>,
         later: &mut Group<usize>,
     ) -> Option<Ticket> {
-        let (pin, records) = (epoch::pin(), self.records());
+        let (pin, records) = (epoch::pin(), self.reader.records());
         let keys: Group<_> = wanted.iter().map(|&(key, _)| key).collect();
-        let leaves = self.tree.prefetch_many(pin.pinned(), &records, &keys);
+        let leaves = self.reader.tree().prefetch_many(pin.pinned(), &records, &keys);
         self.prepare_group(wanted, changes, later)?;
         for leaf in &leaves[..wanted.len()] {
-            self.tree.likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
+            self.reader.tree().likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes(changes);
-        self.batches.is_learnt().ok()?;
-        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(self.region.medium()));
+        self.reader.is_learnt().ok()?;
+        changes
+            .iter_mut()
+            .filter_map(|change| change.new.as_mut())
+            .for_each(|new| new.write(self.reader.region().medium()));
         let found = self.find_group(pin.pinned(), &leaves, changes, &mut lanes)?;
         changes.iter_mut().for_each(|change| self.enter_one(change, &mut lanes));
         let ticket = self.commit_group(changes);
@@ -154,9 +157,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 *expired = self.copy_expired(*old);
             }
             if let (Ok(()), Some(old)) = (&outcome, *old)
-                && !self.region.medium().breaks(canary::FREED_BEFORE_COMMIT)
+                && !self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT)
             {
-                *outcome = self.region.retire(old);
+                *outcome = self.reader.region().retire(old);
             }
         }
         Some(ticket)
@@ -170,7 +173,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         later: &mut Group<usize>,
     ) -> Option<()> {
         for (number, &(key, value)) in wanted.iter().enumerate() {
-            let hash = self.hasher.signature(key);
+            let hash = self.reader.hash(key);
             // Different keys of one hash are treated like one key that occurs twice.
             if changes.iter().any(|other| other.hash == hash) {
                 later.push(number);
@@ -219,14 +222,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         changes: &mut [Change<'_, 'k, D>],
         lanes: &mut [Lane<'_>],
     ) -> Option<Group<Found<'t, 'k>>> {
-        let (records, mut all) = (self.records(), Group::new());
+        let (records, mut all) = (self.reader.records(), Group::new());
         for change in &mut *changes {
-            let found = self.tree.find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
+            let found = self.reader.tree().find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
             change.old = found.item();
             if change.old.is_none() {
-                self.is_surely_absent(change.key).ok()?;
+                self.reader.is_surely_absent(change.key).ok()?;
             }
-            change.before = self.before(change.old).ok()?;
+            change.before = self.reader.state_of(change.old).ok()?;
             lanes[change.lane].change_count += u64::from(change.edit().is_some());
             lanes[change.lane].added_count += u64::from(matches!(change.edit(), Some(Edit::Insert(_))));
             all.push(found);
@@ -243,18 +246,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 3, of one key.
     fn enter_one(&self, change: &mut Change<'_, '_, D>, lanes: &mut [Lane<'_>]) {
         let Lane { log, durable, .. } = &mut lanes[change.lane];
-        let durable = if self.region.medium().breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
+        let durable =
+            if self.reader.region().medium().breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
         if change.edit().is_some() {
             let entry = entry(change.old, change.new.as_ref());
-            self.lanes.append(log, self.region.medium(), Entry { durable, hash: change.hash, ..entry });
+            self.lanes.append(log, self.reader.region().medium(), Entry { durable, hash: change.hash, ..entry });
         }
         change.new.take().into_iter().for_each(Prepared::publish);
     }
 
     /// Step 4. If no key changes, there is nothing to commit.
     fn commit_group(&self, changes: &[Change<'_, '_, D>]) -> Ticket {
-        let ticket = match any_changes(changes) && !self.region.medium().breaks(canary::GROUP_NOT_COMMITTED) {
-            true => self.region.medium().commit(Level::default()),
+        let ticket = match any_changes(changes) && !self.reader.region().medium().breaks(canary::GROUP_NOT_COMMITTED) {
+            true => self.reader.region().medium().commit(Level::default()),
             false => Ticket::default(),
         };
         self.lanes.count_entries(changes.iter().filter(|change| change.edit().is_some()).count() as u64, 0);
@@ -269,13 +273,15 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         lanes: &mut [Lane<'_>],
         ticket: Ticket,
     ) {
-        if self.region.medium().health().is_err() {
-            changes.iter_mut().for_each(|change| change.outcome = self.region.medium().health().map_err(Error::from));
+        if self.reader.region().medium().health().is_err() {
+            changes
+                .iter_mut()
+                .for_each(|change| change.outcome = self.reader.region().medium().health().map_err(Error::from));
             return;
         }
         for (change, found) in changes.iter_mut().zip(found) {
             let Some(edit) = change.edit() else { continue };
-            self.tickets.raise(change.hash, ticket);
+            self.reader.tickets().raise(change.hash, ticket);
             if let Err(error) = self.learn(found, edit) {
                 let of = |position: Option<Position>| position.unwrap_or(Position::EMPTY);
                 let (new, old) = (of(change.position), of(change.old));

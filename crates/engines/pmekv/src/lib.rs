@@ -55,9 +55,8 @@ pub mod layout;
 mod node;
 mod open;
 mod ops;
-mod ordered;
 mod prepared;
-mod read;
+mod reader;
 mod reaper;
 mod record;
 mod recover;
@@ -69,20 +68,18 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Compaction, Hasher, Reaper, Verify};
-use index::BPlusTree;
+use std::sync::atomic::AtomicU64;
+
+use engine::{Clock, Compaction, Reaper, Verify};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use batch::Batches;
 use checkpoint::{Checkpoint, LastCheckpoint};
 use lane::Lanes;
-use record::Records;
+use reader::Reader;
 use recover::Damage;
-use region::Region;
 use reserve::Reserve;
 use space::CheckpointDamage;
-use tickets::Tickets;
 
 /// The name in stats and options.
 pub const NAME: &str = "pmekv";
@@ -106,19 +103,15 @@ impl Default for Options {
 
 /// The PMEKV engine over a medium.
 pub struct Pmekv<M: Medium, D: Dram> {
-    region: Region<M, D>,
-    hasher: Hasher,
+    reader: Reader<M, D>,
     options: Options,
     lanes: Lanes,
-    tree: BPlusTree<D>,
-    tickets: Tickets,
-    batches: Batches,
+    /// The number of batches of this opening.
+    batch_count: AtomicU64,
     checkpoint: Mutex<Checkpoint>,
     checkpoint_damage: CheckpointDamage,
     reserve: Reserve,
     last_checkpoint: LastCheckpoint,
-    clock: Clock,
-    verify: Verify,
     reaper: Reaper,
     compaction: Compaction<Vec<u8>>,
     /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
@@ -129,13 +122,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Pmekv<M, D> {
-        Pmekv { clock, ..self }
+        Pmekv { reader: self.reader.by_clock(clock), ..self }
     }
 
     /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
-        Pmekv { verify, ..self }
+        Pmekv { reader: self.reader.verifying(verify), ..self }
     }
 
     /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
@@ -147,10 +140,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
-        self.region.medium()
-    }
-
-    fn records(&self) -> Records<'_, M> {
-        self.region.records()
+        self.reader.region().medium()
     }
 }

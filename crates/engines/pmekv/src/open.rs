@@ -1,21 +1,22 @@
 //! Creates and opens stores.
 
-use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify};
+use std::sync::atomic::AtomicU64;
+
+use engine::{Compaction, Hasher, OpenError, Reaper};
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, LastCheckpoint, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::node::NodeForm;
+use crate::reader::Reader;
 use crate::recover::Lost;
 use crate::region::Region;
 use crate::reserve::{Counts, Reserve};
 use crate::space::CheckpointDamage;
-use crate::tickets::Tickets;
 use crate::{Options, Pmekv, canary, recover};
 
 /// A delete's entry and the entry that takes it back begin at most one segment: a lane has one ahead of need for them.
@@ -114,12 +115,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let lost = lost.map(Lost::into_damage).unwrap_or_default();
         let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
         store.lanes.count_entries(entry_count, 0);
-        if store.region.medium().is_writable() {
+        if store.reader.region().medium().is_writable() {
             store.reserve_segments();
             // Fills the reserve of a store of an older version, which had none. Without space, new keys and checkpoints
             // wait for it.
-            if !store.region.medium().breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
-                store.region.medium().health().map_err(HeapError::from)?;
+            if !store.reader.region().medium().breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
+                store.reader.region().medium().health().map_err(HeapError::from)?;
             }
         }
         Ok(store)
@@ -141,17 +142,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
-            hasher: Hasher::new(superblock.hash_seed),
-            region: Region::new(medium, heap),
+            reader: Reader::new(Region::new(medium, heap), tree),
             options,
-            tree,
-            tickets: Tickets::default(),
-            batches: Batches::default(),
+            batch_count: AtomicU64::new(0),
             checkpoint: Mutex::new(checkpoint),
             checkpoint_damage: CheckpointDamage::default(),
             last_checkpoint,
-            clock: Clock::default(),
-            verify: Verify::Nothing,
             reserve,
             reaper: Reaper::default(),
             compaction: Compaction::above(None),
@@ -166,8 +162,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         logs.sort_by_key(|log| log.rest().count());
         for mut log in logs {
             let is_begun = !log.segments.is_empty();
-            if is_begun && self.lanes.provide(&mut log, &self.region, 0, 1).is_err() {
-                self.lanes.go_on(&mut log, self.region.medium());
+            if is_begun && self.lanes.provide(&mut log, self.reader.region(), 0, 1).is_err() {
+                self.lanes.go_on(&mut log, self.reader.region().medium());
             }
         }
     }

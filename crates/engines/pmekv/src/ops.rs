@@ -9,14 +9,13 @@ use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
     Expiry, Features, Figure, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
-    OrderedEngine, PackedLookup, Progress, ValueBuffer, WantedThreads, Witness,
+    OrderedEngine, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads, Witness,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::record::witness;
 use crate::write::{check_key, check_value};
 use crate::{NAME, Pmekv};
 
@@ -39,16 +38,12 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.region.heap().superblock().uuid
+        self.reader.region().heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
-        let _pin = epoch::pin();
-        let Some((position, item)) = self.find_live(key)? else { return Ok(false) };
-        self.verify_value(position, &item)?;
-        found(witness(position, &item), item.value);
-        Ok(true)
+        self.reader.get(key, found)
     }
 
     fn supports_lookup(&self) -> bool {
@@ -56,11 +51,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn lookup<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.lookup_value(pinned, key)
+        self.reader.lookup_value(pinned, key)
     }
 
     fn lookup_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
-        self.lookup_group(pinned, keys, values)
+        self.reader.lookup_group(pinned, keys, values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -69,7 +64,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        self.read_many(keys, found)
+        self.reader.read_many(keys, found)
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -124,7 +119,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        Ok(self.find_live(key)?.map(|(_, item)| item.expiry))
+        Ok(self.reader.find_live(key)?.map(|(_, item)| item.expiry))
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
@@ -136,7 +131,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn clock(&self) -> &Clock {
-        &self.clock
+        self.reader.clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -144,15 +139,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.tree.len())
+        Ok(self.reader.tree().len())
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.walk_all(&cursor, &mut |key, value, expiry| {
-            if !self.is_past(expiry) {
-                each(key, value, expiry);
-            }
-        })
+        self.reader.walk(&cursor, each)
     }
 
     fn walk_skipping_damage(
@@ -162,7 +153,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.walk_all_skipping_damage(each, damaged)?;
+            for lost in &self.lost {
+                damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
+            }
+            self.reader.walk_intact(each, damaged)?;
         }
         Ok(Cursor::End)
     }
@@ -172,13 +166,14 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if !self.region.medium().is_writable() {
+        if !self.reader.region().medium().is_writable() {
             return Ok(Progress::Idle);
         }
         if self.wants_checkpoint() {
-            self.region.go_on_without(self.checkpoint())?;
+            self.reader.region().go_on_without(self.checkpoint())?;
         }
-        if self.region.heap().prepare(self.region.medium(), self.region.heap().ahead_bytes()) {
+        if self.reader.region().heap().prepare(self.reader.region().medium(), self.reader.region().heap().ahead_bytes())
+        {
             return Ok(Progress::More);
         }
         self.reap()?.or_else(|| self.compaction_step())
@@ -190,8 +185,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
-            self.tree.collect();
-            self.region.collect()
+            self.reader.tree().collect();
+            self.reader.region().collect()
         })
     }
 
@@ -200,16 +195,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.region.medium().health()?)
+        Ok(self.reader.region().medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.region.medium().sync()?)
+        Ok(self.reader.region().medium().sync()?)
     }
 
     /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.region.medium().is_writable() || self.batches.is_learnt().is_err() {
+        if !self.reader.region().medium().is_writable() || self.reader.is_learnt().is_err() {
             return Ok(());
         }
         match self.checkpoint() {
@@ -219,8 +214,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_behind = || self.wants_checkpoint() || self.region.heap().runs_low() || self.may_compact();
-        let is_wanted = self.region.medium().is_writable() && is_behind() || self.reaper.expectation().is_wanted();
+        let is_behind = || self.wants_checkpoint() || self.reader.region().heap().runs_low() || self.may_compact();
+        let is_wanted =
+            self.reader.region().medium().is_writable() && is_behind() || self.reaper.expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
@@ -233,9 +229,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn stats(&self) -> EngineStats {
-        let (of_region, tree_bytes) = (self.region.stats(), self.tree.dram_bytes());
+        let (of_region, tree_bytes) = (self.reader.region().stats(), self.reader.tree().dram_bytes());
         EngineStats {
-            items: self.tree.len(),
+            items: self.reader.tree().len(),
             taken_bytes: self.taken_bytes(),
             dram_bytes: of_region.dram_bytes + tree_bytes,
             reaped_count: self.reaper.reaped_count(),
@@ -244,6 +240,17 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             figures: self.figures(),
             ..of_region
         }
+    }
+}
+
+impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        self.reader.scan(cursor, each)
+    }
+
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        self.check_tree(damaged);
+        Ok(self.reader.tree().len())
     }
 }
 

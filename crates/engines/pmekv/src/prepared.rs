@@ -63,14 +63,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Reserves a slot for a record, and writes the record if it is long.
     #[inline(always)]
     pub(crate) fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
-        if self.region.medium().breaks(canary::FREED_BEFORE_COMMIT) {
+        if self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT) {
             broken::free_present(self, item.key)?;
         }
         let item_bytes = item.item_bytes();
-        let reservation = self.region.reserve(item_bytes)?;
+        let reservation = self.reader.region().reserve(item_bytes)?;
         let mut new = Prepared { reservation, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
         if item_bytes > SHORT_BYTES_MAX {
-            new.write(self.region.medium());
+            new.write(self.reader.region().medium());
         }
         Ok(new)
     }

@@ -249,7 +249,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if added > log.keys.left {
             self.promise(log, added)?;
         }
-        let provided = self.lanes.provide(log, &self.region, entries, spare);
+        let provided = self.lanes.provide(log, self.reader.region(), entries, spare);
         if provided.is_ok() { provided } else { self.provide_without_spare(log, entries, provided) }
     }
 
@@ -262,13 +262,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if !is_full || !is_long || self.reserve.lacks_slots() || self.checkpoint_damage.met_damage() {
             return provided;
         }
-        self.lanes.provide(log, &self.region, entries, 0)
+        self.lanes.provide(log, self.reader.region(), entries, 0)
     }
 
     #[cold]
     #[inline(never)]
     fn promise(&self, log: &mut Log, added: u64) -> Result<(), Error> {
-        let looks = !self.region.medium().breaks(canary::NODES_NOT_RESERVED);
+        let looks = !self.reader.region().medium().breaks(canary::NODES_NOT_RESERVED);
         let mut count = 0;
         while !self.reserve.promise(&mut log.keys, added, looks) {
             self.add_slot().inspect_err(|_| _ = self.free_surplus(count))?;
@@ -278,7 +278,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn add_slot(&self) -> Result<(), Error> {
-        let slot = self.region.heap().reserve(self.region.medium(), NODE_BYTES, epoch::thread_index())?;
+        let slot =
+            self.reader.region().heap().reserve(self.reader.region().medium(), NODE_BYTES, epoch::thread_index())?;
         self.reserve.add(slot.publish().offset);
         Ok(())
     }
@@ -303,7 +304,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
     pub(crate) fn trim_reserve(&self) {
-        if !self.region.heap().is_exhausted() || self.region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
+        if !self.reader.region().heap().is_exhausted() || self.reader.region().medium().breaks(canary::SURPLUS_NOT_KEPT)
+        {
             self.free_surplus(u64::MAX);
         }
     }
@@ -323,7 +325,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Frees at most `count_max` slots that are not needed. Returns their number.
     fn free_surplus(&self, count_max: u64) -> u64 {
         let slots = self.reserve.surplus(count_max);
-        slots.iter().for_each(|&slot| self.region.heap().free(self.region.medium(), node_place(slot)));
+        slots
+            .iter()
+            .for_each(|&slot| self.reader.region().heap().free(self.reader.region().medium(), node_place(slot)));
         slots.len() as u64
     }
 }

@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Notes that a checkpoint met a damaged record.
     pub(crate) fn note_damage(&self) -> Result<(), Error> {
         *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
-        self.last_checkpoint.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
+        self.last_checkpoint.damaged_count.store(self.reader.count_damaged()?, Ordering::Relaxed);
         Ok(())
     }
 
@@ -85,11 +85,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// make a trial cheap in comparison.
     pub(crate) fn is_vain(&self) -> bool {
         let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
-        self.checkpoint_damage.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
+        self.checkpoint_damage
+            .damaged_at
+            .lock()
+            .is_some_and(|before| grown(before) <= self.reader.tree().len() / KEYS_PER_ENTRY)
     }
 
     fn log_entry_count_max(&self) -> u64 {
-        self.options.log_entry_count_max.max(self.tree.len() / KEYS_PER_ENTRY)
+        self.options.log_entry_count_max.max(self.reader.tree().len() / KEYS_PER_ENTRY)
     }
 
     /// Returns true if the background should make a checkpoint.
@@ -122,7 +125,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
             return Ok(());
         }
-        self.region.go_on_without(self.make_checkpoint(&mut checkpoint))
+        self.reader.region().go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
@@ -167,13 +170,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
-        self.region.collect_patiently();
+        self.reader.region().collect_patiently();
         let mut checkpoint = self.checkpoint.lock();
         let gives = self.gather();
         if !frees && (!gives || self.is_vain()) {
             return Ok(());
         }
-        self.region.go_on_without(self.make_checkpoint(&mut checkpoint))
+        self.reader.region().go_on_without(self.make_checkpoint(&mut checkpoint))
     }
 
     /// Takes back the unused promises of lanes. Returns true if a checkpoint would free segments or nodes. The caller

@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), item.key);
+        let prefetched = self.reader.tree().prefetch(pin.pinned(), &self.reader.records(), item.key);
         let mut new = Some(self.prepare(item)?);
         let changed = self.change_at(pin.pinned(), &prefetched, &mut new, Expected::Anything)?;
         drop(pin);
@@ -42,10 +42,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let reservation = self.with_space(false, || self.region.reserve(item.item_bytes()))?;
+        let reservation = self.with_space(false, || self.reader.region().reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
-        unsafe { item.write(self.region.medium(), reservation.place().offset) }?;
-        let checksum = self.records().read(Position::of(reservation.place()))?.header.checksum;
+        unsafe { item.write(self.reader.region().medium(), reservation.place().offset) }?;
+        let checksum = self.reader.records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
         let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
@@ -76,8 +76,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns true if the decision changes the key, and the outcome.
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
-        let found = self.find(key)?;
-        let live = found.filter(|(_, item)| !self.is_past(item.expiry));
+        let found = self.reader.find(key)?;
+        let live = found.filter(|(_, item)| !self.reader.is_past(item.expiry));
         if let Some((position, item)) = &live {
             check_intact(*position, item)?;
         }
@@ -119,8 +119,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
-        self.region.may_write()?;
-        self.region.bound_garbage();
+        self.reader.region().may_write()?;
+        self.reader.region().bound_garbage();
         self.bound_log()
     }
 }

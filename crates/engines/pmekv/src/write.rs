@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let prefetched = self.tree.prefetch(pin.pinned(), &self.records(), key);
+        let prefetched = self.reader.tree().prefetch(pin.pinned(), &self.reader.records(), key);
         let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
         drop(pin);
         self.conclude(changed)
@@ -92,42 +92,42 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (hash, records) = (self.hasher.signature(prefetched.key()), self.records());
+        let (hash, records) = (self.reader.hash(prefetched.key()), self.reader.records());
         let mut log = self.lanes.lock(self.lane_of(hash));
-        self.batches.is_learnt()?;
+        self.reader.is_learnt()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
-        self.tree.likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
-        new.iter_mut().for_each(|new| new.write(self.region.medium()));
-        let found = self.tree.find_prefetched_to_change(pinned, &records, prefetched)?;
+        self.reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
+        new.iter_mut().for_each(|new| new.write(self.reader.region().medium()));
+        let found = self.reader.tree().find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
             // The lane's lock keeps other threads from putting the key.
-            self.is_surely_absent(prefetched.key())?;
+            self.reader.is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
-        let before = self.before(old)?;
+        let before = self.reader.state_of(old)?;
         // A full region has a segment left for deletes.
         self.provide(&mut log, 2, usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
-        if self.region.medium().breaks(canary::TREE_BEFORE_COMMIT) {
+        if self.reader.region().medium().breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(&found, edit)?;
         }
-        self.lanes.append(&mut log, self.region.medium(), entry);
-        let ticket = match self.region.medium().breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
+        self.lanes.append(&mut log, self.reader.region().medium(), entry);
+        let ticket = match self.reader.region().medium().breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
             true => Ticket::default(),
-            false => self.region.medium().commit(Level::default()),
+            false => self.reader.region().medium().commit(Level::default()),
         };
         self.lanes.count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
-        self.region.medium().health()?;
-        self.tickets.raise(hash, ticket);
-        if !self.region.medium().breaks(canary::TREE_BEFORE_COMMIT)
+        self.reader.region().medium().health()?;
+        self.reader.tickets().raise(hash, ticket);
+        if !self.reader.region().medium().breaks(canary::TREE_BEFORE_COMMIT)
             && let Err(error) = self.learn(&found, edit)
         {
             self.take_back(&mut log, entry)?;
@@ -144,16 +144,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             Changed::Done { before, old, hash, ticket } => (before, old, hash, ticket),
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
-                self.met(hash)?;
+                self.reader.met(hash)?;
                 return Ok(Outcome::found(PriorState::Absent));
             }
         };
         let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
-        if let Some(old) = old.filter(|_| !self.region.medium().breaks(canary::FREED_BEFORE_COMMIT)) {
-            self.region.retire(old)?;
+        if let Some(old) = old.filter(|_| !self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT)) {
+            self.reader.region().retire(old)?;
         }
-        if self.region.medium().acknowledge(ticket)? == Waited::Durable {
-            self.tickets.settle(hash, ticket);
+        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
+            self.reader.tickets().settle(hash, ticket);
         }
         Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
@@ -163,7 +163,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[cold]
     pub(crate) fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
         let (position, hook) = (old?, self.reaper.hook());
-        let item = self.records().read(position).ok()?;
+        let item = self.reader.records().read(position).ok()?;
         // A damaged expiry or value is not reported.
         check_intact(position, &item).ok()?;
         hook.copy(item.key, item.value, item.expiry)
@@ -177,56 +177,41 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// Returns the state of the key before the write. The clock is read once, so that the caller and the callback
-    /// agree. The key's lane is locked.
-    #[inline(always)]
-    pub(crate) fn before(&self, old: Option<Position>) -> Result<PriorState, Error> {
-        match old {
-            None => Ok(PriorState::Absent),
-            Some(old) if self.records().plain(old).is_some() => Ok(PriorState::Present),
-            Some(old) => self.before_of_any(old),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn before_of_any(&self, old: Position) -> Result<PriorState, Error> {
-        let is_past = self.is_past(self.records().read(old)?.expiry);
-        Ok(if is_past { PriorState::Expired } else { PriorState::Present })
-    }
-
     pub(crate) fn lane_of(&self, hash: u64) -> usize {
-        let turn =
-            if self.region.medium().breaks(canary::KEY_IN_ANY_LANE) { self.lanes.entry_count() << 32 } else { 0 };
+        let turn = if self.reader.region().medium().breaks(canary::KEY_IN_ANY_LANE) {
+            self.lanes.entry_count() << 32
+        } else {
+            0
+        };
         self.lanes.of(hash.wrapping_add(turn))
     }
 
     /// Step 5, of a key that was found under its lane's lock.
     pub(crate) fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
-        self.tree.apply_to(&self.records(), found, edit).map_err(of_change)
+        self.reader.tree().apply_to(&self.reader.records(), found, edit).map_err(of_change)
     }
 
     /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
     pub(crate) fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
-        if self.region.medium().breaks(canary::NOT_TAKEN_BACK) {
+        if self.reader.region().medium().breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
         }
         let (kind, checksum) = match entry.old {
             Position::EMPTY => (Kind::Delete, 0),
-            old => (Kind::Put, self.records().read(old)?.header.checksum),
+            old => (Kind::Put, self.reader.records().read(old)?.header.checksum),
         };
         if entry.new == Position::EMPTY {
             // The promise for the deleted key is for this one.
             (log.keys.left, log.keys.gone) = (log.keys.left + 1, log.keys.gone - 1);
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
-        self.lanes.append(log, self.region.medium(), back);
+        self.lanes.append(log, self.reader.region().medium(), back);
         self.lanes.count_entries(1, 0);
-        let ticket = self.region.medium().commit(Level::default());
-        self.region.medium().health()?;
-        self.tickets.raise(entry.hash, ticket);
+        let ticket = self.reader.region().medium().commit(Level::default());
+        self.reader.region().medium().health()?;
+        self.reader.tickets().raise(entry.hash, ticket);
         // No reader has found it.
-        self.region.free(entry.new);
+        self.reader.region().free(entry.new);
         Ok(())
     }
 }

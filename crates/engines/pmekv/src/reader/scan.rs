@@ -1,17 +1,16 @@
 //! Scans and walks read one leaf of the tree at a time, pinned while they visit the leaf. While a batch is changing the
-//! tree, its table is laid over the leaf (`batch.rs`).
+//! tree, its table is laid over the leaf (`writer/batch.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Damage, Error, OnDamaged, OnItem, OrderedEngine, ScanCursor, Verify, Visit};
+use engine::{Cursor, Error, OnItem, ScanCursor, Verify, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
 
-use crate::Pmekv;
-use crate::batch::Table;
-use crate::record::{Records, check_intact};
+use super::{Reader, Table};
+use crate::record::Records;
 
 /// The keys of a leaf.
 #[derive(Default)]
@@ -21,37 +20,32 @@ struct Leaf {
     positions: Vec<Position>,
 }
 
+impl Leaf {
+    /// Sets the positions to those of the page, with the table's changes.
+    #[cold]
+    fn lay_over<M: Medium>(
+        &mut self,
+        records: &Records<'_, M>,
+        table: &Table,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<(), Error> {
+        let mut held: BTreeMap<&[u8], Option<Position>> = BTreeMap::new();
+        for &position in self.page.positions() {
+            held.insert(records.read(position)?.key, Some(position));
+        }
+        held.extend(part_of(table, from, &self.page, direction).map(|(key, position)| (key.as_slice(), *position)));
+        self.positions.extend(held.into_values().flatten());
+        if direction == Direction::Backward {
+            self.positions.reverse();
+        }
+        Ok(())
+    }
+}
+
 /// The state that a scan keeps from one step to the next.
 #[derive(Default)]
 struct Scan(Leaf);
-
-impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
-    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let (from, direction, Scan(leaf)) = cursor.parts::<Scan>();
-        let direction = match direction {
-            engine::Direction::Forward => Direction::Forward,
-            engine::Direction::Backward => Direction::Backward,
-        };
-        let _pin = epoch::pin();
-        self.read_leaf(from, direction, leaf)?;
-        self.met_many()?;
-        let shown = self.visit(&leaf.positions, each)?;
-        if let ControlFlow::Break(last) = shown {
-            cursor.continue_after(last);
-            return Ok(false);
-        }
-        if cursor.continue_at_state::<Scan>(|Scan(leaf)| leaf.page.next()) {
-            return Ok(true);
-        }
-        shown.continue_value().flatten().into_iter().for_each(|key| cursor.continue_after(key));
-        Ok(false)
-    }
-
-    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        self.check_tree(damaged);
-        Ok(self.tree.len())
-    }
-}
 
 /// Returns the keys of a table from `from` to the end of the page, in key order.
 fn part_of<'t>(
@@ -69,37 +63,44 @@ fn part_of<'t>(
     table.range::<[u8], _>(range)
 }
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
+impl<M: Medium, D: Dram> Reader<M, D> {
+    /// Visits the items of one leaf like [`engine::OrderedEngine::scan`].
+    pub(crate) fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        let (from, direction, Scan(leaf)) = cursor.parts::<Scan>();
+        let direction = match direction {
+            engine::Direction::Forward => Direction::Forward,
+            engine::Direction::Backward => Direction::Backward,
+        };
+        let _pin = epoch::pin();
+        self.read_leaf(from, direction, leaf)?;
+        self.tickets.met_many(self.region.medium())?;
+        let shown = self.visit(&leaf.positions, each)?;
+        if let ControlFlow::Break(last) = shown {
+            cursor.continue_after(last);
+            return Ok(false);
+        }
+        if cursor.continue_at_state::<Scan>(|Scan(leaf)| leaf.page.next()) {
+            return Ok(true);
+        }
+        shown.continue_value().flatten().into_iter().for_each(|key| cursor.continue_after(key));
+        Ok(false)
+    }
+
     /// Reads a leaf, including the changes of a batch that is changing the tree. The caller is pinned.
     fn read_leaf(&self, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
         loop {
-            let (turn, table) = self.batches.shown.now();
+            let (turn, table) = self.shown.now();
             self.tree.read_page(&self.records(), from, direction, &mut leaf.page)?;
-            if self.batches.shown.turn() != turn {
+            if self.shown.turn() != turn {
                 continue;
             }
             leaf.positions.clear();
             match table {
                 None => leaf.positions.extend_from_slice(leaf.page.positions()),
-                Some(table) => self.lay_over(&table, from, direction, leaf)?,
+                Some(table) => leaf.lay_over(&self.records(), &table, from, direction)?,
             }
             return Ok(());
         }
-    }
-
-    #[cold]
-    fn lay_over(&self, table: &Table, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
-        let mut held: BTreeMap<&[u8], Option<Position>> = BTreeMap::new();
-        let records = self.records();
-        for &position in leaf.page.positions() {
-            held.insert(records.read(position)?.key, Some(position));
-        }
-        held.extend(part_of(table, from, &leaf.page, direction).map(|(key, position)| (key.as_slice(), *position)));
-        leaf.positions.extend(held.into_values().flatten());
-        if direction == Direction::Backward {
-            leaf.positions.reverse();
-        }
-        Ok(())
     }
 
     /// Calls `each` with the items that have not expired, until it breaks. Returns the key at which it broke, or the
@@ -140,29 +141,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok((item.key, Some(item.value)))
     }
 
-    /// Visits all intact items in one step, after reporting the damage that the opening skipped. No thread writes.
-    pub(crate) fn walk_all_skipping_damage(
-        &self,
-        each: &mut OnItem<'_>,
-        damaged: &mut OnDamaged<'_>,
-    ) -> Result<(), Error> {
-        for lost in &self.lost {
-            damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
-        }
-        self.each_leaf(|_, leaf| {
-            for position in self.records().in_time(leaf, Records::prefetch_whole) {
-                match self.records().read(position).and_then(|item| check_intact(position, &item).map(|()| item)) {
-                    Ok(item) if self.is_past(item.expiry) => {}
-                    Ok(item) => each(item.key, item.value, item.expiry),
-                    Err(error) => damaged(error)?,
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Walks like [`engine::Engine::walk`], and includes expired items.
-    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
+    /// Visits the items of one leaf like [`engine::Engine::walk`].
+    pub(crate) fn walk(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
             Cursor::Start => Bound::Unbounded,
             Cursor::After(key) => Bound::Excluded(key.clone()),
@@ -173,12 +153,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             let _pin = epoch::pin();
             let start = from.as_ref().map(Vec::as_slice);
             self.read_leaf(start, Direction::Forward, &mut leaf)?;
-            self.met_many()?;
+            self.tickets.met_many(self.region.medium())?;
             let (mut last, records) = (None, self.records());
             for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
                 let item = records.read(position)?;
                 self.verify_value(position, &item)?;
-                each(item.key, item.value, item.expiry);
+                if !self.is_past(item.expiry) {
+                    each(item.key, item.value, item.expiry);
+                }
                 last = Some(item.key);
             }
             match (last, leaf.page.next()) {
