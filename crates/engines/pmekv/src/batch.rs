@@ -37,7 +37,7 @@ use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
-use crate::lane::Log;
+use crate::lanes::Log;
 use crate::prepared::Prepared;
 use crate::reader::Table;
 use crate::write::{edit, entry};
@@ -77,11 +77,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.reader.region().may_write()?;
         Limits::check_batch(conditions, ops)?;
         self.reader.region().bound_garbage();
-        self.bound_log()?;
+        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         let attempt = || self.try_apply(conditions, &last);
         let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
+        let Applied { hashes, ticket, expired } =
+            self.checkpointer.with_space((&self.reader, &self.lanes), frees, attempt)?;
         if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.reader.tickets().settle(hash, ticket));
         }
@@ -162,15 +163,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         // As for single keys, the last segment is for writes that only delete.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
-        let had: Vec<usize> = lanes.iter().map(|log| log.ahead.len()).collect();
+        let had: Vec<usize> = lanes.iter().map(|log| log.ahead_count()).collect();
         let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
-            if needs.entry_count > 0 { self.provide(log, needs.entry_count, spare, needs.added_count) } else { Ok(()) }
+            if needs.entry_count > 0 {
+                self.lanes.provide(log, self.reader.region(), needs.entry_count, spare, needs.added_count)
+            } else {
+                Ok(())
+            }
         };
         let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
             for (log, had) in lanes.iter_mut().zip(had) {
-                log.ahead.split_off(had).into_iter().for_each(|place| self.reader.region().free(Position::of(place)));
-                self.reserve.take_back(&mut log.keys);
+                self.lanes.undo_provide(log, self.reader.region(), had);
             }
         }
         provided
@@ -178,7 +182,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Steps 3 and 4, except the commit.
     fn enter(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) {
-        let durable: Vec<u64> = lanes.iter().map(|log| log.next - 1).collect();
+        let durable: Vec<u64> = lanes.iter().map(|log| log.last()).collect();
         let batch = self.next_batch();
         for change in changes {
             let lane = self.lanes.of(change.hash);
@@ -188,7 +192,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         self.reader.region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
-        let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
+        let end = Entry { kind: Kind::BatchEnd, durable: log.last(), batch, hash: count, ..Entry::VOID };
         self.lanes.append(log, self.reader.region().medium(), end);
         self.lanes.count_entries(count + 1, 0);
     }

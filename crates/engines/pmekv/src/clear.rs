@@ -8,42 +8,41 @@
 //! 3. Empty the tree; unlock the lanes.
 //! 4. Free nodes and segments; retire the records.
 
-use engine::{Engine, Error};
+use engine::Error;
 use pmem::{Dram, Level, Medium, Waited};
 
 use crate::Pmekv;
-use crate::checkpoint::{Checkpoint, cuts_of, name};
+use crate::checkpoint::{Checkpoint, name};
+use crate::lanes::cuts_of;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn remove_all(&self) -> Result<(), Error> {
-        self.reader.region().may_write()?;
-        let mut counts = self.checkpoint.lock();
-        let lanes = self.lanes.lock_all();
-        self.reader.is_learnt()?;
+        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        region.may_write()?;
+        let mut current = self.checkpointer.lock();
+        let logs = self.lanes.lock_all();
+        reader.is_learnt()?;
         // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
-        self.reader.each_leaf(|_, leaf| {
+        reader.each_leaf(|_, leaf| {
             records.extend_from_slice(leaf);
             Ok(())
         })?;
-        let forget =
-            self.reader.tree().clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
-        let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
-        name(self.reader.region().medium(), &self.uuid(), &new);
-        let ticket = self.reader.region().medium().commit(Level::default());
-        self.reader.region().medium().health()?;
-        self.reader.tickets().raise_all(ticket);
-        self.reserve.forget(self.reader.tree().len());
+        let forget = reader.tree().clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
+        let new = Checkpoint::empty(current.number + 1, cuts_of(&logs));
+        name(medium, &region.heap().superblock().uuid, &new);
+        let ticket = medium.commit(Level::default());
+        medium.health()?;
+        reader.tickets().raise_all(ticket);
+        self.lanes.reserve().forget(reader.tree().len());
         forget();
         self.lanes.count_entries(0, self.lanes.entry_count());
-        drop(lanes);
-        let before = std::mem::replace(&mut *counts, new);
-        self.last_checkpoint.set(&counts);
-        self.let_go(&before, &counts.cuts, 0);
-        drop(counts);
-        records.into_iter().try_for_each(|record| self.reader.region().retire(record))?;
-        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
-            self.reader.tickets().settle_all(ticket);
+        drop(logs);
+        self.checkpointer.replace(&mut current, new, region, &self.lanes);
+        drop(current);
+        records.into_iter().try_for_each(|record| region.retire(record))?;
+        if medium.acknowledge(ticket)? == Waited::Durable {
+            reader.tickets().settle_all(ticket);
         }
         Ok(())
     }

@@ -56,8 +56,11 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
 
     fn shrink(&self) -> Result<(), Error> {
         // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
-        let is_worth_it = self.reserve.shrinks() || self.lanes.entry_count() > self.reader.tree().len();
-        if !self.reader.region().medium().is_writable() || !is_worth_it || self.is_vain() {
+        let is_worth_it = self.lanes.reserve().shrinks() || self.lanes.entry_count() > self.reader.tree().len();
+        if !self.reader.region().medium().is_writable()
+            || !is_worth_it
+            || self.checkpointer.is_vain(self.reader.tree().len(), &self.lanes)
+        {
             return Ok(());
         }
         self.reader.region().go_on_without(self.checkpoint())
@@ -83,7 +86,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn try_move(&self, pass: &mut Pass<Start>, old: Position, key: &[u8]) -> Result<Moved, Error> {
-        self.bound_log()?;
+        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
         let _pin = epoch::pin();
         let Some((position, item)) = self.reader.find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);

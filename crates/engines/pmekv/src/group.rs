@@ -34,7 +34,7 @@ use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::Entry;
-use crate::lane::Log;
+use crate::lanes::Log;
 use crate::layout::LANE_COUNT_MAX;
 use crate::prepared::Prepared;
 use crate::write::{check_key, check_value, edit, entry};
@@ -107,8 +107,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let may_go = wanted.len() > 1 && wanted.iter().all(is_fit) && self.reader.region().may_write().is_ok();
         let mut changes = Group::new();
         self.reader.region().bound_garbage();
-        let ticket =
-            if may_go && self.bound_log().is_ok() { self.try_together(wanted, &mut changes, later) } else { None };
+        let ticket = if may_go && self.checkpointer.bound_log(&self.reader, &self.lanes).is_ok() {
+            self.try_together(wanted, &mut changes, later)
+        } else {
+            None
+        };
         let Some(ticket) = ticket else {
             *later = (0..wanted.len()).collect();
             return Group::new();
@@ -180,7 +183,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 continue;
             }
             let prepare = |value| self.prepare(&NewItem { key, value, expiry: Expiry::NEVER });
-            let (lane, new) = (self.lane_of(hash), value.map(prepare).transpose().ok()?);
+            let (lane, new) =
+                (self.lanes.of_write(self.reader.region().medium(), hash), value.map(prepare).transpose().ok()?);
             let (position, old) = (new.as_ref().map(Prepared::position), None);
             changes.push(Change {
                 number,
@@ -205,7 +209,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let (mut lanes, mut left) = (Group::new(), mask);
         while left != 0 {
             let log = self.lanes.lock(left.trailing_zeros() as usize);
-            lanes.push(Lane { durable: log.next - 1, log, change_count: 0, added_count: 0 });
+            lanes.push(Lane { durable: log.last(), log, change_count: 0, added_count: 0 });
             left &= left - 1;
         }
         for change in changes {
@@ -238,7 +242,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
         for Lane { log, change_count, added_count, .. } in lanes.iter_mut().filter(|lane| lane.change_count > 0) {
             // Each change may have to be reverted.
-            self.provide(log, 2 * *change_count, spare, *added_count).ok()?;
+            self.lanes.provide(log, self.reader.region(), 2 * *change_count, spare, *added_count).ok()?;
         }
         Some(all)
     }
@@ -247,7 +251,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn enter_one(&self, change: &mut Change<'_, '_, D>, lanes: &mut [Lane<'_>]) {
         let Lane { log, durable, .. } = &mut lanes[change.lane];
         let durable =
-            if self.reader.region().medium().breaks(canary::GROUP_SAID_DURABLE) { log.next - 1 } else { *durable };
+            if self.reader.region().medium().breaks(canary::GROUP_SAID_DURABLE) { log.last() } else { *durable };
         if change.edit().is_some() {
             let entry = entry(change.old, change.new.as_ref());
             self.lanes.append(log, self.reader.region().medium(), Entry { durable, hash: change.hash, ..entry });

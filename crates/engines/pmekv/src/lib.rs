@@ -2,10 +2,10 @@
 //! keys and values in persistent memory, and a log that acknowledges a write with one fence.
 //!
 //! - *Records* hold keys with their values (`items`). A record does not change while anything names it.
-//! - A *lane* holds a share of the keys, by hash, and has a log of their changes (`lane.rs`, `entry.rs`). A log entry
+//! - A *lane* holds a share of the keys, by hash, and has a log of their changes (`lanes/`, `entry.rs`). A log entry
 //!   names the record that begins and the record that ends.
 //! - A *checkpoint* holds the records of all keys, in key order, packed into nodes. For each lane it has a *cut*: the
-//!   nodes include the lane's log up to there (`checkpoint.rs`, `node.rs`).
+//!   nodes include the lane's log up to there (`checkpoint/`, `node.rs`).
 //! - The *tree* in DRAM (`index::BPlusTree`) holds the record of every key. Readers use only the tree.
 //!
 //! # Invariants
@@ -34,7 +34,7 @@
 //! unlocking.
 //!
 //! Puts or deletes of several keys share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal,
-//! and the space that a store needs: `space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
+//! and the space that a store needs: `checkpoint/space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
@@ -44,13 +44,12 @@ mod batch;
 mod broken;
 mod bytes;
 pub mod canary;
-mod check;
 mod checkpoint;
 mod clear;
 mod compact;
 mod entry;
 mod group;
-mod lane;
+mod lanes;
 pub mod layout;
 mod node;
 mod open;
@@ -63,23 +62,19 @@ mod recover;
 mod region;
 mod reserve;
 mod shown;
-mod space;
 mod tickets;
 mod update;
 mod write;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Clock, Compaction, Reaper, Verify};
-use parking_lot::Mutex;
+use engine::{Clock, Compaction, Error, Reaper, Verify};
 use pmem::{Dram, Medium};
 
-use checkpoint::{Checkpoint, LastCheckpoint};
-use lane::Lanes;
+use checkpoint::Checkpointer;
+use lanes::Lanes;
 use reader::Reader;
 use recover::Damage;
-use reserve::Reserve;
-use space::CheckpointDamage;
 
 /// The name in stats and options.
 pub const NAME: &str = "pmekv";
@@ -104,14 +99,10 @@ impl Default for Options {
 /// The PMEKV engine over a medium.
 pub struct Pmekv<M: Medium, D: Dram> {
     reader: Reader<M, D>,
-    options: Options,
     lanes: Lanes,
+    checkpointer: Checkpointer,
     /// The number of batches of this opening.
     batch_count: AtomicU64,
-    checkpoint: Mutex<Checkpoint>,
-    checkpoint_damage: CheckpointDamage,
-    reserve: Reserve,
-    last_checkpoint: LastCheckpoint,
     reaper: Reaper,
     compaction: Compaction<Vec<u8>>,
     /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
@@ -141,5 +132,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
         self.reader.region().medium()
+    }
+
+    /// Makes a checkpoint, and shortens the log.
+    ///
+    /// # Errors
+    /// The region is full, or the medium fails; then the previous checkpoint stays current.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.checkpointer.make(&self.reader, &self.lanes)
+    }
+
+    /// Returns the bytes of the region that records, log and nodes occupy: all used bytes, once nothing is retired.
+    ///
+    /// # Errors
+    /// Damage to a record.
+    pub fn needed_bytes(&self) -> Result<u64, Error> {
+        let heap = self.reader.region().heap();
+        Ok(self.reader.record_bytes()? + self.checkpointer.used_bytes(heap, &self.lanes))
     }
 }

@@ -2,13 +2,12 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
+    Expiry, Features, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
     OrderedEngine, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads, Witness,
 };
 use epoch::Pinned;
@@ -162,14 +161,17 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.check_all(check, damaged)
+        self.reader.check_records(check, damaged)?;
+        self.checkpointer.check(self.reader.region(), damaged)?;
+        check.set_state::<()>(None);
+        Ok(())
     }
 
     fn step(&self) -> Result<Progress, Error> {
         if !self.reader.region().medium().is_writable() {
             return Ok(Progress::Idle);
         }
-        if self.wants_checkpoint() {
+        if self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes) {
             self.reader.region().go_on_without(self.checkpoint())?;
         }
         if self.reader.region().heap().prepare(self.reader.region().medium(), self.reader.region().heap().ahead_bytes())
@@ -214,7 +216,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_behind = || self.wants_checkpoint() || self.reader.region().heap().runs_low() || self.may_compact();
+        let is_behind = || {
+            self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes)
+                || self.reader.region().heap().runs_low()
+                || self.may_compact()
+        };
         let is_wanted =
             self.reader.region().medium().is_writable() && is_behind() || self.reaper.expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
@@ -237,7 +243,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             reaped_count: self.reaper.reaped_count(),
             compaction: self.compaction.stats(),
             order: Some(OrderStats::native(tree_bytes)),
-            figures: self.figures(),
+            figures: self.checkpointer.figures(&self.lanes),
             ..of_region
         }
     }
@@ -249,31 +255,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        self.check_tree(damaged);
+        self.lanes.check_tree(&self.reader, damaged);
         Ok(self.reader.tree().len())
-    }
-}
-
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    fn figures(&self) -> Vec<Figure> {
-        let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
-        vec![
-            Figure::gauge(
-                "pmekv_log_entries",
-                "Log entries since the last checkpoint",
-                self.lanes.entry_count() as f64,
-            ),
-            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", read(&self.last_checkpoint.node_count)),
-            Figure::gauge(
-                "pmekv_checkpoints",
-                "Checkpoints since the store was made",
-                read(&self.last_checkpoint.number),
-            ),
-            Figure::gauge(
-                "pmekv_damaged_records",
-                "Unreadable records that made the last checkpoint fail: the log is not shortened",
-                read(&self.last_checkpoint.damaged_count),
-            ),
-        ]
     }
 }

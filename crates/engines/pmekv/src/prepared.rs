@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[inline(always)]
     pub(crate) fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
         if self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT) {
-            broken::free_present(self, item.key)?;
+            broken::free_present(&self.reader, item.key)?;
         }
         let item_bytes = item.item_bytes();
         let reservation = self.reader.region().reserve(item_bytes)?;

@@ -19,8 +19,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
-        self.bound_log()?;
-        let outcome = self.with_space_to_delete(|| self.reap_due(key))?;
+        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
+        let outcome = self.checkpointer.with_space_to_delete((&self.reader, &self.lanes), || self.reap_due(key))?;
         Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
     }
 

@@ -17,7 +17,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_space(false, || self.try_put(item))?;
+        let outcome = self.checkpointer.with_space((&self.reader, &self.lanes), false, || self.try_put(item))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -42,12 +42,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let reservation = self.with_space(false, || self.reader.region().reserve(item.item_bytes()))?;
+        let reservation = self
+            .checkpointer
+            .with_space((&self.reader, &self.lanes), false, || self.reader.region().reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
         unsafe { item.write(self.reader.region().medium(), reservation.place().offset) }?;
         let checksum = self.reader.records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
-        let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
+        let outcome = self
+            .checkpointer
+            .with_space((&self.reader, &self.lanes), false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
         Ok(())
     }
@@ -55,7 +59,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Deletes a key. Returns true if it was present.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
+        let outcome = self
+            .checkpointer
+            .with_space_to_delete((&self.reader, &self.lanes), || self.change(key, &mut None, Expected::Anything))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -65,7 +71,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.with_space(false, || self.try_update(key, decide))?;
+            let (changed, outcome) =
+                self.checkpointer.with_space((&self.reader, &self.lanes), false, || self.try_update(key, decide))?;
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);
@@ -121,6 +128,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         check_key(key)?;
         self.reader.region().may_write()?;
         self.reader.region().bound_garbage();
-        self.bound_log()
+        self.checkpointer.bound_log(&self.reader, &self.lanes)
     }
 }

@@ -11,7 +11,7 @@ use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
-use crate::lane::Log;
+use crate::lanes::Log;
 use crate::prepared::Prepared;
 use crate::record::check_intact;
 use crate::{Pmekv, canary};
@@ -93,7 +93,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expected: Expected,
     ) -> Result<Changed, Error> {
         let (hash, records) = (self.reader.hash(prefetched.key()), self.reader.records());
-        let mut log = self.lanes.lock(self.lane_of(hash));
+        let mut log = self.lanes.lock(self.lanes.of_write(self.reader.region().medium(), hash));
         self.reader.is_learnt()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
         self.reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
@@ -110,8 +110,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
         let before = self.reader.state_of(old)?;
         // A full region has a segment left for deletes.
-        self.provide(&mut log, 2, usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))))?;
-        let durable = log.next - 1;
+        self.lanes.provide(
+            &mut log,
+            self.reader.region(),
+            2,
+            usize::from(new.is_some()),
+            u64::from(matches!(edit, Edit::Insert(_))),
+        )?;
+        let durable = log.last();
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
@@ -177,15 +183,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    pub(crate) fn lane_of(&self, hash: u64) -> usize {
-        let turn = if self.reader.region().medium().breaks(canary::KEY_IN_ANY_LANE) {
-            self.lanes.entry_count() << 32
-        } else {
-            0
-        };
-        self.lanes.of(hash.wrapping_add(turn))
-    }
-
     /// Step 5, of a key that was found under its lane's lock.
     pub(crate) fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
         self.reader.tree().apply_to(&self.reader.records(), found, edit).map_err(of_change)
@@ -202,9 +199,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         if entry.new == Position::EMPTY {
             // The promise for the deleted key is for this one.
-            (log.keys.left, log.keys.gone) = (log.keys.left + 1, log.keys.gone - 1);
+            log.keys().bring_back();
         }
-        let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
+        let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.last(), ..entry };
         self.lanes.append(log, self.reader.region().medium(), back);
         self.lanes.count_entries(1, 0);
         let ticket = self.reader.region().medium().commit(Level::default());

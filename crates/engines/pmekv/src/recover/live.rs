@@ -24,7 +24,7 @@ use super::threads::{each_part, share, thread_count};
 use super::windows::{WINDOW_COUNT, Window, Windows, read_nodes};
 use super::{Found, damaged, set};
 use crate::checkpoint::Checkpoint;
-use crate::lane::lane_of;
+use crate::lanes::lane_of;
 use crate::node::{Named, NodeForm, Stored};
 use crate::record::{Records, place_of};
 

@@ -8,7 +8,7 @@ use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
 use super::{damaged, newest};
 use crate::bytes::Line;
 use crate::entry::{Entry, Kind};
-use crate::lane::Segment;
+use crate::lanes::Segment;
 use crate::layout::{SEGMENT_ENTRY_COUNT, segment_place};
 
 /// A lane's log, as found.

@@ -37,7 +37,7 @@ use pmem::{Dram, Level, Medium, Offset, unseal};
 
 use crate::canary;
 use crate::checkpoint::Checkpoint;
-use crate::lane::{Log, store_word, write_line};
+use crate::lanes::{Log, store_word, write_line};
 use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place};
 use crate::node::{self, NodeForm};
 
@@ -115,7 +115,7 @@ impl Found {
     pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
         let log = |(number, found): (usize, FoundLog)| {
             let (next, segments) = (found.next(), found.segments);
-            Log { number, next, segments, ..Log::default() }
+            Log::new(number, next, segments)
         };
         (self.checkpoint, self.logs.into_iter().enumerate().map(log).collect())
     }

@@ -31,10 +31,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Error;
-use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::Pmekv;
+use super::Checkpointer;
+use crate::lanes::Lanes;
+use crate::reader::Reader;
 
 /// The log's bound is at least one entry per this many keys.
 const KEYS_PER_ENTRY: u64 = 4;
@@ -54,57 +55,27 @@ fn last_quarter(max: u64) -> u64 {
     (max / 4).max(1).min(max)
 }
 
-/// Damage that checkpoints met.
-#[derive(Default)]
-pub(crate) struct CheckpointDamage {
-    /// The number of log entries when the last checkpoint met damage, if it did.
-    damaged_at: Mutex<Option<u64>>,
-}
-
-impl CheckpointDamage {
-    /// Notes that a checkpoint has read all records.
-    pub(crate) fn clear(&self) {
-        *self.damaged_at.lock() = None;
-    }
-
-    /// Returns true if the last checkpoint met damage.
-    pub(crate) fn met_damage(&self) -> bool {
-        self.damaged_at.lock().is_some()
-    }
-}
-
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Notes that a checkpoint met a damaged record.
-    pub(crate) fn note_damage(&self) -> Result<(), Error> {
-        *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
-        self.last_checkpoint.damaged_count.store(self.reader.count_damaged()?, Ordering::Relaxed);
-        Ok(())
-    }
-
+impl Checkpointer {
     /// Returns true if a checkpoint would meet the same damage as the last one, and the log has not grown enough to
     /// make a trial cheap in comparison.
-    pub(crate) fn is_vain(&self) -> bool {
-        let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
-        self.checkpoint_damage
-            .damaged_at
-            .lock()
-            .is_some_and(|before| grown(before) <= self.reader.tree().len() / KEYS_PER_ENTRY)
+    pub(crate) fn is_vain(&self, key_count: u64, lanes: &Lanes) -> bool {
+        lanes.grown_since_damage().is_some_and(|grown| grown <= key_count / KEYS_PER_ENTRY)
     }
 
-    fn log_entry_count_max(&self) -> u64 {
-        self.options.log_entry_count_max.max(self.reader.tree().len() / KEYS_PER_ENTRY)
+    fn log_entry_count_max(&self, key_count: u64) -> u64 {
+        self.log_entry_count_max.max(key_count / KEYS_PER_ENTRY)
     }
 
-    /// Returns true if the background should make a checkpoint.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
-        self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.is_vain()
+    /// Returns true if the background should make a checkpoint of a store with `key_count` keys.
+    pub(crate) fn is_wanted(&self, key_count: u64, lanes: &Lanes) -> bool {
+        lanes.entry_count() >= self.log_entry_count_max(key_count).div_ceil(2) && !self.is_vain(key_count, lanes)
     }
 
     /// Ensures, before a write takes a lock, that the log has space.
-    pub(crate) fn bound_log(&self) -> Result<(), Error> {
-        let (entry_count, max) = (self.lanes.entry_count(), self.log_entry_count_max());
+    pub(crate) fn bound_log<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes) -> Result<(), Error> {
+        let (entry_count, max) = (lanes.entry_count(), self.log_entry_count_max(reader.tree().len()));
         if entry_count >= max {
-            return self.shorten_log();
+            return self.shorten_log(reader, lanes);
         }
         if entry_count > max - last_quarter(max) {
             self.hold_back(pace(entry_count, max));
@@ -115,27 +86,33 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Waits for the running checkpoint for at most `wait_max`; returns immediately if none is running.
     #[cold]
     fn hold_back(&self, wait_max: Duration) {
-        drop(self.checkpoint.try_lock_for(wait_max));
+        drop(self.current.try_lock_for(wait_max));
     }
 
     /// Makes a checkpoint, or waits for the one that another writer makes.
     #[cold]
-    fn shorten_log(&self) -> Result<(), Error> {
-        let mut checkpoint = self.checkpoint.lock();
-        if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
+    fn shorten_log<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes) -> Result<(), Error> {
+        let mut current = self.current.lock();
+        let key_count = reader.tree().len();
+        if lanes.entry_count() < self.log_entry_count_max(key_count) || self.is_vain(key_count, lanes) {
             return Ok(());
         }
-        self.reader.region().go_on_without(self.make_checkpoint(&mut checkpoint))
+        reader.region().go_on_without(self.make_after(&mut current, reader, lanes))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
     /// its pin would block the freeing.
     #[inline(always)]
-    pub(crate) fn with_space<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn with_space<M: Medium, D: Dram, T>(
+        &self,
+        (reader, lanes): (&Reader<M, D>, &Lanes),
+        frees: bool,
+        mut attempt: impl FnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut surplus = None;
         loop {
             match attempt() {
-                Err(error) if error.is_full() && self.makes_space(&mut surplus, frees)? => {}
+                Err(error) if error.is_full() && self.makes_space(reader, lanes, &mut surplus, frees)? => {}
                 done => return done,
             }
         }
@@ -145,23 +122,39 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Surplus that appears later is excluded: an attempt may take freed slots and still fail.
     #[cold]
     #[inline(never)]
-    fn makes_space(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
-        if let Some(left) = surplus {
-            return Ok(self.give_surplus_up(left));
+    fn makes_space<M: Medium, D: Dram>(
+        &self,
+        reader: &Reader<M, D>,
+        lanes: &Lanes,
+        surplus: &mut Option<u64>,
+        frees: bool,
+    ) -> Result<bool, Error> {
+        let Some(left) = surplus else {
+            self.make_space(reader, lanes, frees)?;
+            *surplus = Some(lanes.reserve().surplus_count());
+            return Ok(true);
+        };
+        if *left == 0 {
+            return Ok(false);
         }
-        self.make_space(frees)?;
-        *surplus = Some(self.reserve.surplus_count());
-        Ok(true)
+        let _no_checkpoint = self.current.lock();
+        let count = lanes.reserve().free_half(reader.region(), *left);
+        *left -= count;
+        Ok(count > 0)
     }
 
     /// Retries likewise for a delete of a key, as long as new checkpoints are made: other threads' deletes may have
     /// used the space that each freed.
-    pub(crate) fn with_space_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn with_space_to_delete<M: Medium, D: Dram, T>(
+        &self,
+        (reader, lanes): (&Reader<M, D>, &Lanes),
+        mut attempt: impl FnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         loop {
-            let number = self.last_checkpoint.number.load(Ordering::Acquire);
-            let done = self.with_space(true, &mut attempt);
+            let number = self.last.number.load(Ordering::Acquire);
+            let done = self.with_space((reader, lanes), true, &mut attempt);
             let is_full = done.as_ref().is_err_and(Error::is_full);
-            if !is_full || self.last_checkpoint.number.load(Ordering::Acquire) == number {
+            if !is_full || self.last.number.load(Ordering::Acquire) == number {
                 return done;
             }
         }
@@ -169,26 +162,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
-    fn make_space(&self, frees: bool) -> Result<(), Error> {
-        self.reader.region().collect_patiently();
-        let mut checkpoint = self.checkpoint.lock();
-        let gives = self.gather();
-        if !frees && (!gives || self.is_vain()) {
+    fn make_space<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes, frees: bool) -> Result<(), Error> {
+        reader.region().collect_patiently();
+        let mut current = self.current.lock();
+        let gives = lanes.gather();
+        if !frees && (!gives || self.is_vain(reader.tree().len(), lanes)) {
             return Ok(());
         }
-        self.reader.region().go_on_without(self.make_checkpoint(&mut checkpoint))
-    }
-
-    /// Takes back the unused promises of lanes. Returns true if a checkpoint would free segments or nodes. The caller
-    /// holds the checkpoint's lock.
-    fn gather(&self) -> bool {
-        let mut is_long = false;
-        for lane in 0..self.lanes.count() {
-            let mut log = self.lanes.lock(lane);
-            self.reserve.take_back(&mut log.keys);
-            is_long |= log.is_long();
-        }
-        is_long || self.reserve.shrinks()
+        reader.region().go_on_without(self.make_after(&mut current, reader, lanes))
     }
 }
 
