@@ -33,22 +33,19 @@
 //! 5 comes before the change is durable: readers wait for durability (`tickets.rs`), and so does the writer after
 //! unlocking.
 //!
-//! Puts or deletes of several keys share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal,
+//! Puts or deletes of several keys share step 4: `writer/group.rs`. Batches: `writer/batch.rs`. Clearing: `writer/clear.rs`. The journal,
 //! and the space that a store needs: `checkpoint/space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
 //! reserve's lock. No thread waits for the medium under a lane's lock, and readers take no lock.
 
-mod batch;
 mod broken;
 mod bytes;
 pub mod canary;
 mod checkpoint;
-mod clear;
 mod compact;
 mod entry;
-mod group;
 mod lanes;
 pub mod layout;
 mod node;
@@ -56,25 +53,20 @@ mod open;
 mod ops;
 mod prepared;
 mod reader;
-mod reaper;
 mod record;
 mod recover;
 mod region;
 mod reserve;
 mod shown;
 mod tickets;
-mod update;
-mod write;
+mod writer;
 
-use std::sync::atomic::AtomicU64;
-
-use engine::{Clock, Compaction, Error, Reaper, Verify};
+use engine::{Clock, Compaction, Error, Verify};
 use pmem::{Dram, Medium};
 
-use checkpoint::Checkpointer;
-use lanes::Lanes;
 use reader::Reader;
 use recover::Damage;
+use writer::Writer;
 
 /// The name in stats and options.
 pub const NAME: &str = "pmekv";
@@ -98,12 +90,7 @@ impl Default for Options {
 
 /// The PMEKV engine over a medium.
 pub struct Pmekv<M: Medium, D: Dram> {
-    reader: Reader<M, D>,
-    lanes: Lanes,
-    checkpointer: Checkpointer,
-    /// The number of batches of this opening.
-    batch_count: AtomicU64,
-    reaper: Reaper,
+    writer: Writer<M, D>,
     compaction: Compaction<Vec<u8>>,
     /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
     lost: Vec<Damage>,
@@ -113,13 +100,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Pmekv<M, D> {
-        Pmekv { reader: self.reader.by_clock(clock), ..self }
+        Pmekv { writer: self.writer.with_reader(|reader| reader.by_clock(clock)), ..self }
     }
 
     /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
-        Pmekv { reader: self.reader.verifying(verify), ..self }
+        Pmekv { writer: self.writer.with_reader(|reader| reader.verifying(verify)), ..self }
     }
 
     /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
@@ -131,7 +118,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
-        self.reader.region().medium()
+        self.reader().region().medium()
     }
 
     /// Makes a checkpoint, and shortens the log.
@@ -139,7 +126,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// # Errors
     /// The region is full, or the medium fails; then the previous checkpoint stays current.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        self.checkpointer.make(&self.reader, &self.lanes)
+        self.writer.checkpoint()
     }
 
     /// Returns the bytes of the region that records, log and nodes occupy: all used bytes, once nothing is retired.
@@ -147,7 +134,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// # Errors
     /// Damage to a record.
     pub fn needed_bytes(&self) -> Result<u64, Error> {
-        let heap = self.reader.region().heap();
-        Ok(self.reader.record_bytes()? + self.checkpointer.used_bytes(heap, &self.lanes))
+        let (heap, lanes) = (self.reader().region().heap(), self.writer.lanes());
+        Ok(self.reader().record_bytes()? + self.writer.checkpointer().used_bytes(heap, lanes))
+    }
+
+    fn reader(&self) -> &Reader<M, D> {
+        self.writer.reader()
     }
 }

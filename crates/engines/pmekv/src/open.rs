@@ -1,9 +1,8 @@
 //! Creates and opens stores.
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
 
-use engine::{Compaction, Hasher, OpenError, Reaper};
+use engine::{Compaction, Hasher, OpenError};
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use pmem::{Dram, Medium};
@@ -16,6 +15,7 @@ use crate::reader::Reader;
 use crate::recover::Lost;
 use crate::region::Region;
 use crate::reserve::{Counts, Reserve};
+use crate::writer::Writer;
 use crate::{Options, Pmekv, canary, recover};
 
 impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
@@ -126,14 +126,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     }
 
     fn of(reader: Reader<M, D>, lanes: Lanes, checkpoint: Checkpoint, options: Options) -> Pmekv<M, D> {
-        Pmekv {
-            reader,
-            lanes,
-            checkpointer: Checkpointer::new(checkpoint, options.log_entry_count_max),
-            batch_count: AtomicU64::new(0),
-            reaper: Reaper::default(),
-            compaction: Compaction::above(None),
-            lost: Vec::new(),
-        }
+        let checkpointer = Checkpointer::new(checkpoint, options.log_entry_count_max);
+        let writer = Writer::new(reader, lanes, checkpointer);
+        Pmekv { writer, compaction: Compaction::above(None), lost: Vec::new() }
     }
 }

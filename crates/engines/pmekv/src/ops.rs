@@ -15,7 +15,7 @@ use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::write::{check_key, check_value};
+use crate::writer::{Batch, Together, check_key, check_value};
 use crate::{NAME, Pmekv};
 
 impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
@@ -37,12 +37,12 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.reader.region().heap().superblock().uuid
+        self.reader().region().heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
-        self.reader.get(key, found)
+        self.reader().get(key, found)
     }
 
     fn supports_lookup(&self) -> bool {
@@ -50,11 +50,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn lookup<'a>(&'a self, pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.reader.lookup_value(pinned, key)
+        self.reader().lookup_value(pinned, key)
     }
 
     fn lookup_many<'a>(&'a self, pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
-        self.reader.lookup_group(pinned, keys, values)
+        self.reader().lookup_group(pinned, keys, values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -63,7 +63,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        self.reader.read_many(keys, found)
+        self.reader().read_many(keys, found)
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -75,14 +75,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         for (group, items) in items.chunks(GROUP_COUNT).enumerate() {
             let puts: ArrayVec<_, GROUP_COUNT> = items.iter().map(|&(key, value)| (key, Some(value))).collect();
-            self.change_group(&puts, &mut |number, done| on_result(group * GROUP_COUNT + number, done.map(drop)));
+            Together::new(&self.writer, &puts)
+                .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done.map(drop)));
         }
     }
 
     fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
-            self.change_group(&deletes, &mut |number, done| on_result(group * GROUP_COUNT + number, done));
+            Together::new(&self.writer, &deletes)
+                .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done));
         }
     }
 
@@ -91,58 +93,58 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.put_item(&NewItem { key, value, expiry }).map(drop)
+        self.writer.put_item(&NewItem { key, value, expiry }).map(drop)
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.apply(conditions, ops)
+        Batch::new(&self.writer, conditions, ops).apply()
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         check_value(len_bytes)?;
-        self.put_streamed(key, len_bytes, source, expiry)
+        self.writer.put_streamed(key, len_bytes, source, expiry)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        self.remove(key)
+        self.writer.remove(key)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.update_by(key, decide)
+        self.writer.update_by(key, decide)
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.expire_at(key, expiry)
+        self.writer.expire_at(key, expiry)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        Ok(self.reader.find_live(key)?.map(|(_, item)| item.expiry))
+        Ok(self.reader().find_live(key)?.map(|(_, item)| item.expiry))
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.reaper.hook().set(callback);
+        self.writer.reaper().hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.reaper.hook().set_item(callback);
+        self.writer.reaper().hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
-        self.reader.clock()
+        self.reader().clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.remove_all()
+        self.writer.clear()
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.reader.tree().len())
+        Ok(self.reader().tree().len())
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.reader.walk(&cursor, each)
+        self.reader().walk(&cursor, each)
     }
 
     fn walk_skipping_damage(
@@ -155,40 +157,44 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             for lost in &self.lost {
                 damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
             }
-            self.reader.walk_intact(each, damaged)?;
+            self.reader().walk_intact(each, damaged)?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.reader.check_records(check, damaged)?;
-        self.checkpointer.check(self.reader.region(), damaged)?;
+        self.reader().check_records(check, damaged)?;
+        self.writer.checkpointer().check(self.reader().region(), damaged)?;
         check.set_state::<()>(None);
         Ok(())
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if !self.reader.region().medium().is_writable() {
+        if !self.reader().region().medium().is_writable() {
             return Ok(Progress::Idle);
         }
-        if self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes) {
-            self.reader.region().go_on_without(self.checkpoint())?;
+        if self.writer.wants_checkpoint() {
+            self.reader().region().go_on_without(self.checkpoint())?;
         }
-        if self.reader.region().heap().prepare(self.reader.region().medium(), self.reader.region().heap().ahead_bytes())
+        if self
+            .reader()
+            .region()
+            .heap()
+            .prepare(self.reader().region().medium(), self.reader().region().heap().ahead_bytes())
         {
             return Ok(Progress::More);
         }
-        self.reap()?.or_else(|| self.compaction_step())
+        self.writer.reap()?.or_else(|| self.compaction_step())
     }
 
     fn assist_background(&self) -> Result<(), Error> {
-        if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
+        if self.writer.reaper().is_behind() && !epoch::is_pinned() { self.writer.reap().map(drop) } else { Ok(()) }
     }
 
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
-            self.reader.tree().collect();
-            self.reader.region().collect()
+            self.reader().tree().collect();
+            self.reader().region().collect()
         })
     }
 
@@ -197,16 +203,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.reader.region().medium().health()?)
+        Ok(self.reader().region().medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.reader.region().medium().sync()?)
+        Ok(self.reader().region().medium().sync()?)
     }
 
     /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.reader.region().medium().is_writable() || self.reader.is_learnt().is_err() {
+        if !self.reader().region().medium().is_writable() || self.reader().is_learnt().is_err() {
             return Ok(());
         }
         match self.checkpoint() {
@@ -216,18 +222,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_behind = || {
-            self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes)
-                || self.reader.region().heap().runs_low()
-                || self.may_compact()
-        };
-        let is_wanted =
-            self.reader.region().medium().is_writable() && is_behind() || self.reaper.expectation().is_wanted();
+        let is_behind =
+            || self.writer.wants_checkpoint() || self.reader().region().heap().runs_low() || self.may_compact();
+        let is_wanted = self.reader().region().medium().is_writable() && is_behind()
+            || self.writer.reaper().expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.expectation().sleep_time()
+        self.writer.reaper().expectation().sleep_time()
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
@@ -235,15 +238,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn stats(&self) -> EngineStats {
-        let (of_region, tree_bytes) = (self.reader.region().stats(), self.reader.tree().dram_bytes());
+        let (of_region, tree_bytes) = (self.reader().region().stats(), self.reader().tree().dram_bytes());
         EngineStats {
-            items: self.reader.tree().len(),
+            items: self.reader().tree().len(),
             taken_bytes: self.taken_bytes(),
             dram_bytes: of_region.dram_bytes + tree_bytes,
-            reaped_count: self.reaper.reaped_count(),
+            reaped_count: self.writer.reaper().reaped_count(),
             compaction: self.compaction.stats(),
             order: Some(OrderStats::native(tree_bytes)),
-            figures: self.checkpointer.figures(&self.lanes),
+            figures: self.writer.checkpointer().figures(self.writer.lanes()),
             ..of_region
         }
     }
@@ -251,11 +254,11 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
 impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        self.reader.scan(cursor, each)
+        self.reader().scan(cursor, each)
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        self.lanes.check_tree(&self.reader, damaged);
-        Ok(self.reader.tree().len())
+        self.writer.lanes().check_tree(self.reader(), damaged);
+        Ok(self.reader().tree().len())
     }
 }

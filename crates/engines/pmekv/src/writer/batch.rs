@@ -36,12 +36,12 @@ use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
+use super::{Writer, edit, entry};
+use crate::canary;
 use crate::entry::{Entry, Kind};
 use crate::lanes::Log;
 use crate::prepared::Prepared;
 use crate::reader::Table;
-use crate::write::{edit, entry};
-use crate::{Pmekv, canary};
 
 /// The result of a batch: the hashes of its keys, the ticket to wait for, and copies of the expired items.
 struct Applied {
@@ -71,51 +71,58 @@ impl<D: Dram> Change<'_, '_, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Applies a batch if its conditions hold. The last operation of a key counts.
-    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.reader.region().may_write()?;
-        Limits::check_batch(conditions, ops)?;
-        self.reader.region().bound_garbage();
-        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
-        let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        let attempt = || self.try_apply(conditions, &last);
-        let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } =
-            self.checkpointer.with_space((&self.reader, &self.lanes), frees, attempt)?;
-        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
-            hashes.into_iter().for_each(|hash| self.reader.tickets().settle(hash, ticket));
+/// A batch under way.
+pub(crate) struct Batch<'w, 'k, M: Medium, D: Dram> {
+    writer: &'w Writer<M, D>,
+    conditions: &'k [Condition<'k>],
+    ops: &'k [BatchOp<'k>],
+}
+
+impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
+    pub(crate) fn new(
+        writer: &'w Writer<M, D>,
+        conditions: &'k [Condition<'k>],
+        ops: &'k [BatchOp<'k>],
+    ) -> Batch<'w, 'k, M, D> {
+        Batch { writer, conditions, ops }
+    }
+
+    /// Applies the batch if its conditions hold. The last operation of a key counts.
+    pub(crate) fn apply(&self) -> Result<(), Error> {
+        let (writer, reader) = (self.writer, &self.writer.reader);
+        reader.region().may_write()?;
+        Limits::check_batch(self.conditions, self.ops)?;
+        writer.bound()?;
+        let last: BTreeMap<&[u8], &BatchOp<'_>> = self.ops.iter().map(|op| (op.key(), op)).collect();
+        let frees = self.ops.iter().all(|op| op.value().is_none());
+        let Applied { hashes, ticket, expired } = writer.with_space(frees, || self.try_apply(&last))?;
+        if reader.region().medium().acknowledge(ticket)? == Waited::Durable {
+            hashes.into_iter().for_each(|hash| reader.tickets().settle(hash, ticket));
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
+        expired.into_iter().for_each(|item| writer.reaper.hook().notify(item));
         Ok(())
     }
 
-    fn try_apply(&self, conditions: &[Condition<'_>], ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<Applied, Error> {
-        let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
+    fn try_apply(&self, ops: &BTreeMap<&'k [u8], &'k BatchOp<'k>>) -> Result<Applied, Error> {
+        let (reader, region, conditions) = (&self.writer.reader, self.writer.reader.region(), self.conditions);
+        let changes = ops.iter().map(|(key, op)| self.prepare(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
-        changes
-            .iter_mut()
-            .filter_map(|change| change.new.as_mut())
-            .for_each(|new| new.write(self.reader.region().medium()));
-        let mut lanes = self.lanes.lock_all();
-        self.reader.is_learnt()?;
-        if let Some(condition) = self.reader.first_unmet(conditions)? {
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(region.medium()));
+        let mut lanes = self.writer.lanes.lock_all();
+        reader.is_learnt()?;
+        if let Some(condition) = reader.first_unmet(conditions)? {
             drop(lanes);
-            conditions.iter().try_for_each(|condition| self.reader.met(self.reader.hash(condition.key)))?;
+            conditions.iter().try_for_each(|condition| reader.met(reader.hash(condition.key)))?;
             return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
-            change.old = self.reader.find_in_tree(change.key)?;
+            change.old = reader.find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is absent is not deleted, but its absence may not be durable yet.
-        let asked = conditions.iter().map(|condition| self.reader.hash(condition.key));
-        let met = changes
-            .iter()
-            .map(|change| change.hash)
-            .chain(asked)
-            .map(|hash| self.reader.tickets().ticket_of(hash))
-            .max();
+        let asked = conditions.iter().map(|condition| reader.hash(condition.key));
+        let met =
+            changes.iter().map(|change| change.hash).chain(asked).map(|hash| reader.tickets().ticket_of(hash)).max();
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
@@ -124,10 +131,10 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expired = self.expired_of(&changes)?;
         self.provide_for(&mut lanes, &changes)?;
         self.enter(&mut lanes, &changes);
-        let ticket = self.reader.region().medium().commit(Level::default());
+        let ticket = region.medium().commit(Level::default());
         let changed = self.change_tree(changes, ticket);
         drop(lanes);
-        changed?.into_iter().try_for_each(|old| self.reader.region().retire(old))?;
+        changed?.into_iter().try_for_each(|old| region.retire(old))?;
         Ok(Applied { hashes, ticket, expired })
     }
 
@@ -136,19 +143,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut expired = Vec::new();
         for Change { old, .. } in changes {
             if let Some(old) = old
-                && self.reader.is_past(self.reader.records().read(*old)?.expiry)
+                && self.writer.reader.is_past(self.writer.reader.records().read(*old)?.expiry)
             {
-                expired.extend(self.copy_expired(Some(*old)));
+                expired.extend(self.writer.copy_expired(Some(*old)));
             }
         }
         Ok(expired)
     }
 
     /// Reserves the slot of step 1, for one key.
-    fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
+    fn prepare(&self, key: &'k [u8], op: &'k BatchOp<'k>) -> Result<Change<'w, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
-        let new = item.map(|item| self.prepare(&item)).transpose()?;
-        Ok(Change { key, hash: self.reader.hash(key), new, old: None })
+        let new = item.map(|item| self.writer.prepare(&item)).transpose()?;
+        Ok(Change { key, hash: self.writer.reader.hash(key), new, old: None })
     }
 
     /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
@@ -157,7 +164,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let mut needs = vec![Needs::default(); lanes.len()];
         needs[self.lane_of_end(changes)].entry_count = 1;
         for change in changes {
-            let of_lane = &mut needs[self.lanes.of(change.hash)];
+            let of_lane = &mut needs[self.writer.lanes.of(change.hash)];
             of_lane.entry_count += 1;
             of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
         }
@@ -166,7 +173,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let had: Vec<usize> = lanes.iter().map(|log| log.ahead_count()).collect();
         let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
             if needs.entry_count > 0 {
-                self.lanes.provide(log, self.reader.region(), needs.entry_count, spare, needs.added_count)
+                self.writer.lanes.provide(log, self.writer.reader.region(), needs.entry_count, spare, needs.added_count)
             } else {
                 Ok(())
             }
@@ -174,7 +181,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
             for (log, had) in lanes.iter_mut().zip(had) {
-                self.lanes.undo_provide(log, self.reader.region(), had);
+                self.writer.lanes.undo_provide(log, self.writer.reader.region(), had);
             }
         }
         provided
@@ -185,27 +192,30 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let durable: Vec<u64> = lanes.iter().map(|log| log.last()).collect();
         let batch = self.next_batch();
         for change in changes {
-            let lane = self.lanes.of(change.hash);
+            let lane = self.writer.lanes.of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            self.lanes.append(&mut lanes[lane], self.reader.region().medium(), entry);
+            self.writer.lanes.append(&mut lanes[lane], self.writer.reader.region().medium(), entry);
         }
-        self.reader.region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        self.writer.reader.region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.last(), batch, hash: count, ..Entry::VOID };
-        self.lanes.append(log, self.reader.region().medium(), end);
-        self.lanes.count_entries(count + 1, 0);
+        self.writer.lanes.append(log, self.writer.reader.region().medium(), end);
+        self.writer.lanes.count_entries(count + 1, 0);
     }
 
     /// Returns the lane of the first key, which has a log if the key is present.
     fn lane_of_end(&self, changes: &[Change<'_, '_, D>]) -> usize {
-        changes.first().map_or(0, |change| self.lanes.of(change.hash))
+        changes.first().map_or(0, |change| self.writer.lanes.of(change.hash))
     }
 
     fn next_batch(&self) -> u64 {
-        let number = self.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening =
-            if self.reader.region().medium().breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
+        let number = self.writer.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let opening = if self.writer.reader.region().medium().breaks(canary::BATCH_NUMBER_RETURNS) {
+            0
+        } else {
+            self.writer.lanes.opening()
+        };
         batch_number(opening, number)
     }
 
@@ -224,19 +234,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.reader.region().medium().health()?;
-        hashes.into_iter().for_each(|hash| self.reader.tickets().raise(hash, ticket));
-        self.reader.publish(table);
+        self.writer.reader.region().medium().health()?;
+        hashes.into_iter().for_each(|hash| self.writer.reader.tickets().raise(hash, ticket));
+        self.writer.reader.publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.reader.tree().find_to_change(pin.pinned(), &self.reader.records(), key)?, *edit)
+            self.writer.learn(
+                &self.writer.reader.tree().find_to_change(pin.pinned(), &self.writer.reader.records(), key)?,
+                *edit,
+            )
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
-            self.reader.keep_published();
+            self.writer.reader.keep_published();
             return Err(error);
         }
-        self.expect(expiring_count);
-        self.reader.withdraw();
+        self.writer.expect(expiring_count);
+        self.writer.reader.withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

@@ -7,17 +7,16 @@ use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::Pmekv;
+use super::{Expected, Outcome, Writer, check_key, check_value};
 use crate::prepared::Prepared;
 use crate::record::check_intact;
-use crate::write::{Expected, Outcome, check_key, check_value};
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
+impl<M: Medium, D: Dram> Writer<M, D> {
     /// Puts or replaces a key. Returns true if it was present.
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.checkpointer.with_space((&self.reader, &self.lanes), false, || self.try_put(item))?;
+        let outcome = self.with_space(false, || self.try_put(item))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -42,16 +41,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let reservation = self
-            .checkpointer
-            .with_space((&self.reader, &self.lanes), false, || self.reader.region().reserve(item.item_bytes()))?;
+        let reservation = self.with_space(false, || self.reader.region().reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
         unsafe { item.write(self.reader.region().medium(), reservation.place().offset) }?;
         let checksum = self.reader.records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
-        let outcome = self
-            .checkpointer
-            .with_space((&self.reader, &self.lanes), false, || self.change(key, &mut new, Expected::Anything))?;
+        let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
         Ok(())
     }
@@ -59,9 +54,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Deletes a key. Returns true if it was present.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self
-            .checkpointer
-            .with_space_to_delete((&self.reader, &self.lanes), || self.change(key, &mut None, Expected::Anything))?;
+        let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -71,8 +64,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) =
-                self.checkpointer.with_space((&self.reader, &self.lanes), false, || self.try_update(key, decide))?;
+            let (changed, outcome) = self.with_space(false, || self.try_update(key, decide))?;
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);
@@ -110,7 +102,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     }
 
     /// Reports an item that had expired before a write; returns the outcome without it. The caller is not pinned.
-    pub(crate) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
+    pub(super) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
         outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
         outcome
     }
@@ -127,7 +119,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         self.reader.region().may_write()?;
-        self.reader.region().bound_garbage();
-        self.checkpointer.bound_log(&self.reader, &self.lanes)
+        self.bound()
     }
 }

@@ -4,21 +4,35 @@
 //! second entry reverts the change before the lane is unlocked, and the write returns an error. A crash between the two
 //! leaves the change.
 
-use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
+mod batch;
+mod clear;
+mod group;
+mod update;
+mod upkeep;
+
+use std::sync::atomic::AtomicU64;
+
+use engine::{Error, ExpiredItem, Limits, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
+use items::NewItem;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
+use crate::checkpoint::Checkpointer;
 use crate::entry::{Entry, Kind};
-use crate::lanes::Log;
+use crate::lanes::{Lanes, Log};
 use crate::prepared::Prepared;
+use crate::reader::Reader;
 use crate::record::check_intact;
-use crate::{Pmekv, canary};
+use crate::{broken, canary};
+
+pub(crate) use batch::Batch;
+pub(crate) use group::Together;
 
 /// The record that a key must have to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Expected {
+enum Expected {
     Anything,
     /// This record, or none. The caller was pinned before it found the record, so the place was not reused.
     Record(Option<Position>),
@@ -26,33 +40,33 @@ pub(crate) enum Expected {
 
 /// The result of a write.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) answer: WriteResult<PriorState>,
+struct Outcome {
+    answer: WriteResult<PriorState>,
     /// The item that had expired before, if there is a callback for it.
-    pub(crate) expired: Option<ExpiredItem>,
+    expired: Option<ExpiredItem>,
 }
 
 impl Outcome {
-    pub(crate) const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
+    const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
 
-    pub(crate) fn found(before: PriorState) -> Outcome {
+    fn found(before: PriorState) -> Outcome {
         Outcome { answer: WriteResult::Done(before), expired: None }
     }
 
     /// Returns true if the key was present.
-    pub(crate) fn was_there(&self) -> bool {
+    fn was_there(&self) -> bool {
         self.answer == WriteResult::Done(PriorState::Present)
     }
 
     /// Adjusts the outcome to the value that the caller's decision saw: an item that it saw had not expired.
-    pub(crate) fn shown(self, is_shown: bool) -> Outcome {
+    fn shown(self, is_shown: bool) -> Outcome {
         let Outcome { answer, expired } = self;
         Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }
 }
 
 /// The result of a change, and the work that is left for after unlocking the lane.
-pub(crate) enum Changed {
+enum Changed {
     /// The key does not have the expected record.
     Unexpected,
     /// There was no record to delete.
@@ -67,15 +81,80 @@ pub(crate) enum Changed {
     },
 }
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
+/// Writes keys.
+pub(crate) struct Writer<M: Medium, D: Dram> {
+    reader: Reader<M, D>,
+    lanes: Lanes,
+    checkpointer: Checkpointer,
+    reaper: Reaper,
+    /// The number of batches of this opening.
+    batch_count: AtomicU64,
+}
+
+impl<M: Medium, D: Dram> Writer<M, D> {
+    pub(crate) fn new(reader: Reader<M, D>, lanes: Lanes, checkpointer: Checkpointer) -> Writer<M, D> {
+        Writer { reader, lanes, checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Writer<M, D> {
+        Writer { reader: with(self.reader), ..self }
+    }
+
+    pub(crate) fn reader(&self) -> &Reader<M, D> {
+        &self.reader
+    }
+
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    pub(crate) fn checkpointer(&self) -> &Checkpointer {
+        &self.checkpointer
+    }
+
+    pub(crate) fn reaper(&self) -> &Reaper {
+        &self.reaper
+    }
+
+    /// Makes a checkpoint, and shortens the log.
+    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
+        self.checkpointer.make(&self.reader, &self.lanes)
+    }
+
+    /// Returns true if the background should make a checkpoint.
+    pub(crate) fn wants_checkpoint(&self) -> bool {
+        self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes)
+    }
+
+    /// Waits, before a write takes a lock, for space in the log and while too many old records wait for readers.
+    fn bound(&self) -> Result<(), Error> {
+        self.reader.region().bound_garbage();
+        self.checkpointer.bound_log(&self.reader, &self.lanes)
+    }
+
+    /// Retries `attempt` in a full region while something may still free space.
+    #[inline(always)]
+    fn with_space<T>(&self, frees: bool, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        self.checkpointer.with_space((&self.reader, &self.lanes), frees, attempt)
+    }
+
+    /// Retries likewise for a delete of a key.
+    fn with_space_to_delete<T>(&self, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        self.checkpointer.with_space_to_delete((&self.reader, &self.lanes), attempt)
+    }
+
+    /// Reserves a slot for a record, and writes the record if it is long.
+    #[inline(always)]
+    fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
+        if self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT) {
+            broken::free_present(&self.reader, item.key)?;
+        }
+        Prepared::new(self.reader.region(), item)
+    }
+
     /// Changes a key, whose new record may have to be written first. `new` is taken only when it is in the log: a write
     /// that finds no space can be retried.
-    pub(crate) fn change(
-        &self,
-        key: &[u8],
-        new: &mut Option<Prepared<'_, '_, D>>,
-        expected: Expected,
-    ) -> Result<Outcome, Error> {
+    fn change(&self, key: &[u8], new: &mut Option<Prepared<'_, '_, D>>, expected: Expected) -> Result<Outcome, Error> {
         let pin = epoch::pin();
         let prefetched = self.reader.tree().prefetch(pin.pinned(), &self.reader.records(), key);
         let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
@@ -85,55 +164,51 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Steps 1 to 5, of a key whose leaf was prefetched.
     #[inline(always)]
-    pub(crate) fn change_at<'t>(
+    fn change_at<'t>(
         &'t self,
         pinned: Pinned<'t>,
         prefetched: &PrefetchedLeaf<'t, '_>,
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (hash, records) = (self.reader.hash(prefetched.key()), self.reader.records());
-        let mut log = self.lanes.lock(self.lanes.of_write(self.reader.region().medium(), hash));
-        self.reader.is_learnt()?;
+        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        let (hash, records) = (reader.hash(prefetched.key()), reader.records());
+        let mut log = self.lanes.lock(self.lanes.of_write(medium, hash));
+        reader.is_learnt()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
-        self.reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
-        new.iter_mut().for_each(|new| new.write(self.reader.region().medium()));
-        let found = self.reader.tree().find_prefetched_to_change(pinned, &records, prefetched)?;
+        reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
+        new.iter_mut().for_each(|new| new.write(medium));
+        let found = reader.tree().find_prefetched_to_change(pinned, &records, prefetched)?;
         let old = found.item();
         if old.is_none() {
             // The lane's lock keeps other threads from putting the key.
-            self.reader.is_surely_absent(prefetched.key())?;
+            reader.is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
-        let before = self.reader.state_of(old)?;
+        let before = reader.state_of(old)?;
         // A full region has a segment left for deletes.
-        self.lanes.provide(
-            &mut log,
-            self.reader.region(),
-            2,
-            usize::from(new.is_some()),
-            u64::from(matches!(edit, Edit::Insert(_))),
-        )?;
+        let (spare, added) = (usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))));
+        self.lanes.provide(&mut log, region, 2, spare, added)?;
         let durable = log.last();
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
-        if self.reader.region().medium().breaks(canary::TREE_BEFORE_COMMIT) {
+        if medium.breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(&found, edit)?;
         }
-        self.lanes.append(&mut log, self.reader.region().medium(), entry);
-        let ticket = match self.reader.region().medium().breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
+        self.lanes.append(&mut log, medium, entry);
+        let ticket = match medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
             true => Ticket::default(),
-            false => self.reader.region().medium().commit(Level::default()),
+            false => medium.commit(Level::default()),
         };
         self.lanes.count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
-        self.reader.region().medium().health()?;
-        self.reader.tickets().raise(hash, ticket);
-        if !self.reader.region().medium().breaks(canary::TREE_BEFORE_COMMIT)
+        medium.health()?;
+        reader.tickets().raise(hash, ticket);
+        if !medium.breaks(canary::TREE_BEFORE_COMMIT)
             && let Err(error) = self.learn(&found, edit)
         {
             self.take_back(&mut log, entry)?;
@@ -145,21 +220,22 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Step 6, and waiting for durability that the medium provides later. The caller is not pinned by then.
     #[inline(always)]
-    pub(crate) fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
+    fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
+        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
         let (before, old, hash, ticket) = match changed {
             Changed::Done { before, old, hash, ticket } => (before, old, hash, ticket),
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
             Changed::Nothing { hash } => {
-                self.reader.met(hash)?;
+                reader.met(hash)?;
                 return Ok(Outcome::found(PriorState::Absent));
             }
         };
         let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
-        if let Some(old) = old.filter(|_| !self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT)) {
-            self.reader.region().retire(old)?;
+        if let Some(old) = old.filter(|_| !medium.breaks(canary::FREED_BEFORE_COMMIT)) {
+            region.retire(old)?;
         }
-        if self.reader.region().medium().acknowledge(ticket)? == Waited::Durable {
-            self.reader.tickets().settle(hash, ticket);
+        if medium.acknowledge(ticket)? == Waited::Durable {
+            reader.tickets().settle(hash, ticket);
         }
         Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
@@ -167,7 +243,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Copies an expired record for the callback, if there is one. The record was removed from the tree and is not
     /// retired yet.
     #[cold]
-    pub(crate) fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
+    fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
         let (position, hook) = (old?, self.reaper.hook());
         let item = self.reader.records().read(position).ok()?;
         // A damaged expiry or value is not reported.
@@ -177,44 +253,45 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Reports `count` records that expire to the reaper, after they are in the tree: a walk that the reaper began
     /// before may have met the keys' old records.
-    pub(crate) fn expect(&self, count: u64) {
+    fn expect(&self, count: u64) {
         if count > 0 {
             self.reaper.expect(count);
         }
     }
 
     /// Step 5, of a key that was found under its lane's lock.
-    pub(crate) fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
+    fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
         self.reader.tree().apply_to(&self.reader.records(), found, edit).map_err(of_change)
     }
 
     /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
-    pub(crate) fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
-        if self.reader.region().medium().breaks(canary::NOT_TAKEN_BACK) {
+    fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
+        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        if medium.breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
         }
         let (kind, checksum) = match entry.old {
             Position::EMPTY => (Kind::Delete, 0),
-            old => (Kind::Put, self.reader.records().read(old)?.header.checksum),
+            old => (Kind::Put, reader.records().read(old)?.header.checksum),
         };
         if entry.new == Position::EMPTY {
             // The promise for the deleted key is for this one.
             log.keys().bring_back();
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.last(), ..entry };
-        self.lanes.append(log, self.reader.region().medium(), back);
+        self.lanes.append(log, medium, back);
         self.lanes.count_entries(1, 0);
-        let ticket = self.reader.region().medium().commit(Level::default());
-        self.reader.region().medium().health()?;
-        self.reader.tickets().raise(entry.hash, ticket);
+        let ticket = medium.commit(Level::default());
+        medium.health()?;
+        reader.tickets().raise(entry.hash, ticket);
         // No reader has found it.
-        self.reader.region().free(entry.new);
+        region.free(entry.new);
         Ok(())
     }
 }
 
 /// Converts the error of a change of the tree.
-pub(crate) fn of_change(error: ChangeError<Error>) -> Error {
+fn of_change(error: ChangeError<Error>) -> Error {
     match error {
         ChangeError::Keys(error) => error,
         ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
@@ -226,7 +303,7 @@ pub(crate) fn of_change(error: ChangeError<Error>) -> Error {
 
 /// Returns the change of the tree, or `None` if there is none.
 #[inline(always)]
-pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit> {
+fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit> {
     match (old, new) {
         (None, None) => None,
         (None, Some(new)) => Some(Edit::Insert(new)),
@@ -237,7 +314,7 @@ pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit>
 
 /// Returns the log entry of the change.
 #[inline(always)]
-pub(crate) fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, '_, D>>) -> Entry {
+fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, '_, D>>) -> Entry {
     Entry {
         kind: if new.is_some() { Kind::Put } else { Kind::Delete },
         new: new.map_or(Position::EMPTY, Prepared::position),

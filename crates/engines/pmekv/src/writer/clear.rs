@@ -11,12 +11,13 @@
 use engine::Error;
 use pmem::{Dram, Level, Medium, Waited};
 
-use crate::Pmekv;
+use super::Writer;
 use crate::checkpoint::{Checkpoint, name};
 use crate::lanes::cuts_of;
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    pub(crate) fn remove_all(&self) -> Result<(), Error> {
+impl<M: Medium, D: Dram> Writer<M, D> {
+    /// Deletes all keys.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
         let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
         region.may_write()?;
         let mut current = self.checkpointer.lock();
