@@ -33,8 +33,26 @@
 //! 5 comes before the change is durable: readers wait for durability (`tickets.rs`), and so does the writer after
 //! unlocking.
 //!
-//! Puts or deletes of several keys share step 4: `writer/group.rs`. Batches: `writer/batch.rs`. Clearing: `writer/clear.rs`. The journal,
-//! and the space that a store needs: `checkpoint/space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
+//! Puts or deletes of several keys share step 4: `writer/group.rs`. Batches: `writer/batch.rs`. Clearing:
+//! `writer/clear.rs`. The journal, and the space that a store needs: `checkpoint/space.rs`. Slots kept for the next
+//! checkpoint: `reserve.rs`.
+//!
+//! # Parts
+//! A type owns the fields in its row, and the type of each row holds the types of the rows that are indented below it.
+//!
+//! | type | fields | job |
+//! |---|---|---|
+//! | [`Pmekv`] | compaction, skipped damage | implements the engine's traits; opens (`open.rs`) |
+//! | · `Writer` | reaper, number of batches | changes keys (`writer/`); `Together` and `Batch` live as long as the write |
+//! | · · `Checkpointer` | current checkpoint, bound of the log | makes checkpoints, and space by them (`checkpoint/`) |
+//! | · · `Lanes` | logs, count of entries | appends entries, shortens logs (`lanes/`) |
+//! | · · · `Reserve` | slots, promised keys | keeps slots for nodes (`reserve.rs`) |
+//! | · · `Reader` | published batch, tickets, hasher | finds keys and waits for their durability (`reader/`) |
+//! | · · · `Contents` | tree, clock, checks of reads | reads and checks records (`contents/`) |
+//! | · · · · `Region` | medium, heap, retired records | reserves and frees slots (`region.rs`) |
+//!
+//! A module uses only modules after it: `ops`, `compact`, `open`; `writer`; `checkpoint`; `recover`; `root`; `lanes`;
+//! `reserve`; `reader`; `contents`; `prepared`; `region`; `tickets`, `record`, `node`, `entry`, `shown`; `layout`, `bytes`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
@@ -45,6 +63,7 @@ mod bytes;
 pub mod canary;
 mod checkpoint;
 mod compact;
+mod contents;
 mod entry;
 mod lanes;
 pub mod layout;
@@ -57,6 +76,7 @@ mod record;
 mod recover;
 mod region;
 mod reserve;
+mod root;
 mod shown;
 mod tickets;
 mod writer;
@@ -64,6 +84,7 @@ mod writer;
 use engine::{Clock, Compaction, Error, Verify};
 use pmem::{Dram, Medium};
 
+use contents::Contents;
 use reader::Reader;
 use recover::Damage;
 use writer::Writer;
@@ -100,13 +121,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Pmekv<M, D> {
-        Pmekv { writer: self.writer.with_reader(|reader| reader.by_clock(clock)), ..self }
+        self.with_contents(|contents| contents.by_clock(clock))
     }
 
     /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
-        Pmekv { writer: self.writer.with_reader(|reader| reader.verifying(verify)), ..self }
+        self.with_contents(|contents| contents.verifying(verify))
     }
 
     /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
@@ -135,7 +156,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Damage to a record.
     pub fn needed_bytes(&self) -> Result<u64, Error> {
         let (heap, lanes) = (self.reader().region().heap(), self.writer.lanes());
-        Ok(self.reader().record_bytes()? + self.writer.checkpointer().used_bytes(heap, lanes))
+        Ok(self.reader().contents().record_bytes()? + self.writer.checkpointer().used_bytes(heap, lanes))
+    }
+
+    fn with_contents(self, with: impl FnOnce(Contents<M, D>) -> Contents<M, D>) -> Pmekv<M, D> {
+        Pmekv { writer: self.writer.with_reader(|reader| reader.with_contents(with)), ..self }
     }
 
     fn reader(&self) -> &Reader<M, D> {

@@ -7,7 +7,8 @@ use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use pmem::{Dram, Medium};
 
-use crate::checkpoint::{Checkpoint, Checkpointer, name};
+use crate::checkpoint::Checkpointer;
+use crate::contents::Contents;
 use crate::lanes::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, lane_word};
 use crate::node::NodeForm;
@@ -15,6 +16,7 @@ use crate::reader::Reader;
 use crate::recover::Lost;
 use crate::region::Region;
 use crate::reserve::{Counts, Reserve};
+use crate::root::{Checkpoint, name};
 use crate::writer::Writer;
 use crate::{Options, Pmekv, canary, recover};
 
@@ -41,7 +43,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
         let lanes = Lanes::new(logs, (parameters.uuid, 1), options.segment_entry_count, 0, reserve);
-        Ok(Pmekv::of(Reader::new(Region::new(medium, heap), tree), lanes, checkpoint, options))
+        Ok(Pmekv::of(Reader::new(Contents::new(Region::new(medium, heap), tree)), lanes, checkpoint, options))
     }
 
     /// Opens the store of a region, after a clean close or a crash. Builds the tree before it returns.
@@ -111,7 +113,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let (checkpoint, logs) = found.into_logs();
         let reserve = Reserve::new(form, spare, node_count, key_count);
         let lanes = Lanes::new(logs, (uuid, opening), options.segment_entry_count, entry_count, reserve);
-        let reader = Reader::new(Region::new(medium, heap), tree);
+        let reader = Reader::new(Contents::new(Region::new(medium, heap), tree));
         let region = reader.region();
         if region.medium().is_writable() {
             lanes.refill_ahead(region);

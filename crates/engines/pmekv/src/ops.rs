@@ -132,7 +132,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn clock(&self) -> &Clock {
-        self.reader().clock()
+        self.reader().contents().clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -157,13 +157,13 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             for lost in &self.lost {
                 damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
             }
-            self.reader().walk_intact(each, damaged)?;
+            self.reader().contents().walk_intact(each, damaged)?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.reader().check_records(check, damaged)?;
+        self.reader().contents().check_records(check, damaged)?;
         self.writer.checkpointer().check(self.reader().region(), damaged)?;
         check.set_state::<()>(None);
         Ok(())

@@ -24,7 +24,6 @@
 //! be absent. So a damaged record keeps the key that the previous nodes have for it.
 
 mod nodes;
-mod record;
 mod space;
 
 use std::mem;
@@ -41,9 +40,8 @@ use crate::layout::{ROOT, node_place};
 use crate::reader::Reader;
 use crate::recover::read_checkpoint;
 use crate::region::Region;
+use crate::root::{Checkpoint, name};
 use nodes::NodeWriter;
-
-pub(crate) use record::{Checkpoint, name};
 
 /// Figures of the current checkpoint, readable without waiting for the running one.
 #[derive(Default)]
@@ -126,7 +124,7 @@ impl Checkpointer {
         lanes.reserve().give_up(nodes.nodes());
         if matches!(error, Error::Corrupt { .. }) {
             lanes.note_damage();
-            self.last.damaged_count.store(reader.count_damaged()?, Ordering::Relaxed);
+            self.last.damaged_count.store(reader.contents().count_damaged()?, Ordering::Relaxed);
         }
         Err(error)
     }

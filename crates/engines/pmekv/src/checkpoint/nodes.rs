@@ -5,10 +5,10 @@ use std::iter::{self, Peekable};
 use engine::Error;
 use pmem::{Dram, Medium, Offset};
 
-use super::Checkpoint;
 use crate::lanes::Lanes;
 use crate::node::{self, Draft, Named, NodeForm, Stored};
 use crate::reader::Reader;
+use crate::root::Checkpoint;
 
 /// Writes the nodes of a checkpoint.
 pub(super) struct NodeWriter<'a, M: Medium, D: Dram> {
@@ -43,7 +43,7 @@ impl<'a, M: Medium, D: Dram> NodeWriter<'a, M, D> {
         let (form, number) = (NodeForm::of(region.heap()), before.number);
         let before = before.nodes.iter().filter_map(|&at| node::load(region.medium(), form, number, at).ok());
         let mut before = before.flatten().peekable();
-        reader.each_record(&mut |record, item| {
+        reader.contents().each_record(&mut |record, item| {
             let lane = self.lanes.of(reader.hash(item.key)) as u32;
             let stored = Stored { record, checksum: item.header.checksum, lane };
             match key_before(&mut before, &stored, item.key) {

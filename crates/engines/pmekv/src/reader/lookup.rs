@@ -1,6 +1,6 @@
 //! Lookups of values: of one key in one attempt, and of several keys together.
 
-use engine::{Error, Limits, PackedLookup, Verify};
+use engine::{Error, Limits, PackedLookup};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::GROUP_COUNT;
@@ -17,11 +17,11 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             return PackedLookup::UNSURE;
         }
         let records = self.records();
-        let found = self.tree.lookup_prefetched(&WithValues(&records), &self.tree.prefetch(pinned, &records, key));
+        let found = self.tree().lookup_prefetched(&WithValues(&records), &self.tree().prefetch(pinned, &records, key));
         match found {
             _ if self.tickets.is_pending() => PackedLookup::UNSURE,
-            Some(None) if self.verify < Verify::Absence => PackedLookup::ABSENT,
-            Some(Some(position)) => self.value_of(position).map_or(PackedLookup::UNSURE, PackedLookup::at),
+            Some(None) if !self.contents.verifies_absence() => PackedLookup::ABSENT,
+            Some(Some(position)) => self.contents.value_of(position).map_or(PackedLookup::UNSURE, PackedLookup::at),
             _ => PackedLookup::UNSURE,
         }
     }
@@ -39,33 +39,26 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         if self.shown.is_shown(turn) || keys.iter().any(|key| key.len() > Limits::KEY_BYTES_MAX) {
             return 0;
         }
-        let prefetched = self.tree.prefetch_many(pinned, &records, keys);
+        let prefetched = self.tree().prefetch_many(pinned, &records, keys);
         for prefetched in &prefetched[..keys.len()] {
-            self.tree.likely(&records, prefetched).into_iter().for_each(|position| records.prefetch_whole(position));
+            self.tree().likely(&records, prefetched).into_iter().for_each(|position| records.prefetch_whole(position));
         }
         let mut found_count = 0;
         for (prefetched, value) in prefetched[..keys.len()].iter().zip(values) {
-            let Some(position) = self.tree.lookup_prefetched(&records, prefetched) else { break };
+            let Some(position) = self.tree().lookup_prefetched(&records, prefetched) else { break };
             // Once a batch is published, this lookup may still see the state before it, while earlier keys of the group
             // had the state after it.
             if self.shown.turn() != turn {
                 break;
             }
-            *value = match position.map(|position| self.value_of(position)) {
+            *value = match position.map(|position| self.contents.value_of(position)) {
                 Some(None) => break,
-                None if self.verify >= Verify::Absence => break,
+                None if self.contents.verifies_absence() => break,
                 value => value.flatten(),
             };
             found_count += 1;
         }
         if self.tickets.is_pending() { 0 } else { found_count }
-    }
-
-    /// Returns the record's value, if the record is plain and passes the checks that reads make.
-    #[inline(always)]
-    fn value_of(&self, position: Position) -> Option<&[u8]> {
-        let plain = self.records().plain(position)?;
-        (self.verify == Verify::Nothing || plain.is_intact()).then(|| plain.value())
     }
 
     /// Calls `found` with the values of several keys, in order. Their lookups run together.
@@ -76,14 +69,16 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             let (turn, table) = self.shown.now();
             let (records, mut shown) = (self.records(), Ok(()));
             let near = |position| records.prefetch_whole(position);
-            self.tree.find_many(&records, keys, near, |number, position| {
+            self.tree().find_many(&records, keys, near, |number, position| {
                 if shown.is_ok() {
                     let held = table.as_ref().and_then(|table| table.get(keys[number]).copied());
                     // A batch was published or withdrawn since: the table and this position may be of different states,
                     // so find the key again.
                     let position = match held.map_or(position, Ok) {
                         _ if self.shown.turn() != turn => self.find_position(keys[number]),
-                        Ok(None) if held.is_none() && self.verify >= Verify::Absence => self.find_in_tree(keys[number]),
+                        Ok(None) if held.is_none() && self.contents.verifies_absence() => {
+                            self.contents.find_in_tree(keys[number])
+                        }
                         position => position,
                     };
                     shown = self.read_found(keys[number], position, |value| found(group * GROUP_COUNT + number, value));
@@ -102,8 +97,8 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     ) -> Result<(), Error> {
         let position = position?;
         self.met_key(key)?;
-        let live = self.item_at(position)?.filter(|(_, item)| !self.is_past(item.expiry));
-        live.as_ref().map_or(Ok(()), |(position, item)| self.verify_value(*position, item))?;
+        let live = self.contents.item_at(position)?.filter(|(_, item)| !self.contents.is_past(item.expiry));
+        live.as_ref().map_or(Ok(()), |(position, item)| self.contents.verify_value(*position, item))?;
         found(live.map(|(_, item)| item.value));
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Error, OnItem, ScanCursor, Verify, Visit};
+use engine::{Cursor, Error, OnItem, ScanCursor, Visit};
 use index::Position;
 use index::bplus_tree::{Direction, Page};
 use pmem::{Dram, Medium};
@@ -73,7 +73,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         };
         let _pin = epoch::pin();
         self.read_leaf(from, direction, leaf)?;
-        self.tickets.met_many(self.region.medium())?;
+        self.tickets.met_many(self.region().medium())?;
         let shown = self.visit(&leaf.positions, each)?;
         if let ControlFlow::Break(last) = shown {
             cursor.continue_after(last);
@@ -90,7 +90,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     fn read_leaf(&self, from: Bound<&[u8]>, direction: Direction, leaf: &mut Leaf) -> Result<(), Error> {
         loop {
             let (turn, table) = self.shown.now();
-            self.tree.read_page(&self.records(), from, direction, &mut leaf.page)?;
+            self.tree().read_page(&self.records(), from, direction, &mut leaf.page)?;
             if self.shown.turn() != turn {
                 continue;
             }
@@ -108,7 +108,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     fn visit(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
         let (mut last, records) = (None, self.records());
         for position in records.in_time(positions, Records::prefetch_whole) {
-            let (key, value) = self.pair(position)?;
+            let (key, value) = self.contents.pair(position)?;
             last = Some(key);
             let Some(value) = value else { continue };
             if each(key, value) == ControlFlow::Break(()) {
@@ -116,29 +116,6 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             }
         }
         Ok(ControlFlow::Continue(last))
-    }
-
-    /// Returns a record's key, and its value unless it has expired. Most records are plain: they are read in place,
-    /// without building an [`items::Item`].
-    #[inline(always)]
-    fn pair(&self, position: Position) -> Result<(&[u8], Option<&[u8]>), Error> {
-        match self.records().plain(position) {
-            Some(plain) if self.verify == Verify::Nothing || plain.is_intact() => {
-                Ok((plain.key(), Some(plain.value())))
-            }
-            _ => self.any_pair(position),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn any_pair(&self, position: Position) -> Result<(&[u8], Option<&[u8]>), Error> {
-        let item = self.records().read(position)?;
-        if self.is_past(item.expiry) {
-            return Ok((item.key, None));
-        }
-        self.verify_value(position, &item)?;
-        Ok((item.key, Some(item.value)))
     }
 
     /// Visits the items of one leaf like [`engine::Engine::walk`].
@@ -153,12 +130,12 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             let _pin = epoch::pin();
             let start = from.as_ref().map(Vec::as_slice);
             self.read_leaf(start, Direction::Forward, &mut leaf)?;
-            self.tickets.met_many(self.region.medium())?;
+            self.tickets.met_many(self.region().medium())?;
             let (mut last, records) = (None, self.records());
             for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
                 let item = records.read(position)?;
-                self.verify_value(position, &item)?;
-                if !self.is_past(item.expiry) {
+                self.contents.verify_value(position, &item)?;
+                if !self.contents.is_past(item.expiry) {
                     each(item.key, item.value, item.expiry);
                 }
                 last = Some(item.key);

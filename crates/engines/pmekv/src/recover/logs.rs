@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use heap::{Heap, HeapError};
 use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
 
-use super::{damaged, newest};
+use super::lost::damaged;
+use super::words::newest;
 use crate::bytes::Line;
 use crate::entry::{Entry, Kind};
 use crate::lanes::Segment;

@@ -29,23 +29,24 @@ mod table;
 mod tail;
 mod threads;
 mod windows;
+mod words;
 
-use std::sync::atomic::Ordering;
-
-use heap::{Heap, HeapError, InvalidPlace, Mark, Place};
-use pmem::{Dram, Level, Medium, Offset, unseal};
+use heap::{Heap, HeapError, Mark, Place};
+use pmem::{Dram, Level, Medium, Offset};
 
 use crate::canary;
-use crate::checkpoint::Checkpoint;
 use crate::lanes::{Log, store_word, write_line};
-use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place};
+use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, node_place, record, segment_place};
 use crate::node::{self, NodeForm};
+use crate::root::Checkpoint;
 
 pub(crate) use live::load;
 use logs::FoundLog;
+use lost::damaged;
 pub(crate) use lost::{Damage, Lost};
 use threads::{each_part, thread_count};
 use windows::read_nodes;
+use words::load_word;
 
 /// The contents of a region.
 pub(crate) struct Found {
@@ -184,19 +185,6 @@ impl Checkpoint {
             false => Err(HeapError::Damaged { offset, what: "a checkpoint's key count does not match its nodes" }),
         }
     }
-}
-
-/// Returns the offset of a lane's newest segment, or null.
-fn newest<M: Medium>(medium: &M, lane: usize) -> Result<Offset, HeapError> {
-    load_word(medium, lane_word(lane), "the word of a lane is damaged").map(Offset)
-}
-
-fn load_word<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
-    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
-}
-
-fn damaged(wrong: InvalidPlace) -> HeapError {
-    HeapError::Damaged { offset: wrong.offset, what: wrong.what }
 }
 
 fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {

@@ -23,8 +23,9 @@
 //! While the table is published, readers look there before the tree (`shown.rs`). The table appears at one moment, with
 //! all keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader
 //! finds the table, or the complete tree. A scan reads a leaf of the tree and lays the table over the leaf
-//! (`reader/scan.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
-//! a table is published, so the table has the current state of its keys. A scan of several leaves is not a snapshot.
+//! (`reader/scan.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes
+//! while a table is published, so the table has the current state of its keys. A scan of several leaves is not a
+//! snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -116,7 +117,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
             return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
-            change.old = reader.find_in_tree(change.key)?;
+            change.old = reader.contents().find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is absent is not deleted, but its absence may not be durable yet.
@@ -143,7 +144,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let mut expired = Vec::new();
         for Change { old, .. } in changes {
             if let Some(old) = old
-                && self.writer.reader.is_past(self.writer.reader.records().read(*old)?.expiry)
+                && self.writer.reader.contents().is_past(self.writer.reader.records().read(*old)?.expiry)
             {
                 expired.extend(self.writer.copy_expired(Some(*old)));
             }
@@ -239,7 +240,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         self.writer.reader.publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.writer.learn(
+            self.writer.reader.contents().learn(
                 &self.writer.reader.tree().find_to_change(pin.pinned(), &self.writer.reader.records(), key)?,
                 *edit,
             )

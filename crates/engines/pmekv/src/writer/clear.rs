@@ -12,8 +12,8 @@ use engine::Error;
 use pmem::{Dram, Level, Medium, Waited};
 
 use super::Writer;
-use crate::checkpoint::{Checkpoint, name};
 use crate::lanes::cuts_of;
+use crate::root::{Checkpoint, name};
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     /// Deletes all keys.
@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         reader.is_learnt()?;
         // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
-        reader.each_leaf(|_, leaf| {
+        reader.contents().each_leaf(|_, leaf| {
             records.extend_from_slice(leaf);
             Ok(())
         })?;

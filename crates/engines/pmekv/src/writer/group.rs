@@ -214,9 +214,9 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
             let found = reader.tree().find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
             change.old = found.item();
             if change.old.is_none() {
-                reader.is_surely_absent(change.key).ok()?;
+                reader.contents().is_surely_absent(change.key).ok()?;
             }
-            change.before = reader.state_of(change.old).ok()?;
+            change.before = reader.contents().state_of(change.old).ok()?;
             lanes[change.lane].change_count += u64::from(change.edit().is_some());
             lanes[change.lane].added_count += u64::from(matches!(change.edit(), Some(Edit::Insert(_))));
             all.push(found);
@@ -266,7 +266,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
         for (change, found) in self.changes.iter_mut().zip(found) {
             let Some(edit) = change.edit() else { continue };
             self.writer.reader.tickets().raise(change.hash, ticket);
-            if let Err(error) = self.writer.learn(found, edit) {
+            if let Err(error) = self.writer.reader.contents().learn(found, edit) {
                 let of = |position: Option<Position>| position.unwrap_or(Position::EMPTY);
                 let (new, old) = (of(change.position), of(change.old));
                 let entry = Entry { new, old, hash: change.hash, ..Entry::VOID };

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use engine::{Error, ExpiredItem, Limits, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
-use index::bplus_tree::{ChangeError, Edit, Found, Keys as _, PrefetchedLeaf};
+use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
 use items::NewItem;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
@@ -182,13 +182,13 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let old = found.item();
         if old.is_none() {
             // The lane's lock keeps other threads from putting the key.
-            reader.is_surely_absent(prefetched.key())?;
+            reader.contents().is_surely_absent(prefetched.key())?;
         }
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Changed::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else { return Ok(Changed::Nothing { hash }) };
-        let before = reader.state_of(old)?;
+        let before = reader.contents().state_of(old)?;
         // A full region has a segment left for deletes.
         let (spare, added) = (usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))));
         self.lanes.provide(&mut log, region, 2, spare, added)?;
@@ -197,7 +197,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
         if medium.breaks(canary::TREE_BEFORE_COMMIT) {
-            self.learn(&found, edit)?;
+            reader.contents().learn(&found, edit)?;
         }
         self.lanes.append(&mut log, medium, entry);
         let ticket = match medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
@@ -209,7 +209,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         medium.health()?;
         reader.tickets().raise(hash, ticket);
         if !medium.breaks(canary::TREE_BEFORE_COMMIT)
-            && let Err(error) = self.learn(&found, edit)
+            && let Err(error) = reader.contents().learn(&found, edit)
         {
             self.take_back(&mut log, entry)?;
             return Err(error);
@@ -259,11 +259,6 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         }
     }
 
-    /// Step 5, of a key that was found under its lane's lock.
-    fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
-        self.reader.tree().apply_to(&self.reader.records(), found, edit).map_err(of_change)
-    }
-
     /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
     fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
         let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
@@ -287,17 +282,6 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         // No reader has found it.
         region.free(entry.new);
         Ok(())
-    }
-}
-
-/// Converts the error of a change of the tree.
-fn of_change(error: ChangeError<Error>) -> Error {
-    match error {
-        ChangeError::Keys(error) => error,
-        ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
-        ChangeError::Exists(position) | ChangeError::Missing(position) => {
-            Error::Corrupt { offset: position.offset().0, what: "the index lost track of a key: open the store again" }
-        }
     }
 }
 

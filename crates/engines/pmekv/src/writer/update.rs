@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.reader.find(key)?;
-        let live = found.filter(|(_, item)| !self.reader.is_past(item.expiry));
+        let live = found.filter(|(_, item)| !self.reader.contents().is_past(item.expiry));
         if let Some((position, item)) = &live {
             check_intact(*position, item)?;
         }

@@ -16,8 +16,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Reaps one leaf.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper.reap(
-            &|expiry| self.reader.is_past(expiry),
-            &mut |cursor, each| Ok(self.reader.walk_readable(cursor, each)),
+            &|expiry| self.reader.contents().is_past(expiry),
+            &mut |cursor, each| Ok(self.reader.contents().walk_readable(cursor, each)),
             &mut |key| self.reap_key(key),
         )
     }
@@ -30,7 +30,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let due = self.reader.find(key)?.filter(|(_, item)| self.reader.is_past(item.expiry));
+        let due = self.reader.find(key)?.filter(|(_, item)| self.reader.contents().is_past(item.expiry));
         let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
         // A damaged expiry must not delete a key.
         check_intact(position, &item)?;

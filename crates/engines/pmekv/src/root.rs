@@ -1,4 +1,4 @@
-//! The record of a checkpoint.
+//! The root names the current checkpoint; a record, written before, has the checkpoint's nodes and cuts.
 
 use pmem::{Medium, Offset};
 

@@ -9,7 +9,7 @@ use index::bplus_tree::{Direction, Page};
 use items::Item;
 use pmem::{Dram, Medium};
 
-use super::Reader;
+use super::Contents;
 use crate::record::{Records, check_intact, place_of};
 
 /// Leaves that are read under one pin; retired records can be freed between pins.
@@ -18,7 +18,7 @@ const LEAVES_PER_PIN: usize = 16;
 /// A callback for a record and its contents.
 type EachRecord<'e> = dyn FnMut(Position, &Item<'_>) -> Result<(), Error> + 'e;
 
-impl<M: Medium, D: Dram> Reader<M, D> {
+impl<M: Medium, D: Dram> Contents<M, D> {
     /// Visits every key's record, leaf by leaf, with the first key of the leaf. Reads no record: it visits damaged ones
     /// as well, and may visit those of leaves that are being merged twice.
     pub(crate) fn each_leaf(&self, mut each: impl FnMut(&[u8], &[Position]) -> Result<(), Error>) -> Result<(), Error> {
