@@ -55,12 +55,12 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
     }
 
     fn shrink(&self) -> Result<(), Error> {
-        let (reader, lanes) = (self.reader(), self.writer.lanes());
-        let key_count = reader.tree().len();
+        let (reader, checkpointer) = (self.reader(), self.writer.checkpointer());
+        let lanes = checkpointer.lanes();
         // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
-        let is_worth_it = lanes.reserve().shrinks() || lanes.entry_count() > key_count;
+        let is_worth_it = lanes.reserve().shrinks() || lanes.entry_count() > reader.tree().len();
         let is_writable = reader.region().medium().is_writable();
-        if !is_writable || !is_worth_it || self.writer.checkpointer().is_vain(key_count, lanes) {
+        if !is_writable || !is_worth_it || checkpointer.is_vain() {
             return Ok(());
         }
         reader.region().go_on_without(self.checkpoint())

@@ -45,14 +45,15 @@
 //! | [`Pmekv`] | compaction, skipped damage | implements the engine's traits; opens (`open.rs`) |
 //! | · `Writer` | reaper, number of batches | changes keys (`writer/`); `Together` and `Batch` live as long as the write |
 //! | · · `Checkpointer` | current checkpoint, bound of the log | makes checkpoints, and space by them (`checkpoint/`) |
-//! | · · `Lanes` | logs, count of entries | appends entries, shortens logs (`lanes/`) |
-//! | · · · `Reserve` | slots, promised keys | keeps slots for nodes (`reserve.rs`) |
-//! | · · `Reader` | published batch, tickets, hasher | finds keys and waits for their durability (`reader/`) |
-//! | · · · `Contents` | tree, clock, checks of reads | reads and checks records (`contents/`) |
-//! | · · · · `Region` | medium, heap, retired records | reserves and frees slots (`region.rs`) |
+//! | · · · `Lanes` | logs, count of entries | provides logs with space, and cuts them (`lanes/`) |
+//! | · · · · `Reserve` | slots, promised keys | keeps slots for nodes (`reserve.rs`) |
+//! | · · · `Reader` | published batch, tickets, hasher | finds keys and waits for their durability (`reader/`) |
+//! | · · · · `Contents` | tree, clock, checks of reads | reads and checks records (`contents/`) |
+//! | · · · · · `Region` | medium, heap, retired records | reserves and frees slots (`region.rs`) |
 //!
 //! A module uses only modules after it: `ops`, `compact`, `open`; `writer`; `checkpoint`; `recover`; `root`; `lanes`;
-//! `reserve`; `reader`; `contents`; `prepared`; `region`; `tickets`, `record`, `node`, `entry`, `shown`; `layout`, `bytes`.
+//! `reserve`; `reader`; `contents`; `prepared`; `region`; `tickets`, `record`, `node`, `entry`, `shown`; `layout`,
+//! `bytes`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
@@ -147,7 +148,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// # Errors
     /// The region is full, or the medium fails; then the previous checkpoint stays current.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        self.writer.checkpoint()
+        self.writer.checkpointer().make()
     }
 
     /// Returns the bytes of the region that records, log and nodes occupy: all used bytes, once nothing is retired.
@@ -155,8 +156,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// # Errors
     /// Damage to a record.
     pub fn needed_bytes(&self) -> Result<u64, Error> {
-        let (heap, lanes) = (self.reader().region().heap(), self.writer.lanes());
-        Ok(self.reader().contents().record_bytes()? + self.writer.checkpointer().used_bytes(heap, lanes))
+        self.writer.checkpointer().needed_bytes()
     }
 
     fn with_contents(self, with: impl FnOnce(Contents<M, D>) -> Contents<M, D>) -> Pmekv<M, D> {

@@ -9,7 +9,7 @@ use pmem::{Dram, Medium};
 
 use crate::checkpoint::Checkpointer;
 use crate::contents::Contents;
-use crate::lanes::{Lanes, Log, store_word};
+use crate::lanes::{Lanes, store_word};
 use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, lane_word};
 use crate::node::NodeForm;
 use crate::reader::Reader;
@@ -39,7 +39,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         name(&medium, &parameters.uuid, &checkpoint);
         heap.set_features(&medium, FEATURE_KEYS_IN_NODES);
         heap.finish_format(&medium)?;
-        let logs = (0..lane_count).map(|number| Log::new(number, 1, VecDeque::new())).collect();
+        let logs = vec![(1, VecDeque::new()); lane_count];
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
         let lanes = Lanes::new(logs, (parameters.uuid, 1), options.segment_entry_count, 0, reserve);
@@ -128,8 +128,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     }
 
     fn of(reader: Reader<M, D>, lanes: Lanes, checkpoint: Checkpoint, options: Options) -> Pmekv<M, D> {
-        let checkpointer = Checkpointer::new(checkpoint, options.log_entry_count_max);
-        let writer = Writer::new(reader, lanes, checkpointer);
-        Pmekv { writer, compaction: Compaction::above(None), lost: Vec::new() }
+        let checkpointer = Checkpointer::new(reader, lanes, checkpoint, options.log_entry_count_max);
+        Pmekv { writer: Writer::new(checkpointer), compaction: Compaction::above(None), lost: Vec::new() }
     }
 }

@@ -164,7 +164,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         self.reader().contents().check_records(check, damaged)?;
-        self.writer.checkpointer().check(self.reader().region(), damaged)?;
+        self.writer.checkpointer().check(damaged)?;
         check.set_state::<()>(None);
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if !self.reader().region().medium().is_writable() {
             return Ok(Progress::Idle);
         }
-        if self.writer.wants_checkpoint() {
+        if self.writer.checkpointer().is_wanted() {
             self.reader().region().go_on_without(self.checkpoint())?;
         }
         if self
@@ -223,7 +223,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     fn wanted_threads(&self) -> WantedThreads {
         let is_behind =
-            || self.writer.wants_checkpoint() || self.reader().region().heap().runs_low() || self.may_compact();
+            || self.writer.checkpointer().is_wanted() || self.reader().region().heap().runs_low() || self.may_compact();
         let is_wanted = self.reader().region().medium().is_writable() && is_behind()
             || self.writer.reaper().expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
@@ -246,7 +246,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             reaped_count: self.writer.reaper().reaped_count(),
             compaction: self.compaction.stats(),
             order: Some(OrderStats::native(tree_bytes)),
-            figures: self.writer.checkpointer().figures(self.writer.lanes()),
+            figures: self.writer.checkpointer().figures(),
             ..of_region
         }
     }
@@ -258,7 +258,7 @@ impl<M: Medium, D: Dram> OrderedEngine for Pmekv<M, D> {
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        self.writer.lanes().check_tree(self.reader(), damaged);
+        self.writer.checkpointer().lanes().check_tree(self.reader(), damaged);
         Ok(self.reader().tree().len())
     }
 }

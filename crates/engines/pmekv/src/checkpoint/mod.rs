@@ -30,7 +30,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Damage, Error, Figure};
-use heap::{Heap, HeapError};
+use heap::HeapError;
 use parking_lot::{Mutex, MutexGuard};
 use pmem::{Dram, Level, Medium, Offset};
 
@@ -39,7 +39,6 @@ use crate::lanes::Lanes;
 use crate::layout::{ROOT, node_place};
 use crate::reader::Reader;
 use crate::recover::read_checkpoint;
-use crate::region::Region;
 use crate::root::{Checkpoint, name};
 use nodes::NodeWriter;
 
@@ -61,33 +60,50 @@ impl LastCheckpoint {
 }
 
 /// Makes the checkpoints of a store, and bounds its log.
-pub(crate) struct Checkpointer {
+pub(crate) struct Checkpointer<M: Medium, D: Dram> {
+    reader: Reader<M, D>,
+    lanes: Lanes,
     /// The checkpoint that the root names.
     current: Mutex<Checkpoint>,
     last: LastCheckpoint,
     log_entry_count_max: u64,
 }
 
-impl Checkpointer {
-    pub(crate) fn new(current: Checkpoint, log_entry_count_max: u64) -> Checkpointer {
+impl<M: Medium, D: Dram> Checkpointer<M, D> {
+    pub(crate) fn new(
+        reader: Reader<M, D>,
+        lanes: Lanes,
+        current: Checkpoint,
+        log_entry_count_max: u64,
+    ) -> Checkpointer<M, D> {
         let last = LastCheckpoint::default();
         last.set(&current);
-        Checkpointer { current: Mutex::new(current), last, log_entry_count_max }
+        Checkpointer { reader, lanes, current: Mutex::new(current), last, log_entry_count_max }
+    }
+
+    pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Checkpointer<M, D> {
+        Checkpointer { reader: with(self.reader), ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> &Reader<M, D> {
+        &self.reader
+    }
+
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// Makes a checkpoint, and shortens the log.
-    pub(crate) fn make<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes) -> Result<(), Error> {
-        self.make_after(&mut self.current.lock(), reader, lanes)
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        self.make_after(&mut self.current.lock())
     }
 
     /// Carries out the steps.
-    fn make_after<M: Medium, D: Dram>(
-        &self,
-        current: &mut Checkpoint,
-        reader: &Reader<M, D>,
-        lanes: &Lanes,
-    ) -> Result<(), Error> {
-        let (region, medium) = (reader.region(), reader.region().medium());
+    fn make_after(&self, current: &mut Checkpoint) -> Result<(), Error> {
+        let (reader, lanes, region) = (&self.reader, &self.lanes, self.reader.region());
+        let medium = region.medium();
         region.may_write()?;
         if lanes.entry_count() == 0 {
             return Ok(());
@@ -98,7 +114,7 @@ impl Checkpointer {
         lanes.reserve().fill(region)?;
         let (mut cuts, mut entry_count) = lanes.begin_checkpoint(medium);
         reader.is_learnt()?;
-        let (nodes, key_count) = self.write_nodes(current, reader, lanes)?;
+        let (nodes, key_count) = self.write_nodes(current)?;
         if medium.breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = lanes.begin_checkpoint(medium);
         }
@@ -107,24 +123,19 @@ impl Checkpointer {
         name(medium, &region.heap().superblock().uuid, &new);
         medium.commit(Level::default());
         medium.health()?;
-        self.replace(current, new, region, lanes);
+        self.replace(current, new);
         lanes.count_entries(0, entry_count);
         Ok(())
     }
 
     /// Step 2. Returns the nodes, and their number of keys.
-    fn write_nodes<M: Medium, D: Dram>(
-        &self,
-        current: &Checkpoint,
-        reader: &Reader<M, D>,
-        lanes: &Lanes,
-    ) -> Result<(Vec<Offset>, u64), Error> {
-        let mut nodes = NodeWriter::new(reader, lanes, current.number + 1);
+    fn write_nodes(&self, current: &Checkpoint) -> Result<(Vec<Offset>, u64), Error> {
+        let mut nodes = NodeWriter::new(&self.reader, &self.lanes, current.number + 1);
         let Err(error) = nodes.write_all(current) else { return Ok(nodes.into_nodes()) };
-        lanes.reserve().give_up(nodes.nodes());
+        self.lanes.reserve().give_up(nodes.nodes());
         if matches!(error, Error::Corrupt { .. }) {
-            lanes.note_damage();
-            self.last.damaged_count.store(reader.contents().count_damaged()?, Ordering::Relaxed);
+            self.lanes.note_damage();
+            self.last.damaged_count.store(self.reader.contents().count_damaged()?, Ordering::Relaxed);
         }
         Err(error)
     }
@@ -135,24 +146,15 @@ impl Checkpointer {
     }
 
     /// Step 5, of the checkpoint `new`, which the root names: frees nodes and segments.
-    pub(crate) fn replace<M: Medium, D: Dram>(
-        &self,
-        current: &mut Checkpoint,
-        new: Checkpoint,
-        region: &Region<M, D>,
-        lanes: &Lanes,
-    ) {
+    pub(crate) fn replace(&self, current: &mut Checkpoint, new: Checkpoint) {
         let before = mem::replace(current, new);
         self.last.set(current);
-        lanes.end_checkpoint(region, &before.nodes, &current.cuts, current.nodes.len() as u64);
+        self.lanes.end_checkpoint(self.reader.region(), &before.nodes, &current.cuts, current.nodes.len() as u64);
     }
 
     /// Reads the nodes as an opening does.
-    pub(crate) fn check<M: Medium, D: Dram>(
-        &self,
-        region: &Region<M, D>,
-        damaged: &mut dyn FnMut(Damage),
-    ) -> Result<(), Error> {
+    pub(crate) fn check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let region = self.reader.region();
         let current = self.current.lock();
         match read_checkpoint(region.medium(), region.heap()) {
             Ok(found) if found == *current => {}
@@ -166,17 +168,23 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Returns the bytes of the region that nodes, segments and spare slots occupy.
-    pub(crate) fn used_bytes<D: Dram>(&self, heap: &Heap<D>, lanes: &Lanes) -> u64 {
+    /// Returns the bytes of the region that records, nodes, segments and spare slots occupy.
+    pub(crate) fn needed_bytes(&self) -> Result<u64, Error> {
+        let (heap, record_bytes) = (self.reader.region().heap(), self.reader.contents().record_bytes()?);
         let current = self.current.lock();
-        current.nodes.iter().map(|&at| heap.place_bytes(node_place(at))).sum::<u64>() + lanes.used_bytes(heap)
+        let nodes = current.nodes.iter().map(|&at| heap.place_bytes(node_place(at)));
+        Ok(record_bytes + nodes.sum::<u64>() + self.lanes.used_bytes(heap))
     }
 
     /// Returns the figures of checkpoints and log.
-    pub(crate) fn figures(&self, lanes: &Lanes) -> Vec<Figure> {
+    pub(crate) fn figures(&self) -> Vec<Figure> {
         let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
         vec![
-            Figure::gauge("pmekv_log_entries", "Log entries since the last checkpoint", lanes.entry_count() as f64),
+            Figure::gauge(
+                "pmekv_log_entries",
+                "Log entries since the last checkpoint",
+                self.lanes.entry_count() as f64,
+            ),
             Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", read(&self.last.node_count)),
             Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", read(&self.last.number)),
             Figure::gauge(

@@ -34,8 +34,6 @@ use engine::Error;
 use pmem::{Dram, Medium};
 
 use super::Checkpointer;
-use crate::lanes::Lanes;
-use crate::reader::Reader;
 
 /// The log's bound is at least one entry per this many keys.
 const KEYS_PER_ENTRY: u64 = 4;
@@ -55,27 +53,28 @@ fn last_quarter(max: u64) -> u64 {
     (max / 4).max(1).min(max)
 }
 
-impl Checkpointer {
+impl<M: Medium, D: Dram> Checkpointer<M, D> {
     /// Returns true if a checkpoint would meet the same damage as the last one, and the log has not grown enough to
     /// make a trial cheap in comparison.
-    pub(crate) fn is_vain(&self, key_count: u64, lanes: &Lanes) -> bool {
-        lanes.grown_since_damage().is_some_and(|grown| grown <= key_count / KEYS_PER_ENTRY)
+    pub(crate) fn is_vain(&self) -> bool {
+        let is_small = |grown| grown <= self.reader.tree().len() / KEYS_PER_ENTRY;
+        self.lanes.grown_since_damage().is_some_and(is_small)
     }
 
-    fn log_entry_count_max(&self, key_count: u64) -> u64 {
-        self.log_entry_count_max.max(key_count / KEYS_PER_ENTRY)
+    fn log_entry_count_max(&self) -> u64 {
+        self.log_entry_count_max.max(self.reader.tree().len() / KEYS_PER_ENTRY)
     }
 
-    /// Returns true if the background should make a checkpoint of a store with `key_count` keys.
-    pub(crate) fn is_wanted(&self, key_count: u64, lanes: &Lanes) -> bool {
-        lanes.entry_count() >= self.log_entry_count_max(key_count).div_ceil(2) && !self.is_vain(key_count, lanes)
+    /// Returns true if the background should make a checkpoint.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.is_vain()
     }
 
     /// Ensures, before a write takes a lock, that the log has space.
-    pub(crate) fn bound_log<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes) -> Result<(), Error> {
-        let (entry_count, max) = (lanes.entry_count(), self.log_entry_count_max(reader.tree().len()));
+    pub(crate) fn bound_log(&self) -> Result<(), Error> {
+        let (entry_count, max) = (self.lanes.entry_count(), self.log_entry_count_max());
         if entry_count >= max {
-            return self.shorten_log(reader, lanes);
+            return self.shorten_log();
         }
         if entry_count > max - last_quarter(max) {
             self.hold_back(pace(entry_count, max));
@@ -91,28 +90,22 @@ impl Checkpointer {
 
     /// Makes a checkpoint, or waits for the one that another writer makes.
     #[cold]
-    fn shorten_log<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes) -> Result<(), Error> {
+    fn shorten_log(&self) -> Result<(), Error> {
         let mut current = self.current.lock();
-        let key_count = reader.tree().len();
-        if lanes.entry_count() < self.log_entry_count_max(key_count) || self.is_vain(key_count, lanes) {
+        if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
             return Ok(());
         }
-        reader.region().go_on_without(self.make_after(&mut current, reader, lanes))
+        self.reader.region().go_on_without(self.make_after(&mut current))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
     /// its pin would block the freeing.
     #[inline(always)]
-    pub(crate) fn with_space<M: Medium, D: Dram, T>(
-        &self,
-        (reader, lanes): (&Reader<M, D>, &Lanes),
-        frees: bool,
-        mut attempt: impl FnMut() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn with_space<T>(&self, frees: bool, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let mut surplus = None;
         loop {
             match attempt() {
-                Err(error) if error.is_full() && self.makes_space(reader, lanes, &mut surplus, frees)? => {}
+                Err(error) if error.is_full() && self.makes_space(&mut surplus, frees)? => {}
                 done => return done,
             }
         }
@@ -122,37 +115,27 @@ impl Checkpointer {
     /// Surplus that appears later is excluded: an attempt may take freed slots and still fail.
     #[cold]
     #[inline(never)]
-    fn makes_space<M: Medium, D: Dram>(
-        &self,
-        reader: &Reader<M, D>,
-        lanes: &Lanes,
-        surplus: &mut Option<u64>,
-        frees: bool,
-    ) -> Result<bool, Error> {
+    fn makes_space(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
         let Some(left) = surplus else {
-            self.make_space(reader, lanes, frees)?;
-            *surplus = Some(lanes.reserve().surplus_count());
+            self.make_space(frees)?;
+            *surplus = Some(self.lanes.reserve().surplus_count());
             return Ok(true);
         };
         if *left == 0 {
             return Ok(false);
         }
         let _no_checkpoint = self.current.lock();
-        let count = lanes.reserve().free_half(reader.region(), *left);
+        let count = self.lanes.reserve().free_half(self.reader.region(), *left);
         *left -= count;
         Ok(count > 0)
     }
 
     /// Retries likewise for a delete of a key, as long as new checkpoints are made: other threads' deletes may have
     /// used the space that each freed.
-    pub(crate) fn with_space_to_delete<M: Medium, D: Dram, T>(
-        &self,
-        (reader, lanes): (&Reader<M, D>, &Lanes),
-        mut attempt: impl FnMut() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn with_space_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let number = self.last.number.load(Ordering::Acquire);
-            let done = self.with_space((reader, lanes), true, &mut attempt);
+            let done = self.with_space(true, &mut attempt);
             let is_full = done.as_ref().is_err_and(Error::is_full);
             if !is_full || self.last.number.load(Ordering::Acquire) == number {
                 return done;
@@ -162,14 +145,14 @@ impl Checkpointer {
 
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
-    fn make_space<M: Medium, D: Dram>(&self, reader: &Reader<M, D>, lanes: &Lanes, frees: bool) -> Result<(), Error> {
-        reader.region().collect_patiently();
+    fn make_space(&self, frees: bool) -> Result<(), Error> {
+        self.reader.region().collect_patiently();
         let mut current = self.current.lock();
-        let gives = lanes.gather();
-        if !frees && (!gives || self.is_vain(reader.tree().len(), lanes)) {
+        let gives = self.lanes.gather();
+        if !frees && (!gives || self.is_vain()) {
             return Ok(());
         }
-        reader.region().go_on_without(self.make_after(&mut current, reader, lanes))
+        self.reader.region().go_on_without(self.make_after(&mut current))
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! Entries' checksums begin with the header. So old lines in an extent that was a segment before, or that a lane had
 //! begun before its word was lost, are not valid entries. Sequences ascend by one and are not reused within an opening,
-//! and each opening begins its own segments unless the region is full (`Lanes::go_on`). So no line of a segment is
+//! and each opening begins its own segments unless the region is full (`Log::go_on`). So no line of a segment is
 //! written twice as an entry. Otherwise a torn entry could become valid through half of another entry that is written
 //! over it, if both have some words in common.
 //!
@@ -23,6 +23,7 @@
 mod log;
 mod segment;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Damage, Error};
@@ -31,14 +32,12 @@ use index::Position;
 use parking_lot::{Mutex, MutexGuard};
 use pmem::{Dram, Medium, Offset};
 
-use crate::entry::Entry;
-use crate::layout::{
-    ENTRY_BYTES, LANE_COUNT_MAX, SEGMENT_BYTES, SEGMENT_ENTRY_COUNT, lane_word, node_place, segment_place,
-};
+use crate::layout::{LANE_COUNT_MAX, SEGMENT_ENTRY_COUNT, node_place, segment_place};
 use crate::reader::Reader;
 use crate::region::Region;
 use crate::reserve::Reserve;
 use crate::{broken, canary};
+use log::Form;
 
 pub(crate) use log::Log;
 pub(crate) use segment::{Segment, store_word, write_line};
@@ -49,10 +48,7 @@ const SEGMENT_ENTRY_COUNT_MIN: u64 = 2;
 /// All lanes of a store, and the reserve that promises their keys.
 pub(crate) struct Lanes {
     all: Vec<Mutex<Log>>,
-    uuid: [u8; 16],
     opening: u64,
-    /// Entries per segment: its capacity, or fewer in tests.
-    segment_entry_count: u64,
     /// Entries since the last checkpoint, approximately.
     entry_count: AtomicU64,
     reserve: Reserve,
@@ -61,26 +57,19 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Creates the lanes. Segments are of earlier openings, whose numbers differ, so no lane continues in one.
+    /// Creates the lanes, whose logs have these next sequences and segments.
     pub(crate) fn new(
-        mut logs: Vec<Log>,
+        logs: Vec<(u64, VecDeque<Segment>)>,
         (uuid, opening): ([u8; 16], u64),
         segment_entry_count: u64,
         entry_count: u64,
         reserve: Reserve,
     ) -> Lanes {
         let segment_entry_count = segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
-        let is_this = |log: &&mut Log| log.newest().is_some_and(|newest| newest.opening == opening);
-        logs.iter_mut().filter(is_this).for_each(|log| log.fill_on(&uuid, segment_entry_count));
-        Lanes {
-            all: logs.into_iter().map(Mutex::new).collect(),
-            uuid,
-            opening,
-            segment_entry_count,
-            entry_count: AtomicU64::new(entry_count),
-            reserve,
-            damaged_at: Mutex::new(None),
-        }
+        let form = Form { uuid, opening, entry_count: segment_entry_count };
+        let all = logs.into_iter().enumerate().map(|(number, log)| Mutex::new(Log::new(number, form, log))).collect();
+        let (entry_count, damaged_at) = (AtomicU64::new(entry_count), Mutex::new(None));
+        Lanes { all, opening, entry_count, reserve, damaged_at }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -152,7 +141,7 @@ impl Lanes {
         if added > log.keys().left() {
             self.reserve.promise(region, log.keys(), added)?;
         }
-        let provided = self.provide_segments(log, region, entries, spare);
+        let provided = log.provide(region, entries, spare);
         if provided.is_ok() { provided } else { self.provide_without_spare(log, region, entries, provided) }
     }
 
@@ -171,38 +160,7 @@ impl Lanes {
         if !is_full || !is_long || self.reserve.lacks_slots() || self.damaged_at.lock().is_some() {
             return provided;
         }
-        self.provide_segments(log, region, entries, 0)
-    }
-
-    #[inline(always)]
-    fn provide_segments<M: Medium, D: Dram>(
-        &self,
-        log: &mut Log,
-        region: &Region<M, D>,
-        entries: u64,
-        spare: usize,
-    ) -> Result<(), Error> {
-        if entries <= log.left() && spare <= log.ahead_count() {
-            return Ok(());
-        }
-        self.reserve_segments(log, region, entries, spare)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn reserve_segments<M: Medium, D: Dram>(
-        &self,
-        log: &mut Log,
-        region: &Region<M, D>,
-        entries: u64,
-        spare: usize,
-    ) -> Result<(), Error> {
-        let lacking = entries.saturating_sub(log.left());
-        let wanted = lacking.div_ceil(self.segment_entry_count) as usize + spare;
-        while log.ahead_count() < wanted {
-            log.add_ahead(region.heap().reserve_extent(region.medium(), SEGMENT_BYTES)?.publish());
-        }
-        Ok(())
+        log.provide(region, entries, 0)
     }
 
     /// Returns a log that has provided for entries that will not be written to its former state, with `ahead_count`
@@ -217,41 +175,7 @@ impl Lanes {
     pub(crate) fn refill_ahead<M: Medium, D: Dram>(&self, region: &Region<M, D>) {
         let mut logs = self.lock_all();
         logs.sort_by_key(|log| log.rest().count());
-        for mut log in logs {
-            if log.newest().is_some() && self.provide_segments(&mut log, region, 0, 1).is_err() {
-                self.go_on(&mut log, region.medium());
-            }
-        }
-    }
-
-    /// Continues in the newest segment when a full region has no space for a new one. First clears, durably, the lines
-    /// there that a crash may have torn.
-    fn go_on<M: Medium>(&self, log: &mut Log, medium: &M) {
-        let Some(newest) = log.newest() else { return };
-        log.rest().for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
-        medium.order();
-        log.fill_on(&self.uuid, self.segment_entry_count);
-    }
-
-    /// Writes and flushes an entry after the log's last. The caller has provided space, and orders and counts the
-    /// entry. This has no locked instruction, which would wait for all earlier streamed stores.
-    #[inline(always)]
-    pub(crate) fn append<M: Medium>(&self, log: &mut Log, medium: &M, entry: Entry) {
-        if log.left() == 0 {
-            self.begin(log, medium);
-        }
-        log.push(medium, entry);
-    }
-
-    /// Steps 2 and 3.
-    #[cold]
-    #[inline(never)]
-    fn begin<M: Medium>(&self, log: &mut Log, medium: &M) {
-        let segment = log.next_segment(self.opening);
-        write_line(medium, segment.at, &segment.to_line(&self.uuid));
-        medium.order_unless(canary::WORD_BEFORE_HEADER);
-        store_word(medium, lane_word(log.number()), segment.at.0);
-        log.begin(segment, &self.uuid, self.segment_entry_count);
+        logs.iter_mut().for_each(|log| log.refill_ahead(region));
     }
 
     /// Locks all lanes, and begins a checkpoint. Returns the cuts, and the number of entries in the log.
@@ -330,30 +254,4 @@ pub(crate) fn cuts_of(logs: &[MutexGuard<'_, Log>]) -> [u64; LANE_COUNT_MAX] {
     let mut cuts = [0; LANE_COUNT_MAX];
     logs.iter().for_each(|log| cuts[log.number()] = log.last());
     cuts
-}
-
-#[cfg(test)]
-mod tests {
-    use pmem::Persist;
-    use pmem_sim::{Model, Sim};
-
-    use super::*;
-    use crate::node::NodeForm;
-
-    /// Half of a torn entry could otherwise make an entry that is written over it valid.
-    #[test]
-    fn lane_continues_after_torn_line() {
-        let sim = Sim::new(1 << 20, Model::Line);
-        let newest = Segment { at: Offset(1 << 16), lane: 0, opening: 1, first: 1, previous: Offset::NULL };
-        let (kept, torn) = (newest.entry_at(1), newest.entry_at(2));
-        [kept, torn].iter().for_each(|at| write_line(&sim, *at, &[0xFF; ENTRY_BYTES]));
-        sim.order();
-        let mut log = Log::new(0, 2, [newest].into());
-        let reserve = Reserve::new(NodeForm::Keys, Vec::new(), 0, 0);
-        Lanes::new(Vec::new(), ([7; 16], 2), SEGMENT_ENTRY_COUNT, 0, reserve).go_on(&mut log, &sim);
-        for image in sim.images(64, 0) {
-            assert_eq!((image.line(kept), image.line(torn)), ([u64::MAX; 8], [0; 8]), "{image}");
-        }
-        assert_eq!((log.left(), log.next_at()), (SEGMENT_ENTRY_COUNT - 1, torn));
-    }
 }

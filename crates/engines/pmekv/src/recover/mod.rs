@@ -31,11 +31,13 @@ mod threads;
 mod windows;
 mod words;
 
+use std::collections::VecDeque;
+
 use heap::{Heap, HeapError, Mark, Place};
 use pmem::{Dram, Level, Medium, Offset};
 
 use crate::canary;
-use crate::lanes::{Log, store_word, write_line};
+use crate::lanes::{Segment, store_word, write_line};
 use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, node_place, record, segment_place};
 use crate::node::{self, NodeForm};
 use crate::root::Checkpoint;
@@ -112,13 +114,9 @@ impl Found {
         Ok(medium.wait(medium.commit(Level::default()))?)
     }
 
-    /// Returns the logs in the form that writers continue.
-    pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
-        let log = |(number, found): (usize, FoundLog)| {
-            let (next, segments) = (found.next(), found.segments);
-            Log::new(number, next, segments)
-        };
-        (self.checkpoint, self.logs.into_iter().enumerate().map(log).collect())
+    /// Returns the checkpoint, and each log's next sequence and segments.
+    pub(crate) fn into_logs(self) -> (Checkpoint, Vec<(u64, VecDeque<Segment>)>) {
+        (self.checkpoint, self.logs.into_iter().map(|log| (log.next(), log.segments)).collect())
     }
 }
 

@@ -90,13 +90,13 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
 
     /// Applies the batch if its conditions hold. The last operation of a key counts.
     pub(crate) fn apply(&self) -> Result<(), Error> {
-        let (writer, reader) = (self.writer, &self.writer.reader);
+        let (writer, reader) = (self.writer, self.writer.reader());
         reader.region().may_write()?;
         Limits::check_batch(self.conditions, self.ops)?;
         writer.bound()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = self.ops.iter().map(|op| (op.key(), op)).collect();
         let frees = self.ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = writer.with_space(frees, || self.try_apply(&last))?;
+        let Applied { hashes, ticket, expired } = writer.checkpointer.with_space(frees, || self.try_apply(&last))?;
         if reader.region().medium().acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| reader.tickets().settle(hash, ticket));
         }
@@ -105,11 +105,11 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
     }
 
     fn try_apply(&self, ops: &BTreeMap<&'k [u8], &'k BatchOp<'k>>) -> Result<Applied, Error> {
-        let (reader, region, conditions) = (&self.writer.reader, self.writer.reader.region(), self.conditions);
+        let (reader, region, conditions) = (self.writer.reader(), self.writer.reader().region(), self.conditions);
         let changes = ops.iter().map(|(key, op)| self.prepare(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(region.medium()));
-        let mut lanes = self.writer.lanes.lock_all();
+        let mut lanes = self.writer.lanes().lock_all();
         reader.is_learnt()?;
         if let Some(condition) = reader.first_unmet(conditions)? {
             drop(lanes);
@@ -144,7 +144,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let mut expired = Vec::new();
         for Change { old, .. } in changes {
             if let Some(old) = old
-                && self.writer.reader.contents().is_past(self.writer.reader.records().read(*old)?.expiry)
+                && self.writer.reader().contents().is_past(self.writer.reader().records().read(*old)?.expiry)
             {
                 expired.extend(self.writer.copy_expired(Some(*old)));
             }
@@ -156,7 +156,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
     fn prepare(&self, key: &'k [u8], op: &'k BatchOp<'k>) -> Result<Change<'w, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
         let new = item.map(|item| self.writer.prepare(&item)).transpose()?;
-        Ok(Change { key, hash: self.writer.reader.hash(key), new, old: None })
+        Ok(Change { key, hash: self.writer.reader().hash(key), new, old: None })
     }
 
     /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
@@ -165,7 +165,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let mut needs = vec![Needs::default(); lanes.len()];
         needs[self.lane_of_end(changes)].entry_count = 1;
         for change in changes {
-            let of_lane = &mut needs[self.writer.lanes.of(change.hash)];
+            let of_lane = &mut needs[self.writer.lanes().of(change.hash)];
             of_lane.entry_count += 1;
             of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
         }
@@ -174,7 +174,13 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let had: Vec<usize> = lanes.iter().map(|log| log.ahead_count()).collect();
         let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
             if needs.entry_count > 0 {
-                self.writer.lanes.provide(log, self.writer.reader.region(), needs.entry_count, spare, needs.added_count)
+                self.writer.lanes().provide(
+                    log,
+                    self.writer.reader().region(),
+                    needs.entry_count,
+                    spare,
+                    needs.added_count,
+                )
             } else {
                 Ok(())
             }
@@ -182,7 +188,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
         if provided.is_err() {
             for (log, had) in lanes.iter_mut().zip(had) {
-                self.writer.lanes.undo_provide(log, self.writer.reader.region(), had);
+                self.writer.lanes().undo_provide(log, self.writer.reader().region(), had);
             }
         }
         provided
@@ -193,29 +199,29 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let durable: Vec<u64> = lanes.iter().map(|log| log.last()).collect();
         let batch = self.next_batch();
         for change in changes {
-            let lane = self.writer.lanes.of(change.hash);
+            let lane = self.writer.lanes().of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            self.writer.lanes.append(&mut lanes[lane], self.writer.reader.region().medium(), entry);
+            lanes[lane].append(self.writer.reader().region().medium(), entry);
         }
-        self.writer.reader.region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        self.writer.reader().region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.last(), batch, hash: count, ..Entry::VOID };
-        self.writer.lanes.append(log, self.writer.reader.region().medium(), end);
-        self.writer.lanes.count_entries(count + 1, 0);
+        log.append(self.writer.reader().region().medium(), end);
+        self.writer.lanes().count_entries(count + 1, 0);
     }
 
     /// Returns the lane of the first key, which has a log if the key is present.
     fn lane_of_end(&self, changes: &[Change<'_, '_, D>]) -> usize {
-        changes.first().map_or(0, |change| self.writer.lanes.of(change.hash))
+        changes.first().map_or(0, |change| self.writer.lanes().of(change.hash))
     }
 
     fn next_batch(&self) -> u64 {
         let number = self.writer.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening = if self.writer.reader.region().medium().breaks(canary::BATCH_NUMBER_RETURNS) {
+        let opening = if self.writer.reader().region().medium().breaks(canary::BATCH_NUMBER_RETURNS) {
             0
         } else {
-            self.writer.lanes.opening()
+            self.writer.lanes().opening()
         };
         batch_number(opening, number)
     }
@@ -235,22 +241,21 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.writer.reader.region().medium().health()?;
-        hashes.into_iter().for_each(|hash| self.writer.reader.tickets().raise(hash, ticket));
-        self.writer.reader.publish(table);
+        self.writer.reader().region().medium().health()?;
+        hashes.into_iter().for_each(|hash| self.writer.reader().tickets().raise(hash, ticket));
+        self.writer.reader().publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.writer.reader.contents().learn(
-                &self.writer.reader.tree().find_to_change(pin.pinned(), &self.writer.reader.records(), key)?,
-                *edit,
-            )
+            let reader = self.writer.reader();
+            let found = reader.tree().find_to_change(pin.pinned(), &reader.records(), key)?;
+            reader.contents().learn(&found, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
-            self.writer.reader.keep_published();
+            self.writer.reader().keep_published();
             return Err(error);
         }
         self.writer.expect(expiring_count);
-        self.writer.reader.withdraw();
+        self.writer.reader().withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

@@ -18,10 +18,10 @@ use crate::root::{Checkpoint, name};
 impl<M: Medium, D: Dram> Writer<M, D> {
     /// Deletes all keys.
     pub(crate) fn clear(&self) -> Result<(), Error> {
-        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         region.may_write()?;
         let mut current = self.checkpointer.lock();
-        let logs = self.lanes.lock_all();
+        let logs = self.lanes().lock_all();
         reader.is_learnt()?;
         // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
@@ -35,11 +35,11 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let ticket = medium.commit(Level::default());
         medium.health()?;
         reader.tickets().raise_all(ticket);
-        self.lanes.reserve().forget(reader.tree().len());
+        self.lanes().reserve().forget(reader.tree().len());
         forget();
-        self.lanes.count_entries(0, self.lanes.entry_count());
+        self.lanes().count_entries(0, self.lanes().entry_count());
         drop(logs);
-        self.checkpointer.replace(&mut current, new, region, &self.lanes);
+        self.checkpointer.replace(&mut current, new);
         drop(current);
         records.into_iter().try_for_each(|record| region.retire(record))?;
         if medium.acknowledge(ticket)? == Waited::Durable {

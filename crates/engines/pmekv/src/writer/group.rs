@@ -117,7 +117,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
         let is_fit = |(key, value): &Wanted<'_>| {
             check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
         };
-        let may_write = || self.writer.reader.region().may_write().and_then(|()| self.writer.bound()).is_ok();
+        let may_write = || self.writer.reader().region().may_write().and_then(|()| self.writer.bound()).is_ok();
         let may_go = self.wanted.len() > 1 && self.wanted.iter().all(is_fit) && may_write();
         let ticket = if may_go { self.try_together() } else { None };
         match ticket {
@@ -131,7 +131,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
 
     /// Steps 1 to 6; `None` if nothing was done.
     fn try_together(&mut self) -> Option<Ticket> {
-        let reader = &self.writer.reader;
+        let reader = self.writer.reader();
         let (pin, records) = (epoch::pin(), reader.records());
         let keys: Group<_> = self.wanted.iter().map(|&(key, _)| key).collect();
         let leaves = reader.tree().prefetch_many(pin.pinned(), &records, &keys);
@@ -157,13 +157,13 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
     fn prepare(&mut self) -> Option<()> {
         let writer = self.writer;
         for (number, &(key, value)) in self.wanted.iter().enumerate() {
-            let hash = writer.reader.hash(key);
+            let hash = writer.reader().hash(key);
             // Different keys of one hash are treated like one key that occurs twice.
             if self.changes.iter().any(|other| other.hash == hash) {
                 self.later.push(number);
                 continue;
             }
-            let lane = writer.lanes.of_write(writer.reader.region().medium(), hash);
+            let lane = writer.lanes().of_write(writer.reader().region().medium(), hash);
             let prepare = |value| writer.prepare(&NewItem { key, value, expiry: Expiry::NEVER });
             let new = value.map(prepare).transpose().ok()?;
             self.changes.push(Change {
@@ -188,7 +188,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
         let mask = self.changes.iter().fold(0u64, |mask, change| mask | 1 << change.lane);
         let (mut lanes, mut left) = (Group::new(), mask);
         while left != 0 {
-            let log = self.writer.lanes.lock(left.trailing_zeros() as usize);
+            let log = self.writer.lanes().lock(left.trailing_zeros() as usize);
             lanes.push(Lane { durable: log.last(), log, change_count: 0, added_count: 0 });
             left &= left - 1;
         }
@@ -208,7 +208,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
     where
         'w: 't,
     {
-        let Writer { reader, lanes: all_lanes, .. } = self.writer;
+        let (reader, all_lanes) = (self.writer.reader(), self.writer.lanes());
         let (records, mut all) = (reader.records(), Group::new());
         for change in &mut self.changes {
             let found = reader.tree().find_prefetched_to_change(pinned, &records, &leaves[change.number]).ok()?;
@@ -232,13 +232,13 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
 
     /// Step 3.
     fn enter(&mut self, lanes: &mut [Lane<'_>]) {
-        let (all_lanes, medium) = (&self.writer.lanes, self.writer.reader.region().medium());
+        let medium = self.writer.reader().region().medium();
         for change in &mut self.changes {
             let Lane { log, durable, .. } = &mut lanes[change.lane];
             let durable = if medium.breaks(canary::GROUP_SAID_DURABLE) { log.last() } else { *durable };
             if change.edit().is_some() {
                 let entry = entry(change.old, change.new.as_ref());
-                all_lanes.append(log, medium, Entry { durable, hash: change.hash, ..entry });
+                log.append(medium, Entry { durable, hash: change.hash, ..entry });
             }
             change.new.take().into_iter().for_each(Prepared::publish);
         }
@@ -246,27 +246,27 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
 
     /// Step 4. If no key changes, there is nothing to commit.
     fn commit(&self) -> Ticket {
-        let medium = self.writer.reader.region().medium();
+        let medium = self.writer.reader().region().medium();
         let ticket = match self.has_changes() && !medium.breaks(canary::GROUP_NOT_COMMITTED) {
             true => medium.commit(Level::default()),
             false => Ticket::default(),
         };
         let count = self.changes.iter().filter(|change| change.edit().is_some()).count();
-        self.writer.lanes.count_entries(count as u64, 0);
+        self.writer.lanes().count_entries(count as u64, 0);
         ticket
     }
 
     /// Step 5. Readers must not see changes that a failed medium did not accept.
     fn learn(&mut self, found: &[Found<'_, '_>], lanes: &mut [Lane<'_>], ticket: Ticket) {
-        let medium = self.writer.reader.region().medium();
+        let medium = self.writer.reader().region().medium();
         if medium.health().is_err() {
             self.changes.iter_mut().for_each(|change| change.outcome = medium.health().map_err(Error::from));
             return;
         }
         for (change, found) in self.changes.iter_mut().zip(found) {
             let Some(edit) = change.edit() else { continue };
-            self.writer.reader.tickets().raise(change.hash, ticket);
-            if let Err(error) = self.writer.reader.contents().learn(found, edit) {
+            self.writer.reader().tickets().raise(change.hash, ticket);
+            if let Err(error) = self.writer.reader().contents().learn(found, edit) {
                 let of = |position: Option<Position>| position.unwrap_or(Position::EMPTY);
                 let (new, old) = (of(change.position), of(change.old));
                 let entry = Entry { new, old, hash: change.hash, ..Entry::VOID };
@@ -277,7 +277,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
 
     /// Step 6.
     fn retire(&mut self) {
-        let region = self.writer.reader.region();
+        let region = self.writer.reader().region();
         for Change { old, before, expired, outcome, .. } in &mut self.changes {
             if outcome.is_ok() && *before == PriorState::Expired {
                 *expired = self.writer.copy_expired(*old);
@@ -292,7 +292,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
 
     /// Waits for the durability of all changes.
     fn acknowledge(&mut self, ticket: Ticket) {
-        let reader = &self.writer.reader;
+        let reader = self.writer.reader();
         let acknowledged =
             if self.has_changes() { reader.region().medium().acknowledge(ticket) } else { Ok(Waited::Durable) };
         for change in self.changes.iter_mut().filter(|change| change.outcome.is_ok()) {

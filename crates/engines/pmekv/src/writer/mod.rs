@@ -83,80 +83,59 @@ enum Changed {
 
 /// Writes keys.
 pub(crate) struct Writer<M: Medium, D: Dram> {
-    reader: Reader<M, D>,
-    lanes: Lanes,
-    checkpointer: Checkpointer,
+    checkpointer: Checkpointer<M, D>,
     reaper: Reaper,
     /// The number of batches of this opening.
     batch_count: AtomicU64,
 }
 
 impl<M: Medium, D: Dram> Writer<M, D> {
-    pub(crate) fn new(reader: Reader<M, D>, lanes: Lanes, checkpointer: Checkpointer) -> Writer<M, D> {
-        Writer { reader, lanes, checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0) }
+    pub(crate) fn new(checkpointer: Checkpointer<M, D>) -> Writer<M, D> {
+        Writer { checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0) }
     }
 
     pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Writer<M, D> {
-        Writer { reader: with(self.reader), ..self }
+        Writer { checkpointer: self.checkpointer.with_reader(with), ..self }
     }
 
-    pub(crate) fn reader(&self) -> &Reader<M, D> {
-        &self.reader
-    }
-
-    pub(crate) fn lanes(&self) -> &Lanes {
-        &self.lanes
-    }
-
-    pub(crate) fn checkpointer(&self) -> &Checkpointer {
+    pub(crate) fn checkpointer(&self) -> &Checkpointer<M, D> {
         &self.checkpointer
+    }
+
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> &Reader<M, D> {
+        self.checkpointer.reader()
+    }
+
+    #[inline(always)]
+    fn lanes(&self) -> &Lanes {
+        self.checkpointer.lanes()
     }
 
     pub(crate) fn reaper(&self) -> &Reaper {
         &self.reaper
     }
 
-    /// Makes a checkpoint, and shortens the log.
-    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
-        self.checkpointer.make(&self.reader, &self.lanes)
-    }
-
-    /// Returns true if the background should make a checkpoint.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
-        self.checkpointer.is_wanted(self.reader.tree().len(), &self.lanes)
-    }
-
     /// Waits, before a write takes a lock, for space in the log and while too many old records wait for readers.
     fn bound(&self) -> Result<(), Error> {
-        self.reader.region().bound_garbage();
-        self.checkpointer.bound_log(&self.reader, &self.lanes)
-    }
-
-    /// Retries `attempt` in a full region while something may still free space.
-    #[inline(always)]
-    fn with_space<T>(&self, frees: bool, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        self.checkpointer.with_space((&self.reader, &self.lanes), frees, attempt)
-    }
-
-    /// Retries likewise for a delete of a key.
-    fn with_space_to_delete<T>(&self, attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        self.checkpointer.with_space_to_delete((&self.reader, &self.lanes), attempt)
+        self.reader().region().bound_garbage();
+        self.checkpointer.bound_log()
     }
 
     /// Reserves a slot for a record, and writes the record if it is long.
     #[inline(always)]
     fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
-        if self.reader.region().medium().breaks(canary::FREED_BEFORE_COMMIT) {
-            broken::free_present(&self.reader, item.key)?;
+        if self.reader().region().medium().breaks(canary::FREED_BEFORE_COMMIT) {
+            broken::free_present(self.reader(), item.key)?;
         }
-        Prepared::new(self.reader.region(), item)
+        Prepared::new(self.reader().region(), item)
     }
 
     /// Changes a key, whose new record may have to be written first. `new` is taken only when it is in the log: a write
     /// that finds no space can be retried.
     fn change(&self, key: &[u8], new: &mut Option<Prepared<'_, '_, D>>, expected: Expected) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let prefetched = self.reader.tree().prefetch(pin.pinned(), &self.reader.records(), key);
+        let prefetched = self.reader().tree().prefetch(pin.pinned(), &self.reader().records(), key);
         let changed = self.change_at(pin.pinned(), &prefetched, new, expected)?;
         drop(pin);
         self.conclude(changed)
@@ -171,9 +150,9 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         new: &mut Option<Prepared<'_, '_, D>>,
         expected: Expected,
     ) -> Result<Changed, Error> {
-        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         let (hash, records) = (reader.hash(prefetched.key()), reader.records());
-        let mut log = self.lanes.lock(self.lanes.of_write(medium, hash));
+        let mut log = self.lanes().lock(self.lanes().of_write(medium, hash));
         reader.is_learnt()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
         reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
@@ -191,7 +170,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let before = reader.contents().state_of(old)?;
         // A full region has a segment left for deletes.
         let (spare, added) = (usize::from(new.is_some()), u64::from(matches!(edit, Edit::Insert(_))));
-        self.lanes.provide(&mut log, region, 2, spare, added)?;
+        self.lanes().provide(&mut log, region, 2, spare, added)?;
         let durable = log.last();
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         let expires = new.as_ref().is_some_and(Prepared::expires);
@@ -199,12 +178,12 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         if medium.breaks(canary::TREE_BEFORE_COMMIT) {
             reader.contents().learn(&found, edit)?;
         }
-        self.lanes.append(&mut log, medium, entry);
+        log.append(medium, entry);
         let ticket = match medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
             true => Ticket::default(),
             false => medium.commit(Level::default()),
         };
-        self.lanes.count_entries(1, 0);
+        self.lanes().count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
         medium.health()?;
         reader.tickets().raise(hash, ticket);
@@ -221,7 +200,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Step 6, and waiting for durability that the medium provides later. The caller is not pinned by then.
     #[inline(always)]
     fn conclude(&self, changed: Changed) -> Result<Outcome, Error> {
-        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         let (before, old, hash, ticket) = match changed {
             Changed::Done { before, old, hash, ticket } => (before, old, hash, ticket),
             Changed::Unexpected => return Ok(Outcome::UNEXPECTED),
@@ -245,7 +224,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     #[cold]
     fn copy_expired(&self, old: Option<Position>) -> Option<ExpiredItem> {
         let (position, hook) = (old?, self.reaper.hook());
-        let item = self.reader.records().read(position).ok()?;
+        let item = self.reader().records().read(position).ok()?;
         // A damaged expiry or value is not reported.
         check_intact(position, &item).ok()?;
         hook.copy(item.key, item.value, item.expiry)
@@ -261,7 +240,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
 
     /// Reverts a change in the log, instead of step 5, if the tree cannot take it: log and tree stay equal.
     fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
-        let (reader, region, medium) = (&self.reader, self.reader.region(), self.reader.region().medium());
+        let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         if medium.breaks(canary::NOT_TAKEN_BACK) {
             return Ok(());
         }
@@ -274,8 +253,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             log.keys().bring_back();
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.last(), ..entry };
-        self.lanes.append(log, medium, back);
-        self.lanes.count_entries(1, 0);
+        log.append(medium, back);
+        self.lanes().count_entries(1, 0);
         let ticket = medium.commit(Level::default());
         medium.health()?;
         reader.tickets().raise(entry.hash, ticket);

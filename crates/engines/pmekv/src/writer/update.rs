@@ -16,14 +16,14 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        let outcome = self.with_space(false, || self.try_put(item))?;
+        let outcome = self.checkpointer.with_space(false, || self.try_put(item))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<Outcome, Error> {
         let pin = epoch::pin();
-        let prefetched = self.reader.tree().prefetch(pin.pinned(), &self.reader.records(), item.key);
+        let prefetched = self.reader().tree().prefetch(pin.pinned(), &self.reader().records(), item.key);
         let mut new = Some(self.prepare(item)?);
         let changed = self.change_at(pin.pinned(), &prefetched, &mut new, Expected::Anything)?;
         drop(pin);
@@ -41,12 +41,12 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     ) -> Result<(), Error> {
         self.write_to(key)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
-        let reservation = self.with_space(false, || self.reader.region().reserve(item.item_bytes()))?;
+        let reservation = self.checkpointer.with_space(false, || self.reader().region().reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.
-        unsafe { item.write(self.reader.region().medium(), reservation.place().offset) }?;
-        let checksum = self.reader.records().read(Position::of(reservation.place()))?.header.checksum;
+        unsafe { item.write(self.reader().region().medium(), reservation.place().offset) }?;
+        let checksum = self.reader().records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
-        let outcome = self.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
+        let outcome = self.checkpointer.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
         self.report_expired(outcome);
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Deletes a key. Returns true if it was present.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
-        let outcome = self.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
+        let outcome = self.checkpointer.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
         Ok(self.report_expired(outcome).was_there())
     }
 
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.with_space(false, || self.try_update(key, decide))?;
+            let (changed, outcome) = self.checkpointer.with_space(false, || self.try_update(key, decide))?;
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);
@@ -75,8 +75,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Returns true if the decision changes the key, and the outcome.
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
-        let found = self.reader.find(key)?;
-        let live = found.filter(|(_, item)| !self.reader.contents().is_past(item.expiry));
+        let found = self.reader().find(key)?;
+        let live = found.filter(|(_, item)| !self.reader().contents().is_past(item.expiry));
         if let Some((position, item)) = &live {
             check_intact(*position, item)?;
         }
@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
         check_key(key)?;
-        self.reader.region().may_write()?;
+        self.reader().region().may_write()?;
         self.bound()
     }
 }

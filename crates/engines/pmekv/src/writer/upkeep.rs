@@ -16,21 +16,21 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Reaps one leaf.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper.reap(
-            &|expiry| self.reader.contents().is_past(expiry),
-            &mut |cursor, each| Ok(self.reader.contents().walk_readable(cursor, each)),
+            &|expiry| self.reader().contents().is_past(expiry),
+            &mut |cursor, each| Ok(self.reader().contents().walk_readable(cursor, each)),
             &mut |key| self.reap_key(key),
         )
     }
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
-        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
-        let outcome = self.with_space_to_delete(|| self.reap_due(key))?;
+        self.checkpointer.bound_log()?;
+        let outcome = self.checkpointer.with_space_to_delete(|| self.reap_due(key))?;
         Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();
-        let due = self.reader.find(key)?.filter(|(_, item)| self.reader.contents().is_past(item.expiry));
+        let due = self.reader().find(key)?.filter(|(_, item)| self.reader().contents().is_past(item.expiry));
         let Some((position, item)) = due else { return Ok(Outcome::UNEXPECTED) };
         // A damaged expiry must not delete a key.
         check_intact(position, &item)?;
@@ -44,10 +44,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         old: Position,
         reserve: impl FnOnce(Class) -> Result<Option<Reservation<'a, D>>, Error>,
     ) -> Result<Moved, Error> {
-        let medium = self.reader.region().medium();
-        self.checkpointer.bound_log(&self.reader, &self.lanes)?;
+        let medium = self.reader().region().medium();
+        self.checkpointer.bound_log()?;
         let _pin = epoch::pin();
-        let Some((position, item)) = self.reader.find(key)?.filter(|(position, _)| *position == old) else {
+        let Some((position, item)) = self.reader().find(key)?.filter(|(position, _)| *position == old) else {
             return Ok(Moved::Unexpected);
         };
         check_intact(position, &item)?;
@@ -59,7 +59,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         unsafe { items::copy(medium, reservation.place().offset, position.offset(), &item) }?;
         let mut new = Some(Prepared::of_written(reservation, item.header.checksum, !item.expiry.is_never()));
         if medium.breaks(engine::canary::MOVE_FREES_EARLY) {
-            self.reader.region().free(position);
+            self.reader().region().free(position);
         }
         let expected = match medium.breaks(engine::canary::MOVE_UNCHECKED) {
             false => Expected::Record(Some(position)),
