@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
+    Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
     OrderedEngine, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads, Witness,
 };
 use epoch::Pinned;
@@ -15,7 +15,7 @@ use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::writer::{Batch, Together, check_key, check_value};
+use crate::writer::{Batch, Together};
 use crate::{NAME, Pmekv};
 
 impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         self.reader().get(key, found)
     }
 
@@ -62,7 +62,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().try_for_each(|key| check_key(key))?;
+        keys.iter().try_for_each(|key| Limits::check_key(key))?;
         self.reader().read_many(keys, found)
     }
 
@@ -101,7 +101,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
-        check_value(len_bytes)?;
+        Limits::check_value(len_bytes)?;
         self.writer.put_streamed(key, len_bytes, source, expiry)
     }
 
@@ -113,12 +113,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.writer.update_by(key, decide)
     }
 
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.writer.expire_at(key, expiry)
-    }
-
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         let _pin = epoch::pin();
         Ok(self.reader().find_live(key)?.map(|(_, item)| item.expiry))
     }

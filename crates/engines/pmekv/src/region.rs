@@ -2,11 +2,11 @@
 
 use arrayvec::ArrayVec;
 use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{EngineStats, Error, WriteThrottle, wait_for_readers};
+use engine::{EngineStats, Error, WriteThrottle, may_write, wait_for_readers};
 use epoch::{FREED_COUNT_MAX, Limbo};
 use heap::{Heap, Reservation};
 use index::Position;
-use pmem::{Dram, Medium, MediumError};
+use pmem::{Dram, Medium};
 
 use crate::record::{Records, place_of};
 
@@ -41,10 +41,7 @@ impl<M: Medium, D: Dram> Region<M, D> {
 
     /// Returns the error that prevents writes, if there is one.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
-            return Err(MediumError::ReadOnly.into());
-        }
-        Ok(self.medium.health()?)
+        may_write(&self.medium)
     }
 
     /// Continues after a failed checkpoint unless the medium has failed. The write itself may still find space, as a

@@ -25,7 +25,7 @@
 use std::mem;
 
 use arrayvec::ArrayVec;
-use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState};
+use engine::{Error, ExpiredItem, Expiry, Limits, OnResult, PriorState};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Found, GROUP_COUNT, Keys as _, PrefetchedLeaf};
@@ -33,7 +33,7 @@ use items::NewItem;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
-use super::{Writer, check_key, check_value, edit, entry};
+use super::{Writer, edit, entry};
 use crate::canary;
 use crate::entry::Entry;
 use crate::lanes::Log;
@@ -115,7 +115,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
     /// Carries out all steps for the changes that can go together; the numbers of the others go to `later`.
     fn change_together(&mut self) {
         let is_fit = |(key, value): &Wanted<'_>| {
-            check_key(key).and_then(|()| check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
+            Limits::check_key(key).and_then(|()| Limits::check_value(value.map_or(0, <[u8]>::len) as u64)).is_ok()
         };
         let may_write = || self.writer.reader().region().may_write().and_then(|()| self.writer.bound()).is_ok();
         let may_go = self.wanted.len() > 1 && self.wanted.iter().all(is_fit) && may_write();

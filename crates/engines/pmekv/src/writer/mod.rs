@@ -12,7 +12,7 @@ mod upkeep;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Error, ExpiredItem, Limits, PriorState, Reaper, WriteResult};
+use engine::{Error, ExpiredItem, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
@@ -285,12 +285,4 @@ fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, '_, D>>) -> E
         checksum: new.map_or(0, Prepared::checksum),
         ..Entry::VOID
     }
-}
-
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
-}
-
-pub(crate) fn check_value(len_bytes: u64) -> Result<(), Error> {
-    if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
 }

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use engine::{CurrentItem, Decide, Decision, Error, Expiry, PriorState, Streamed, WriteResult};
+use engine::{CurrentItem, Decide, Error, Expiry, Limits, Streamed, WriteResult, write_decided};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use super::{Expected, Outcome, Writer, check_key, check_value};
+use super::{Expected, Outcome, Writer};
 use crate::prepared::Prepared;
 use crate::record::check_intact;
 
@@ -15,7 +15,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Puts or replaces a key. Returns true if it was present.
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<bool, Error> {
         self.write_to(item.key)?;
-        check_value(item.value.len() as u64)?;
+        Limits::check_value(item.value.len() as u64)?;
         let outcome = self.checkpointer.with_space(false, || self.try_put(item))?;
         Ok(self.report_expired(outcome).was_there())
     }
@@ -64,7 +64,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            let (changed, outcome) = self.checkpointer.with_space(false, || self.try_update(key, decide))?;
+            let written = self.checkpointer.with_space(false, || self.try_update(key, decide))?;
+            let Some((changed, outcome)) = written else { return Ok(false) };
             if outcome.answer != WriteResult::Unexpected {
                 self.report_expired(outcome);
                 return Ok(changed);
@@ -72,33 +73,20 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         }
     }
 
-    /// Returns true if the decision changes the key, and the outcome.
-    fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
+    /// Returns true if the decision changes the key, and the outcome; `None` if the key stays as it is.
+    fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<Option<(bool, Outcome)>, Error> {
         let _pin = epoch::pin();
         let found = self.reader().find(key)?;
         let live = found.filter(|(_, item)| !self.reader().contents().is_past(item.expiry));
         if let Some((position, item)) = &live {
             check_intact(*position, item)?;
         }
-        let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
-        let held = live.map(|(_, item)| CurrentItem { value: item.value, expiry });
-        let new = match decide(held) {
-            Decision::Keep => return Ok((false, Outcome::found(PriorState::Present))),
-            Decision::Put(value) => Some((value, expiry)),
-            Decision::PutUntil(value, expiry) => Some((value, expiry)),
-            Decision::Delete => None,
-        };
-        let expected = Expected::Record(found.map(|(position, _)| position));
-        let changes = new.is_some() || live.is_some();
-        let mut prepared = match &new {
-            Some((value, expiry)) => {
-                check_value(value.len() as u64)?;
-                Some(self.prepare(&NewItem { key, value, expiry: *expiry })?)
-            }
-            None => None,
-        };
-        let outcome = self.change(key, &mut prepared, expected)?;
-        Ok((changes, outcome.shown(live.is_some())))
+        let held = live.map(|(_, item)| CurrentItem { value: item.value, expiry: item.expiry });
+        write_decided(held, decide, |new| {
+            let prepare = |(value, expiry)| self.prepare(&NewItem { key, value, expiry });
+            let expected = Expected::Record(found.map(|(position, _)| position));
+            Ok(self.change(key, &mut new.map(prepare).transpose()?, expected)?.shown(held.is_some()))
+        })
     }
 
     /// Reports an item that had expired before a write; returns the outcome without it. The caller is not pinned.
@@ -107,17 +95,9 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         outcome
     }
 
-    /// Changes the key's expiry; false if the key is absent.
-    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.update_by(key, &mut |held| match held {
-            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
-            None => Decision::Keep,
-        })
-    }
-
     /// Runs the checks and waits that come before every write to a key.
     fn write_to(&self, key: &[u8]) -> Result<(), Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         self.reader().region().may_write()?;
         self.bound()
     }
