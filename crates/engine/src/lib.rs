@@ -68,4 +68,4 @@ pub use streamed::Streamed;
 pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
-pub use write_result::{PriorState, WriteResult};
+pub use write_result::{Outcome, PriorState, WriteResult};

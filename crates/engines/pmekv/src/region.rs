@@ -24,17 +24,14 @@ impl<M: Medium, D: Dram> Region<M, D> {
         Region { medium, heap, limbo: Limbo::bounded(GARBAGE_BYTES_MAX), throttle: WriteThrottle::default() }
     }
 
-    #[inline(always)]
     pub(crate) fn medium(&self) -> &M {
         &self.medium
     }
 
-    #[inline(always)]
     pub(crate) fn heap(&self) -> &Heap<D> {
         &self.heap
     }
 
-    #[inline(always)]
     pub(crate) fn records(&self) -> Records<'_, M> {
         Records(&self.medium)
     }

@@ -85,12 +85,10 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
         Checkpointer { reader: with(self.reader), ..self }
     }
 
-    #[inline(always)]
     pub(crate) fn reader(&self) -> &Reader<M, D> {
         &self.reader
     }
 
-    #[inline(always)]
     pub(crate) fn lanes(&self) -> &Lanes {
         &self.lanes
     }

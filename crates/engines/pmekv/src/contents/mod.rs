@@ -36,17 +36,14 @@ impl<M: Medium, D: Dram> Contents<M, D> {
         Contents { verify, ..self }
     }
 
-    #[inline(always)]
     pub(crate) fn region(&self) -> &Region<M, D> {
         &self.region
     }
 
-    #[inline(always)]
     pub(crate) fn tree(&self) -> &BPlusTree<D> {
         &self.tree
     }
 
-    #[inline(always)]
     pub(crate) fn records(&self) -> Records<'_, M> {
         self.region.records()
     }

@@ -49,27 +49,22 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         Reader { contents: with(self.contents), ..self }
     }
 
-    #[inline(always)]
     pub(crate) fn contents(&self) -> &Contents<M, D> {
         &self.contents
     }
 
-    #[inline(always)]
     pub(crate) fn region(&self) -> &Region<M, D> {
         self.contents.region()
     }
 
-    #[inline(always)]
     pub(crate) fn tree(&self) -> &BPlusTree<D> {
         self.contents.tree()
     }
 
-    #[inline(always)]
     pub(crate) fn records(&self) -> Records<'_, M> {
         self.contents.records()
     }
 
-    #[inline(always)]
     pub(crate) fn tickets(&self) -> &Tickets {
         &self.tickets
     }

@@ -30,7 +30,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Condition, Error, ExpiredItem, Limits};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Limits, PriorState};
 use index::Position;
 use index::bplus_tree::Edit;
 use items::NewItem;
@@ -141,12 +141,10 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
 
     /// Returns copies of the expired records that the batch removes. Their lanes are locked.
     fn expired_of(&self, changes: &[Change<'_, '_, D>]) -> Result<Vec<ExpiredItem>, Error> {
-        let mut expired = Vec::new();
-        for Change { old, .. } in changes {
-            if let Some(old) = old
-                && self.writer.reader().contents().is_past(self.writer.reader().records().read(*old)?.expiry)
-            {
-                expired.extend(self.writer.copy_expired(Some(*old)));
+        let (mut expired, contents) = (Vec::new(), self.writer.reader().contents());
+        for change in changes {
+            if contents.state_of(change.old)? == PriorState::Expired {
+                expired.extend(self.writer.copy_expired(change.old));
             }
         }
         Ok(expired)
@@ -162,53 +160,45 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
     /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
     /// that a refused batch keeps no space from other writes.
     fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
+        let (all_lanes, region) = (self.writer.lanes(), self.writer.reader().region());
         let mut needs = vec![Needs::default(); lanes.len()];
         needs[self.lane_of_end(changes)].entry_count = 1;
         for change in changes {
-            let of_lane = &mut needs[self.writer.lanes().of(change.hash)];
+            let of_lane = &mut needs[all_lanes.of(change.hash)];
             of_lane.entry_count += 1;
             of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
         }
         // As for single keys, the last segment is for writes that only delete.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
         let had: Vec<usize> = lanes.iter().map(|log| log.ahead_count()).collect();
-        let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
-            if needs.entry_count > 0 {
-                self.writer.lanes().provide(
-                    log,
-                    self.writer.reader().region(),
-                    needs.entry_count,
-                    spare,
-                    needs.added_count,
-                )
-            } else {
-                Ok(())
-            }
-        };
-        let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
+        let mut needing = lanes.iter_mut().zip(needs).filter(|(_, needs)| needs.entry_count > 0);
+        let provided = needing.try_for_each(|(log, Needs { entry_count, added_count })| {
+            all_lanes.provide(log, region, entry_count, spare, added_count)
+        });
         if provided.is_err() {
-            for (log, had) in lanes.iter_mut().zip(had) {
-                self.writer.lanes().undo_provide(log, self.writer.reader().region(), had);
-            }
+            lanes.iter_mut().zip(had).for_each(|(log, had)| all_lanes.undo_provide(log, region, had));
         }
         provided
     }
 
     /// Steps 3 and 4, except the commit.
     fn enter(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) {
+        let (all_lanes, medium) = (self.writer.lanes(), self.writer.reader().region().medium());
         let durable: Vec<u64> = lanes.iter().map(|log| log.last()).collect();
-        let batch = self.next_batch();
+        let count = self.writer.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let opening = if medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { all_lanes.opening() };
+        let batch = batch_number(opening, count);
         for change in changes {
-            let lane = self.writer.lanes().of(change.hash);
+            let lane = all_lanes.of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            lanes[lane].append(self.writer.reader().region().medium(), entry);
+            lanes[lane].append(medium, entry);
         }
-        self.writer.reader().region().medium().order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        medium.order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
         let end = Entry { kind: Kind::BatchEnd, durable: log.last(), batch, hash: count, ..Entry::VOID };
-        log.append(self.writer.reader().region().medium(), end);
-        self.writer.lanes().count_entries(count + 1, 0);
+        log.append(medium, end);
+        all_lanes.count_entries(count + 1, 0);
     }
 
     /// Returns the lane of the first key, which has a log if the key is present.
@@ -216,20 +206,10 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         changes.first().map_or(0, |change| self.writer.lanes().of(change.hash))
     }
 
-    fn next_batch(&self) -> u64 {
-        let number = self.writer.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening = if self.writer.reader().region().medium().breaks(canary::BATCH_NUMBER_RETURNS) {
-            0
-        } else {
-            self.writer.lanes().opening()
-        };
-        batch_number(opening, number)
-    }
-
     /// Step 5. Returns the records that are to be retired.
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
+        let (reader, mut table) = (self.writer.reader(), Table::new());
         let (mut edits, mut hashes) = (Vec::new(), Vec::new());
-        let mut table = Table::new();
         let expiring_count =
             changes.iter().filter_map(|change| change.new.as_ref()).filter(|new| new.expires()).count() as u64;
         for change in changes {
@@ -241,21 +221,20 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.writer.reader().region().medium().health()?;
-        hashes.into_iter().for_each(|hash| self.writer.reader().tickets().raise(hash, ticket));
-        self.writer.reader().publish(table);
+        reader.region().medium().health()?;
+        hashes.into_iter().for_each(|hash| reader.tickets().raise(hash, ticket));
+        reader.publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            let reader = self.writer.reader();
             let found = reader.tree().find_to_change(pin.pinned(), &reader.records(), key)?;
             reader.contents().learn(&found, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
-            self.writer.reader().keep_published();
+            reader.keep_published();
             return Err(error);
         }
         self.writer.expect(expiring_count);
-        self.writer.reader().withdraw();
+        reader.withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

@@ -12,7 +12,7 @@ mod upkeep;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Error, ExpiredItem, PriorState, Reaper, WriteResult};
+use engine::{Error, ExpiredItem, Outcome, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
@@ -36,33 +36,6 @@ enum Expected {
     Anything,
     /// This record, or none. The caller was pinned before it found the record, so the place was not reused.
     Record(Option<Position>),
-}
-
-/// The result of a write.
-#[derive(Debug)]
-struct Outcome {
-    answer: WriteResult<PriorState>,
-    /// The item that had expired before, if there is a callback for it.
-    expired: Option<ExpiredItem>,
-}
-
-impl Outcome {
-    const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
-
-    fn found(before: PriorState) -> Outcome {
-        Outcome { answer: WriteResult::Done(before), expired: None }
-    }
-
-    /// Returns true if the key was present.
-    fn was_there(&self) -> bool {
-        self.answer == WriteResult::Done(PriorState::Present)
-    }
-
-    /// Adjusts the outcome to the value that the caller's decision saw: an item that it saw had not expired.
-    fn shown(self, is_shown: bool) -> Outcome {
-        let Outcome { answer, expired } = self;
-        Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
-    }
 }
 
 /// The result of a change, and the work that is left for after unlocking the lane.
@@ -102,12 +75,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         &self.checkpointer
     }
 
-    #[inline(always)]
     pub(crate) fn reader(&self) -> &Reader<M, D> {
         self.checkpointer.reader()
     }
 
-    #[inline(always)]
     fn lanes(&self) -> &Lanes {
         self.checkpointer.lanes()
     }

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use engine::{CurrentItem, Decide, Error, Expiry, Limits, Streamed, WriteResult, write_decided};
+use engine::{CurrentItem, Decide, Error, Expiry, Limits, Outcome, PriorState, Streamed, WriteResult, write_decided};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use super::{Expected, Outcome, Writer};
+use super::{Expected, Writer};
 use crate::prepared::Prepared;
 use crate::record::check_intact;
 
@@ -17,7 +17,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         self.write_to(item.key)?;
         Limits::check_value(item.value.len() as u64)?;
         let outcome = self.checkpointer.with_space(false, || self.try_put(item))?;
-        Ok(self.report_expired(outcome).was_there())
+        Ok(self.reaper.hook().report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     #[inline(always)]
@@ -47,7 +47,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let checksum = self.reader().records().read(Position::of(reservation.place()))?.header.checksum;
         let mut new = Some(Prepared::of_written(reservation, checksum, !expiry.is_never()));
         let outcome = self.checkpointer.with_space(false, || self.change(key, &mut new, Expected::Anything))?;
-        self.report_expired(outcome);
+        self.reaper.hook().report(outcome);
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
         let outcome = self.checkpointer.with_space_to_delete(|| self.change(key, &mut None, Expected::Anything))?;
-        Ok(self.report_expired(outcome).was_there())
+        Ok(self.reaper.hook().report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     /// Calls `decide` and applies its decision if the key still has the record that `decide` saw; otherwise repeats.
@@ -66,8 +66,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             self.write_to(key)?;
             let written = self.checkpointer.with_space(false, || self.try_update(key, decide))?;
             let Some((changed, outcome)) = written else { return Ok(false) };
-            if outcome.answer != WriteResult::Unexpected {
-                self.report_expired(outcome);
+            if self.reaper.hook().report(outcome) != WriteResult::Unexpected {
                 return Ok(changed);
             }
         }
@@ -87,12 +86,6 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             let expected = Expected::Record(found.map(|(position, _)| position));
             Ok(self.change(key, &mut new.map(prepare).transpose()?, expected)?.shown(held.is_some()))
         })
-    }
-
-    /// Reports an item that had expired before a write; returns the outcome without it. The caller is not pinned.
-    pub(super) fn report_expired(&self, mut outcome: Outcome) -> Outcome {
-        outcome.expired.take().into_iter().for_each(|item| self.reaper.hook().notify(item));
-        outcome
     }
 
     /// Runs the checks and waits that come before every write to a key.

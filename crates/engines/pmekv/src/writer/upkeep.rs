@@ -3,12 +3,12 @@
 //! A step of the reaper visits one leaf of the tree, and deletes an expired key if it still has the record that was
 //! seen.
 
-use engine::{Error, Moved, Progress, WriteResult};
+use engine::{Error, Moved, Outcome, Progress, WriteResult};
 use heap::{Class, PlaceKind, Reservation};
 use index::Position;
 use pmem::{Dram, Medium};
 
-use super::{Expected, Outcome, Writer};
+use super::{Expected, Writer};
 use crate::prepared::Prepared;
 use crate::record::check_intact;
 
@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.checkpointer.bound_log()?;
         let outcome = self.checkpointer.with_space_to_delete(|| self.reap_due(key))?;
-        Ok(self.report_expired(outcome).answer != WriteResult::Unexpected)
+        Ok(self.reaper.hook().report(outcome) != WriteResult::Unexpected)
     }
 
     fn reap_due(&self, key: &[u8]) -> Result<Outcome, Error> {
