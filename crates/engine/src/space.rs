@@ -1,4 +1,5 @@
-//! Writes that the medium refuses, and writes that find the region full: the sweep may find free space, and readers that move on may free some.
+//! Writes that the medium refuses, and writes that find the region full: the sweep may find free space, and readers
+//! that move on may free some.
 
 use pmem::{Backoff, Medium, MediumError};
 
@@ -30,8 +31,8 @@ pub fn with_space<R>(
     }
 }
 
-/// Returns the error that prevents writes to a medium, if there is one. A failed medium accepts no writes, which readers
-/// then must not see either.
+/// Returns the error that prevents writes to a medium, if there is one. A failed medium accepts no writes, and readers
+/// must not see them either.
 ///
 /// # Errors
 /// The medium is read-only, or has failed.
