@@ -1,5 +1,5 @@
 //! The reserve: slots for the nodes of future checkpoints. In a full region, only a checkpoint frees space in the log
-//! (`space.rs`), so a checkpoint must not need new space.
+//! (`checkpoint/space.rs`), so a checkpoint must not need new space.
 //!
 //! # Invariant
 //! The *promised* keys are the present keys and the keys that lanes may still add without asking the reserve. They fill
@@ -17,7 +17,7 @@
 //! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
 //! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
 //! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
-//! no space otherwise (`space.rs`).
+//! no space otherwise (`checkpoint/space.rs`).
 //!
 //! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
 //! previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
