@@ -212,8 +212,14 @@ pub trait Engine: Send + Sync {
 
     /// Changes the key's expiry; returns true if the key was present. Writes a new item: the value is copied within the
     /// region.
-    fn expire(&self, _key: &[u8], _expiry: Expiry) -> Result<bool, Error> {
-        Err(unsupported(self.name(), "keys that expire"))
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        if !self.features().expiry {
+            return Err(unsupported(self.name(), "keys that expire"));
+        }
+        self.update(key, &mut |held| match held {
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+            None => Decision::Keep,
+        })
     }
 
     /// Returns the key's expiry; `None` if the key is absent.

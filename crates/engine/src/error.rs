@@ -53,6 +53,27 @@ impl Limits {
         (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
     }
 
+    /// Returns an error if a key is too long.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`].
+    #[inline(always)]
+    pub fn check_key(key: &[u8]) -> Result<(), Error> {
+        match key.len() {
+            len_bytes if len_bytes > Limits::KEY_BYTES_MAX => Err(Error::KeyTooLong { len_bytes }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an error if a value of this length is too long.
+    ///
+    /// # Errors
+    /// [`Error::ValueTooLong`].
+    #[inline(always)]
+    pub fn check_value(len_bytes: u64) -> Result<(), Error> {
+        if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
+    }
+
     /// Returns an error if a batch with its conditions exceeds a limit. A condition counts as an operation without a
     /// value.
     ///
@@ -63,12 +84,8 @@ impl Limits {
         let written = ops.iter().map(|op| (op.key(), op.value().unwrap_or_default()));
         let mut bytes = 0;
         for (key, value) in asked.chain(written) {
-            if key.len() > Limits::KEY_BYTES_MAX {
-                return Err(Error::KeyTooLong { len_bytes: key.len() });
-            }
-            if value.len() as u64 > Limits::VALUE_BYTES_MAX {
-                return Err(Error::ValueTooLong { len_bytes: value.len() as u64 });
-            }
+            Limits::check_key(key)?;
+            Limits::check_value(value.len() as u64)?;
             bytes += Limits::batch_op_bytes(key, value);
         }
         if bytes > Limits::BATCH_BYTES_MAX { Err(Error::BatchTooLong { len_bytes: bytes }) } else { Ok(()) }

@@ -27,7 +27,7 @@ use parking_lot::{Mutex, RwLock};
 
 use items::Expiry;
 
-use crate::{OnExpired, OnExpiredItem};
+use crate::{OnExpired, OnExpiredItem, Outcome, PriorState, WriteResult};
 
 /// A step of a reaper calls back before it continues once it has copied this many bytes, because values may be long.
 pub const COPIED_BYTES_MAX: usize = 1 << 20;
@@ -131,6 +131,13 @@ impl ExpiredHook {
             Callback::Item(_) => value,
         };
         Some(ExpiredItem(Box::new(Copied { key: key.into(), value: value.into(), expiry })))
+    }
+
+    /// Reports the item that had expired before a write, if there is one, and returns the write's answer. The caller
+    /// holds no lock and no pin of its own.
+    pub fn report(&self, Outcome { answer, expired }: Outcome) -> WriteResult<PriorState> {
+        expired.into_iter().for_each(|item| self.notify(item));
+        answer
     }
 
     /// Reports an item that was [copied](ExpiredHook::copy). The caller holds no lock and no pin of its own.

@@ -9,6 +9,7 @@ mod batch_op;
 mod check;
 mod clock;
 mod compact;
+mod conditional;
 mod cursor;
 mod engine;
 mod engine_stats;
@@ -42,6 +43,7 @@ pub use compact::canary;
 pub use compact::{
     Compacting, Compaction, CompactionProgress, CompactionReport, CompactionStats, Compacts, Moved, OnCompaction, Pass,
 };
+pub use conditional::write_decided;
 pub use cursor::Cursor;
 pub use engine::{CurrentItem, Damage, Decide, Decision, Engine, OnExpired, OnExpiredItem, OnResult, WantedThreads};
 pub use engine_stats::EngineStats;
@@ -61,9 +63,9 @@ pub use reaper::{Reaper, WalkAll};
 pub use relax::{relax, relax_by_threads};
 pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, OnDamaged, OnItem, SnapshotEngine, SnapshotStats};
-pub use space::{wait_for_readers, with_space};
+pub use space::{may_write, wait_for_readers, with_space};
 pub use streamed::Streamed;
 pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
-pub use write_result::{PriorState, WriteResult};
+pub use write_result::{Outcome, PriorState, WriteResult};

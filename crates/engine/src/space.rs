@@ -1,6 +1,7 @@
-//! Writes that find the region full: the sweep may find free space, and readers that move on may free some.
+//! Writes that the medium refuses, and writes that find the region full: the sweep may find free space, and readers
+//! that move on may free some.
 
-use pmem::Backoff;
+use pmem::{Backoff, Medium, MediumError};
 
 use crate::Error;
 
@@ -28,6 +29,16 @@ pub fn with_space<R>(
             result => return result,
         }
     }
+}
+
+/// Returns the error that prevents writes to a medium, if there is one. A failed medium accepts no writes, and readers
+/// must not see them either.
+///
+/// # Errors
+/// The medium is read-only, or has failed.
+#[inline(always)]
+pub fn may_write<M: Medium>(medium: &M) -> Result<(), Error> {
+    if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
 }
 
 /// Waits for readers while `keeps` returns true, but only for a limited time. `keeps` frees the garbage that it can,

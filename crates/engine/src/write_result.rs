@@ -2,6 +2,8 @@
 
 use core::convert::Infallible;
 
+use crate::ExpiredItem;
+
 /// The result of a write attempt. An engine without queues leaves out `N`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteResult<T, N = Infallible> {
@@ -41,5 +43,33 @@ impl<T, N> WriteResult<T, N> {
             WriteResult::Unexpected => WriteResult::Unexpected,
             WriteResult::QueueFull(back) => WriteResult::QueueFull(back),
         }
+    }
+}
+
+/// The result of a write attempt to a key that may have expired.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The state of the key before, if the write took place.
+    pub answer: WriteResult<PriorState>,
+    /// The item that had expired before, if there is a callback for it ([`crate::ExpiredHook::report`]).
+    pub expired: Option<ExpiredItem>,
+}
+
+impl Outcome {
+    /// The key is not as the writer expected.
+    pub const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
+
+    /// Returns the outcome of a write that found the key in this state.
+    #[must_use]
+    pub fn found(before: PriorState) -> Outcome {
+        Outcome { answer: WriteResult::Done(before), expired: None }
+    }
+
+    /// Adjusts the outcome to the item that the caller's decision received: if it received one, the key counts as
+    /// present.
+    #[must_use]
+    pub fn shown(self, is_shown: bool) -> Outcome {
+        let Outcome { answer, expired } = self;
+        Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }
 }

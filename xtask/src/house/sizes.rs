@@ -19,7 +19,6 @@ const IMPL_FILES_MAX: usize = 6;
 const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/engines/hikv::HiKv", 179, 27),
     ("crates/engines/ink::Ink", 41, 11),
-    ("crates/engines/pmekv::Pmekv", 129, 17),
     ("crates/heap::Heap", 102, 12),
     ("crates/hikv::Store", 113, 17),
     ("crates/journal::Journal", 83, 12),

@@ -4,15 +4,16 @@
 use engine::Error;
 use pmem::{Dram, Medium};
 
-use crate::Pmekv;
+use crate::lanes::Lanes;
 use crate::layout::LANE_COUNT_MAX;
+use crate::reader::Reader;
 use crate::record::place_of;
 
 /// Frees the key's present record before the new record is written.
 #[cold]
-pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) -> Result<(), Error> {
-    if let Some(old) = store.tree.find(&store.records(), key)? {
-        store.heap.free(&store.medium, place_of(old)?);
+pub(crate) fn free_present<M: Medium, D: Dram>(reader: &Reader<M, D>, key: &[u8]) -> Result<(), Error> {
+    if let Some(old) = reader.tree().find(&reader.records(), key)? {
+        reader.region().heap().free(reader.region().medium(), place_of(old)?);
     }
     Ok(())
 }
@@ -20,11 +21,11 @@ pub(crate) fn free_present<M: Medium, D: Dram>(store: &Pmekv<M, D>, key: &[u8]) 
 /// Returns a checkpoint's cuts and the number of entries. The lanes are locked one after the other, so a cut may
 /// divide a batch.
 #[cold]
-pub(crate) fn cuts_apart<M: Medium, D: Dram>(store: &Pmekv<M, D>) -> ([u64; LANE_COUNT_MAX], u64) {
-    let last = |lane| {
-        let last = if lane < store.lanes.count() { store.lanes.lock(lane).next - 1 } else { 0 };
-        store.medium.order();
-        last
-    };
-    (std::array::from_fn(last), store.lanes.entry_count())
+pub(crate) fn cuts_apart<M: Medium>(lanes: &Lanes, medium: &M) -> ([u64; LANE_COUNT_MAX], u64) {
+    let mut cuts = [0; LANE_COUNT_MAX];
+    for (lane, cut) in cuts.iter_mut().enumerate() {
+        *cut = if lane < lanes.count() { lanes.lock(lane).last() } else { 0 };
+        medium.order();
+    }
+    (cuts, lanes.entry_count())
 }

@@ -2,10 +2,10 @@
 //! keys and values in persistent memory, and a log that acknowledges a write with one fence.
 //!
 //! - *Records* hold keys with their values (`items`). A record does not change while anything names it.
-//! - A *lane* holds a share of the keys, by hash, and has a log of their changes (`lane.rs`, `entry.rs`). A log entry
+//! - A *lane* holds a share of the keys, by hash, and has a log of their changes (`lanes/`, `entry.rs`). A log entry
 //!   names the record that begins and the record that ends.
 //! - A *checkpoint* holds the records of all keys, in key order, packed into nodes. For each lane it has a *cut*: the
-//!   nodes include the lane's log up to there (`checkpoint.rs`, `node.rs`).
+//!   nodes include the lane's log up to there (`checkpoint/`, `node.rs`).
 //! - The *tree* in DRAM (`index::BPlusTree`) holds the record of every key. Readers use only the tree.
 //!
 //! # Invariants
@@ -33,56 +33,62 @@
 //! 5 comes before the change is durable: readers wait for durability (`tickets.rs`), and so does the writer after
 //! unlocking.
 //!
-//! Puts or deletes of several keys share step 4: `group.rs`. Batches: `batch.rs`. Clearing: `clear.rs`. The journal,
-//! and the space that a store needs: `space.rs`. Slots kept for the next checkpoint: `reserve.rs`.
+//! Puts or deletes of several keys share step 4: `writer/group.rs`. Batches: `writer/batch.rs`. Clearing:
+//! `writer/clear.rs`. The journal, and the space that a store needs: `checkpoint/space.rs`. Slots kept for the next
+//! checkpoint: `reserve.rs`.
+//!
+//! # Parts
+//! A type owns the fields in its row, and the type of each row holds the types of the rows that are indented below it.
+//!
+//! | type | fields | job |
+//! |---|---|---|
+//! | [`Pmekv`] | compaction, skipped damage | implements the engine's traits; opens (`open.rs`) |
+//! | · `Writer` | reaper, number of batches | changes keys (`writer/`); `Together` and `Batch` live as long as the write |
+//! | · · `Checkpointer` | current checkpoint, bound of the log | makes checkpoints, and space by them (`checkpoint/`) |
+//! | · · · `Lanes` | logs, count of entries | provides logs with space, and cuts them (`lanes/`) |
+//! | · · · · `Reserve` | slots, promised keys | keeps slots for nodes (`reserve.rs`) |
+//! | · · · `Reader` | published batch, tickets, hasher | finds keys and waits for their durability (`reader/`) |
+//! | · · · · `Contents` | tree, clock, checks of reads | reads and checks records (`contents/`) |
+//! | · · · · · `Region` | medium, heap, retired records | reserves and frees slots (`region.rs`) |
+//!
+//! A module uses only modules after it: `ops`, `compact`, `open`; `writer`; `checkpoint`; `recover`; `root`; `lanes`;
+//! `reserve`; `reader`; `contents`; `prepared`; `region`; `tickets`, `record`, `node`, `entry`, `shown`; `layout`,
+//! `bytes`.
 //!
 //! # Lock order
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. No other lock is taken under the
 //! reserve's lock. No thread waits for the medium under a lane's lock, and readers take no lock.
 
-mod batch;
 mod broken;
 mod bytes;
 pub mod canary;
-mod check;
 mod checkpoint;
-mod clear;
 mod compact;
+mod contents;
 mod entry;
-mod group;
-mod lane;
+mod lanes;
 pub mod layout;
 mod node;
 mod open;
 mod ops;
-mod ordered;
 mod prepared;
-mod read;
-mod reaper;
+mod reader;
 mod record;
 mod recover;
+mod region;
 mod reserve;
+mod root;
 mod shown;
-mod space;
 mod tickets;
-mod update;
-mod write;
+mod writer;
 
-use engine::{Clock, Compaction, Error, Hasher, Reaper, Verify, WriteThrottle};
-use epoch::Limbo;
-use heap::Heap;
-use index::{BPlusTree, Position};
-use parking_lot::Mutex;
+use engine::{Clock, Compaction, Error, Verify};
 use pmem::{Dram, Medium};
 
-use batch::Batches;
-use checkpoint::{Checkpoint, LastCheckpoint};
-use lane::Lanes;
-use record::Records;
+use contents::Contents;
+use reader::Reader;
 use recover::Damage;
-use reserve::Reserve;
-use space::CheckpointDamage;
-use tickets::Tickets;
+use writer::Writer;
 
 /// The name in stats and options.
 pub const NAME: &str = "pmekv";
@@ -106,24 +112,7 @@ impl Default for Options {
 
 /// The PMEKV engine over a medium.
 pub struct Pmekv<M: Medium, D: Dram> {
-    medium: M,
-    heap: Heap<D>,
-    hasher: Hasher,
-    options: Options,
-    lanes: Lanes,
-    tree: BPlusTree<D>,
-    tickets: Tickets,
-    batches: Batches,
-    /// Replaced records that readers may still use.
-    limbo: Limbo<Position>,
-    held_up: WriteThrottle,
-    checkpoint: Mutex<Checkpoint>,
-    checkpoint_damage: CheckpointDamage,
-    reserve: Reserve,
-    last_checkpoint: LastCheckpoint,
-    clock: Clock,
-    verify: Verify,
-    reaper: Reaper,
+    writer: Writer<M, D>,
     compaction: Compaction<Vec<u8>>,
     /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
     lost: Vec<Damage>,
@@ -133,13 +122,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Returns the store with this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> Pmekv<M, D> {
-        Pmekv { clock, ..self }
+        self.with_contents(|contents| contents.by_clock(clock))
     }
 
     /// Returns the store with reads that verify this much.
     #[must_use]
     pub fn verifying(self, verify: Verify) -> Pmekv<M, D> {
-        Pmekv { verify, ..self }
+        self.with_contents(|contents| contents.verifying(verify))
     }
 
     /// Returns the store with background compaction ([`engine::Engine::step`]) while it takes more than `above` times
@@ -151,17 +140,30 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Returns the medium under the store.
     pub fn medium(&self) -> &M {
-        &self.medium
+        self.reader().region().medium()
     }
 
-    fn records(&self) -> Records<'_, M> {
-        Records(&self.medium)
+    /// Makes a checkpoint, and shortens the log.
+    ///
+    /// # Errors
+    /// The region is full, or the medium fails; then the previous checkpoint stays current.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.writer.checkpointer().make()
     }
 
-    fn may_write(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
-            return Err(pmem::MediumError::ReadOnly.into());
-        }
-        Ok(self.medium.health()?)
+    /// Returns the bytes of the region that records, log and nodes occupy: all used bytes, once nothing is retired.
+    ///
+    /// # Errors
+    /// Damage to a record.
+    pub fn needed_bytes(&self) -> Result<u64, Error> {
+        self.writer.checkpointer().needed_bytes()
+    }
+
+    fn with_contents(self, with: impl FnOnce(Contents<M, D>) -> Contents<M, D>) -> Pmekv<M, D> {
+        Pmekv { writer: self.writer.with_reader(|reader| reader.with_contents(with)), ..self }
+    }
+
+    fn reader(&self) -> &Reader<M, D> {
+        self.writer.reader()
     }
 }

@@ -1,26 +1,24 @@
 //! Creates and opens stores.
 
-use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, Hasher, OpenError, Reaper, Verify, WriteThrottle};
-use epoch::Limbo;
+use std::collections::VecDeque;
+
+use engine::{Compaction, Hasher, OpenError};
 use heap::{EngineNumber, FEATURE_KEYS_IN_NODES, Heap, HeapError, Parameters};
 use index::BPlusTree;
-use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::batch::Batches;
-use crate::checkpoint::{Checkpoint, LastCheckpoint, name};
-use crate::lane::{Lanes, Log, store_word};
-use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::checkpoint::Checkpointer;
+use crate::contents::Contents;
+use crate::lanes::{Lanes, store_word};
+use crate::layout::{LANE_COUNT_MAX, NODE_CLASS, OPENING, lane_word};
 use crate::node::NodeForm;
+use crate::reader::Reader;
 use crate::recover::Lost;
+use crate::region::Region;
 use crate::reserve::{Counts, Reserve};
-use crate::space::CheckpointDamage;
-use crate::tickets::Tickets;
+use crate::root::{Checkpoint, name};
+use crate::writer::Writer;
 use crate::{Options, Pmekv, canary, recover};
-
-/// A delete's entry and the entry that takes it back begin at most one segment: a lane has one ahead of need for them.
-const SEGMENT_ENTRY_COUNT_MIN: u64 = 2;
 
 impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// Creates a store in an empty region. `parameters` has the number of lanes: the maximum number of concurrent
@@ -41,9 +39,11 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         name(&medium, &parameters.uuid, &checkpoint);
         heap.set_features(&medium, FEATURE_KEYS_IN_NODES);
         heap.finish_format(&medium)?;
-        let log = |number| Log { number, next: 1, ..Log::default() };
+        let logs = vec![(1, VecDeque::new()); lane_count];
+        let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
-        Ok(Pmekv::of(medium, heap, options, 1, (0..lane_count).map(log).collect(), tree, checkpoint))
+        let lanes = Lanes::new(logs, (parameters.uuid, 1), options.segment_entry_count, 0, reserve);
+        Ok(Pmekv::of(Reader::new(Contents::new(Region::new(medium, heap), tree)), lanes, checkpoint, options))
     }
 
     /// Opens the store of a region, after a clean close or a crash. Builds the tree before it returns.
@@ -109,70 +109,26 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             heap.finish_sweep(&medium);
         }
         let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
-        let entry_count = found.entry_count();
+        let (uuid, entry_count) = (heap.superblock().uuid, found.entry_count());
         let (checkpoint, logs) = found.into_logs();
         let reserve = Reserve::new(form, spare, node_count, key_count);
-        let lost = lost.map(Lost::into_damage).unwrap_or_default();
-        let store = Pmekv { reserve, lost, ..Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint) };
-        store.lanes.count_entries(entry_count, 0);
-        if store.medium.is_writable() {
-            store.reserve_segments();
+        let lanes = Lanes::new(logs, (uuid, opening), options.segment_entry_count, entry_count, reserve);
+        let reader = Reader::new(Contents::new(Region::new(medium, heap), tree));
+        let region = reader.region();
+        if region.medium().is_writable() {
+            lanes.refill_ahead(region);
             // Fills the reserve of a store of an older version, which had none. Without space, new keys and checkpoints
             // wait for it.
-            if !store.medium.breaks(canary::RESERVE_NOT_KEPT) && store.fill_reserve().is_err() {
-                store.medium.health().map_err(HeapError::from)?;
+            if !region.medium().breaks(canary::RESERVE_NOT_KEPT) && lanes.reserve().fill(region).is_err() {
+                region.medium().health().map_err(HeapError::from)?;
             }
         }
-        Ok(store)
+        let lost = lost.map(Lost::into_damage).unwrap_or_default();
+        Ok(Pmekv { lost, ..Pmekv::of(reader, lanes, checkpoint, options) })
     }
 
-    fn of(
-        medium: M,
-        heap: Heap<D>,
-        options: Options,
-        opening: u64,
-        logs: Vec<Log>,
-        tree: BPlusTree<D>,
-        checkpoint: Checkpoint,
-    ) -> Pmekv<M, D> {
-        let superblock = heap.superblock();
-        let segment_entry_count = options.segment_entry_count.clamp(SEGMENT_ENTRY_COUNT_MIN, SEGMENT_ENTRY_COUNT);
-        let last_checkpoint = LastCheckpoint::default();
-        last_checkpoint.set(&checkpoint);
-        let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
-        Pmekv {
-            lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
-            hasher: Hasher::new(superblock.hash_seed),
-            medium,
-            heap,
-            options,
-            tree,
-            tickets: Tickets::default(),
-            batches: Batches::default(),
-            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            held_up: WriteThrottle::default(),
-            checkpoint: Mutex::new(checkpoint),
-            checkpoint_damage: CheckpointDamage::default(),
-            last_checkpoint,
-            clock: Clock::default(),
-            verify: Verify::Nothing,
-            reserve,
-            reaper: Reaper::default(),
-            compaction: Compaction::above(None),
-            lost: Vec::new(),
-        }
-    }
-
-    /// Reserves again the segment ahead of need of each lane that has a log, as long as there is space. Lanes with the
-    /// least capacity left come first.
-    fn reserve_segments(&self) {
-        let mut logs = self.lanes.lock_all();
-        logs.sort_by_key(|log| log.rest().count());
-        for mut log in logs {
-            let is_begun = !log.segments.is_empty();
-            if is_begun && self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1).is_err() {
-                self.lanes.go_on(&mut log, &self.medium);
-            }
-        }
+    fn of(reader: Reader<M, D>, lanes: Lanes, checkpoint: Checkpoint, options: Options) -> Pmekv<M, D> {
+        let checkpointer = Checkpointer::new(reader, lanes, checkpoint, options.log_entry_count_max);
+        Pmekv { writer: Writer::new(checkpointer), compaction: Compaction::above(None), lost: Vec::new() }
     }
 }

@@ -10,7 +10,7 @@ use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::{Pmekv, broken, canary};
+use crate::region::Region;
 
 /// Records of up to so many bytes are written under their lane's lock: that takes as long as some cache misses.
 const SHORT_BYTES_MAX: u64 = 2048;
@@ -23,7 +23,19 @@ pub(crate) struct Prepared<'a, 'i, D: Dram> {
     expires: bool,
 }
 
-impl<'a, D: Dram> Prepared<'a, '_, D> {
+impl<'a, 'i, D: Dram> Prepared<'a, 'i, D> {
+    /// Reserves a slot for a record, and writes the record if it is long.
+    #[inline(always)]
+    pub(crate) fn new<M: Medium>(region: &'a Region<M, D>, item: &NewItem<'i>) -> Result<Self, Error> {
+        let item_bytes = item.item_bytes();
+        let reservation = region.reserve(item_bytes)?;
+        let mut new = Prepared { reservation, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
+        if item_bytes > SHORT_BYTES_MAX {
+            new.write(region.medium());
+        }
+        Ok(new)
+    }
+
     /// Wraps a record that is already written to `reservation`.
     pub(crate) fn of_written(reservation: Reservation<'a, D>, checksum: u32, expires: bool) -> Self {
         Prepared { reservation, unwritten: None, checksum, expires }
@@ -56,22 +68,5 @@ impl<'a, D: Dram> Prepared<'a, '_, D> {
     #[inline(always)]
     pub(crate) fn publish(self) {
         self.reservation.publish();
-    }
-}
-
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Reserves a slot for a record, and writes the record if it is long.
-    #[inline(always)]
-    pub(crate) fn prepare<'i>(&self, item: &NewItem<'i>) -> Result<Prepared<'_, 'i, D>, Error> {
-        if self.medium.breaks(canary::FREED_BEFORE_COMMIT) {
-            broken::free_present(self, item.key)?;
-        }
-        let item_bytes = item.item_bytes();
-        let reservation = self.reserve(item_bytes)?;
-        let mut new = Prepared { reservation, unwritten: Some(*item), checksum: 0, expires: !item.expiry.is_never() };
-        if item_bytes > SHORT_BYTES_MAX {
-            new.write(&self.medium);
-        }
-        Ok(new)
     }
 }

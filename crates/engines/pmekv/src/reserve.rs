@@ -1,5 +1,5 @@
 //! The reserve: slots for the nodes of future checkpoints. In a full region, only a checkpoint frees space in the log
-//! (`space.rs`), so a checkpoint must not need new space.
+//! (`checkpoint/space.rs`), so a checkpoint must not need new space.
 //!
 //! # Invariant
 //! The *promised* keys are the present keys and the keys that lanes may still add without asking the reserve. They fill
@@ -17,7 +17,7 @@
 //! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
 //! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
 //! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
-//! no space otherwise (`space.rs`).
+//! no space otherwise (`checkpoint/space.rs`).
 //!
 //! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
 //! previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
@@ -30,11 +30,10 @@ use heap::{Heap, HeapStats};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
-use crate::Pmekv;
 use crate::canary;
-use crate::lane::Log;
 use crate::layout::{NODE_BYTES, UNIT_BYTES, node_place};
 use crate::node::NodeForm;
+use crate::region::Region;
 
 /// Keys that a lane is promised at a time, if possible: few enough that the unused promises of 64 lanes cost some tens
 /// of nodes.
@@ -50,9 +49,33 @@ const SHARE_WORTH: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Keys {
     /// Keys that may be added without asking the reserve.
-    pub(crate) left: u64,
+    left: u64,
     /// Keys that were deleted and are still promised.
-    pub(crate) gone: u64,
+    gone: u64,
+}
+
+impl Keys {
+    #[inline(always)]
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Returns the number of keys that are promised and absent.
+    pub(crate) fn promised(&self) -> u64 {
+        self.left + self.gone
+    }
+
+    /// Notes an entry that begins a record, ends one, or both.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, begins: bool, ends: bool) {
+        self.left -= u64::from(begins & !ends);
+        self.gone += u64::from(ends & !begins);
+    }
+
+    /// Uses the promise of a deleted key for that key, which comes back.
+    pub(crate) fn bring_back(&mut self) {
+        (self.left, self.gone) = (self.left + 1, self.gone - 1);
+    }
 }
 
 /// The reserve; see the head of this module.
@@ -142,9 +165,27 @@ impl Reserve {
         Reserve(Mutex::new(State { form, spare, taken_count: 0, named_count, promised, is_read: false }))
     }
 
-    /// Promises that a lane may add `wanted` keys; false if the slots for them are missing. A broken variant passes
-    /// false for `looks`, which skips the check.
-    fn promise(&self, keys: &mut Keys, wanted: u64, looks: bool) -> bool {
+    /// Promises that a lane may add `wanted` keys.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn promise<M: Medium, D: Dram>(
+        &self,
+        region: &Region<M, D>,
+        keys: &mut Keys,
+        wanted: u64,
+    ) -> Result<(), Error> {
+        let looks = !region.medium().breaks(canary::NODES_NOT_RESERVED);
+        let mut count = 0;
+        while !self.try_promise(keys, wanted, looks) {
+            self.add_slot(region).inspect_err(|_| _ = self.free_surplus(region, count))?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// Promises likewise; false if the slots for the keys are missing. A broken variant passes false for `looks`, which
+    /// skips the check.
+    fn try_promise(&self, keys: &mut Keys, wanted: u64, looks: bool) -> bool {
         let mut state = self.0.lock();
         state.take_back_gone(keys);
         let lacking = wanted.saturating_sub(keys.left);
@@ -176,6 +217,29 @@ impl Reserve {
         self.0.lock().is_read = !is_broken;
     }
 
+    fn add_slot<M: Medium, D: Dram>(&self, region: &Region<M, D>) -> Result<(), Error> {
+        self.add(region.reserve(NODE_BYTES)?.publish().offset);
+        Ok(())
+    }
+
+    /// Ensures, before a checkpoint reads the tree, that it has enough slots.
+    pub(crate) fn fill<M: Medium, D: Dram>(&self, region: &Region<M, D>) -> Result<(), Error> {
+        while self.lacks_slots() {
+            self.add_slot(region)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a slot for a node of the running checkpoint.
+    pub(crate) fn slot_for_node<M: Medium, D: Dram>(&self, region: &Region<M, D>) -> Result<Offset, Error> {
+        loop {
+            match self.take() {
+                Some(slot) => return Ok(slot),
+                None => self.add_slot(region)?,
+            }
+        }
+    }
+
     /// Takes a spare slot for a node.
     fn take(&self) -> Option<Offset> {
         let mut state = self.0.lock();
@@ -203,7 +267,7 @@ impl Reserve {
     }
 
     /// Returns true if the next checkpoint may have more nodes than there are spare slots.
-    fn lacks_slots(&self) -> bool {
+    pub(crate) fn lacks_slots(&self) -> bool {
         let state = self.0.lock();
         (state.spare.len() as u64) < state.form.node_count(state.promised)
     }
@@ -225,6 +289,26 @@ impl Reserve {
         state.spare.drain(..count as usize).collect()
     }
 
+    /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
+    pub(crate) fn trim<M: Medium, D: Dram>(&self, region: &Region<M, D>) {
+        if !region.heap().is_exhausted() || region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
+            self.free_surplus(region, u64::MAX);
+        }
+    }
+
+    /// Frees half of the `left` surplus slots, and at least [`SLOTS_AT_ONCE`] if there are so many, so that a write
+    /// tries again a few times. Returns the number of slots. The caller holds the checkpoint's lock.
+    pub(crate) fn free_half<M: Medium, D: Dram>(&self, region: &Region<M, D>, left: u64) -> u64 {
+        self.free_surplus(region, SLOTS_AT_ONCE.max(left / 2).min(left))
+    }
+
+    /// Frees at most `count_max` slots that are not needed. Returns their number.
+    fn free_surplus<M: Medium, D: Dram>(&self, region: &Region<M, D>, count_max: u64) -> u64 {
+        let slots = self.surplus(count_max);
+        slots.iter().for_each(|&slot| region.heap().free(region.medium(), node_place(slot)));
+        slots.len() as u64
+    }
+
     /// Returns the number of slots that are not needed.
     pub(crate) fn surplus_count(&self) -> u64 {
         self.0.lock().surplus_count()
@@ -238,92 +322,5 @@ impl Reserve {
     /// Returns the number of promised keys.
     pub(crate) fn promised(&self) -> u64 {
         self.0.lock().promised
-    }
-}
-
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Prepares writing entries, under the lane's lock: ensures that the log has space for `entries` entries and
-    /// `spare` further segments, and that `added` keys may be added.
-    #[inline(always)]
-    pub(crate) fn provide(&self, log: &mut Log, entries: u64, spare: usize, added: u64) -> Result<(), Error> {
-        if added > log.keys.left {
-            self.promise(log, added)?;
-        }
-        let provided = self.lanes.provide(log, (&self.medium, &self.heap), entries, spare);
-        if provided.is_ok() { provided } else { self.provide_without_spare(log, entries, provided) }
-    }
-
-    /// In a full region, a lane does without a segment ahead of need if it has one that a checkpoint will free.
-    #[cold]
-    #[inline(never)]
-    fn provide_without_spare(&self, log: &mut Log, entries: u64, provided: Result<(), Error>) -> Result<(), Error> {
-        let is_long = log.segments.len() + usize::from(entries > log.left) > 1;
-        let is_full = provided.as_ref().is_err_and(Error::is_full);
-        if !is_full || !is_long || self.reserve.lacks_slots() || self.checkpoint_damage.met_damage() {
-            return provided;
-        }
-        self.lanes.provide(log, (&self.medium, &self.heap), entries, 0)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn promise(&self, log: &mut Log, added: u64) -> Result<(), Error> {
-        let looks = !self.medium.breaks(canary::NODES_NOT_RESERVED);
-        let mut count = 0;
-        while !self.reserve.promise(&mut log.keys, added, looks) {
-            self.add_slot().inspect_err(|_| _ = self.free_surplus(count))?;
-            count += 1;
-        }
-        Ok(())
-    }
-
-    fn add_slot(&self) -> Result<(), Error> {
-        let slot = self.heap.reserve(&self.medium, NODE_BYTES, epoch::thread_index())?;
-        self.reserve.add(slot.publish().offset);
-        Ok(())
-    }
-
-    /// Ensures, before a checkpoint reads the tree, that it has enough slots.
-    pub(crate) fn fill_reserve(&self) -> Result<(), Error> {
-        while self.reserve.lacks_slots() {
-            self.add_slot()?;
-        }
-        Ok(())
-    }
-
-    /// Returns a slot for a node of the running checkpoint.
-    pub(crate) fn slot_for_node(&self) -> Result<Offset, Error> {
-        loop {
-            match self.reserve.take() {
-                Some(slot) => return Ok(slot),
-                None => self.add_slot()?,
-            }
-        }
-    }
-
-    /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
-    pub(crate) fn trim_reserve(&self) {
-        if !self.heap.is_exhausted() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
-            self.free_surplus(u64::MAX);
-        }
-    }
-
-    /// Frees half of the `left` surplus slots, and at least [`SLOTS_AT_ONCE`] if there are so many, so that a write
-    /// tries again a few times. Returns false if it freed none. The caller does not hold the checkpoint's lock.
-    pub(crate) fn give_surplus_up(&self, left: &mut u64) -> bool {
-        if *left == 0 {
-            return false;
-        }
-        let _no_checkpoint = self.checkpoint.lock();
-        let count = self.free_surplus(SLOTS_AT_ONCE.max(*left / 2).min(*left));
-        *left -= count;
-        count > 0
-    }
-
-    /// Frees at most `count_max` slots that are not needed. Returns their number.
-    fn free_surplus(&self, count_max: u64) -> u64 {
-        let slots = self.reserve.surplus(count_max);
-        slots.iter().for_each(|&slot| self.heap.free(&self.medium, node_place(slot)));
-        slots.len() as u64
     }
 }

@@ -13,7 +13,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::Ticket;
+use engine::Error;
+use pmem::{Medium, Ticket, Waited};
 
 const PLACE_COUNT: usize = 1 << 12;
 
@@ -26,11 +27,11 @@ const SHARED: u64 = 0;
 
 /// The ticket that a reader of a key has to wait for.
 #[derive(Clone, Copy)]
-pub(crate) struct Met {
+struct Met {
     /// The ticket from which on the key's state is durable, or a later one.
-    pub(crate) ticket: Ticket,
+    ticket: Ticket,
     /// True if the ticket belongs only to other keys, so that this key is durable already.
-    pub(crate) is_others: bool,
+    is_others: bool,
 }
 
 /// Tickets by key.
@@ -68,15 +69,49 @@ impl Tickets {
         self.places.iter().chain([&self.latest]).for_each(|place| settle(place, ticket));
     }
 
-    /// Returns the ticket for a reader of a key of this hash.
-    pub(crate) fn of(&self, hash: u64) -> Met {
+    /// Waits for the durability of the key of this hash, or of its absence, that a reader met without writing.
+    pub(crate) fn met<M: Medium>(&self, medium: &M, hash: u64) -> Result<(), Error> {
+        let Met { ticket, is_others } = self.of(hash);
+        if ticket == Ticket::default() {
+            return Ok(());
+        }
+        match medium.acknowledge_met(ticket) {
+            Ok(Waited::Durable) => self.settle(hash, ticket),
+            Ok(Waited::Deferred) => {}
+            Err(error) if !is_others => return Err(error.into()),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits likewise for a reader that met several keys.
+    pub(crate) fn met_many<M: Medium>(&self, medium: &M) -> Result<(), Error> {
+        let ticket = self.latest();
+        if ticket != Ticket::default() {
+            let _ = medium.acknowledge_met(ticket)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the durability of any key is pending.
+    #[inline(always)]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.latest() != Ticket::default()
+    }
+
+    /// Returns the ticket from which on the state of a key of this hash is durable, or a later one.
+    pub(crate) fn ticket_of(&self, hash: u64) -> Ticket {
+        self.of(hash).ticket
+    }
+
+    fn of(&self, hash: u64) -> Met {
         let place = self.place(hash).load(Ordering::Acquire);
         let is_others = ![SHARED, tag_of(hash)].contains(&(place & TAG));
         Met { ticket: Ticket(place >> TAG_BITS), is_others }
     }
 
     /// Returns the latest ticket of all keys.
-    pub(crate) fn latest(&self) -> Ticket {
+    fn latest(&self) -> Ticket {
         Ticket(self.latest.load(Ordering::Acquire) >> TAG_BITS)
     }
 

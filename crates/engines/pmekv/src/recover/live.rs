@@ -18,15 +18,15 @@ use index::{BPlusTree, Position};
 use pmem::{Dram, Medium, Offset};
 
 use super::begun::{Begun, Keyed};
-use super::lost::{Lost, past};
+use super::lost::{Lost, damaged, past};
 use super::places::Places;
 use super::threads::{each_part, share, thread_count};
 use super::windows::{WINDOW_COUNT, Window, Windows, read_nodes};
-use super::{Found, damaged, set};
-use crate::checkpoint::Checkpoint;
-use crate::lane::lane_of;
+use super::{Found, set};
+use crate::lanes::lane_of;
 use crate::node::{Named, NodeForm, Stored};
 use crate::record::{Records, place_of};
+use crate::root::Checkpoint;
 
 /// Parts of the nodes per thread, so that no thread has much left to do when the others have finished.
 const PARTS_PER_THREAD: usize = 8;

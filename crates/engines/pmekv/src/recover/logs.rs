@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use heap::{Heap, HeapError};
 use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
 
-use super::{damaged, newest};
+use super::lost::damaged;
+use super::words::newest;
 use crate::bytes::Line;
 use crate::entry::{Entry, Kind};
-use crate::lane::Segment;
+use crate::lanes::Segment;
 use crate::layout::{SEGMENT_ENTRY_COUNT, segment_place};
 
 /// A lane's log, as found.

@@ -1,6 +1,6 @@
-//! Damage that an opening skips, where the caller wants the intact items of a damaged store.
+//! Damage that an opening reports, or skips where the caller wants the intact items of a damaged store.
 
-use heap::HeapError;
+use heap::{HeapError, InvalidPlace};
 use parking_lot::Mutex;
 
 /// An offset, and the damage there.
@@ -32,4 +32,9 @@ pub(super) fn past<T>(lost: Option<&Lost>, result: Result<T, HeapError>) -> Resu
         }
         (result, _) => result.map(Some),
     }
+}
+
+/// Returns the error of a reference to an impossible place.
+pub(super) fn damaged(wrong: InvalidPlace) -> HeapError {
+    HeapError::Damaged { offset: wrong.offset, what: wrong.what }
 }

@@ -29,23 +29,26 @@ mod table;
 mod tail;
 mod threads;
 mod windows;
+mod words;
 
-use std::sync::atomic::Ordering;
+use std::collections::VecDeque;
 
-use heap::{Heap, HeapError, InvalidPlace, Mark, Place};
-use pmem::{Dram, Level, Medium, Offset, unseal};
+use heap::{Heap, HeapError, Mark, Place};
+use pmem::{Dram, Level, Medium, Offset};
 
 use crate::canary;
-use crate::checkpoint::Checkpoint;
-use crate::lane::{Log, store_word, write_line};
-use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, lane_word, node_place, record, segment_place};
+use crate::lanes::{Segment, store_word, write_line};
+use crate::layout::{OPENING, RECORD_BYTES, ROOT, SEGMENT_ENTRY_COUNT, node_place, record, segment_place};
 use crate::node::{self, NodeForm};
+use crate::root::Checkpoint;
 
 pub(crate) use live::load;
 use logs::FoundLog;
+use lost::damaged;
 pub(crate) use lost::{Damage, Lost};
 use threads::{each_part, thread_count};
 use windows::read_nodes;
+use words::load_word;
 
 /// The contents of a region.
 pub(crate) struct Found {
@@ -111,13 +114,9 @@ impl Found {
         Ok(medium.wait(medium.commit(Level::default()))?)
     }
 
-    /// Returns the logs in the form that writers continue.
-    pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
-        let log = |(number, found): (usize, FoundLog)| {
-            let (next, segments) = (found.next(), found.segments);
-            Log { number, next, segments, ..Log::default() }
-        };
-        (self.checkpoint, self.logs.into_iter().enumerate().map(log).collect())
+    /// Returns the checkpoint, and each log's next sequence and segments.
+    pub(crate) fn into_logs(self) -> (Checkpoint, Vec<(u64, VecDeque<Segment>)>) {
+        (self.checkpoint, self.logs.into_iter().map(|log| (log.next(), log.segments)).collect())
     }
 }
 
@@ -184,19 +183,6 @@ impl Checkpoint {
             false => Err(HeapError::Damaged { offset, what: "a checkpoint's key count does not match its nodes" }),
         }
     }
-}
-
-/// Returns the offset of a lane's newest segment, or null.
-fn newest<M: Medium>(medium: &M, lane: usize) -> Result<Offset, HeapError> {
-    load_word(medium, lane_word(lane), "the word of a lane is damaged").map(Offset)
-}
-
-fn load_word<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
-    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
-}
-
-fn damaged(wrong: InvalidPlace) -> HeapError {
-    HeapError::Damaged { offset: wrong.offset, what: wrong.what }
 }
 
 fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {

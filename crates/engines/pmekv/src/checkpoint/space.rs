@@ -30,12 +30,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{Error, wait_for_readers};
-use heap::Reservation;
-use parking_lot::Mutex;
+use engine::Error;
 use pmem::{Dram, Medium};
 
-use crate::Pmekv;
+use super::Checkpointer;
 
 /// The log's bound is at least one entry per this many keys.
 const KEYS_PER_ENTRY: u64 = 4;
@@ -55,51 +53,20 @@ fn last_quarter(max: u64) -> u64 {
     (max / 4).max(1).min(max)
 }
 
-/// Damage that checkpoints met.
-#[derive(Default)]
-pub(crate) struct CheckpointDamage {
-    /// The number of log entries when the last checkpoint met damage, if it did.
-    damaged_at: Mutex<Option<u64>>,
-}
-
-impl CheckpointDamage {
-    /// Notes that a checkpoint has read all records.
-    pub(crate) fn clear(&self) {
-        *self.damaged_at.lock() = None;
-    }
-
-    /// Returns true if the last checkpoint met damage.
-    pub(crate) fn met_damage(&self) -> bool {
-        self.damaged_at.lock().is_some()
-    }
-}
-
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    #[inline(always)]
-    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
-    }
-
-    /// Notes that a checkpoint met a damaged record.
-    pub(crate) fn note_damage(&self) -> Result<(), Error> {
-        *self.checkpoint_damage.damaged_at.lock() = Some(self.lanes.entry_count());
-        self.last_checkpoint.damaged_count.store(self.count_damaged()?, Ordering::Relaxed);
-        Ok(())
-    }
-
+impl<M: Medium, D: Dram> Checkpointer<M, D> {
     /// Returns true if a checkpoint would meet the same damage as the last one, and the log has not grown enough to
     /// make a trial cheap in comparison.
     pub(crate) fn is_vain(&self) -> bool {
-        let grown = |before: u64| self.lanes.entry_count().saturating_sub(before);
-        self.checkpoint_damage.damaged_at.lock().is_some_and(|before| grown(before) <= self.tree.len() / KEYS_PER_ENTRY)
+        let is_small = |grown| grown <= self.reader.tree().len() / KEYS_PER_ENTRY;
+        self.lanes.grown_since_damage().is_some_and(is_small)
     }
 
     fn log_entry_count_max(&self) -> u64 {
-        self.options.log_entry_count_max.max(self.tree.len() / KEYS_PER_ENTRY)
+        self.log_entry_count_max.max(self.reader.tree().len() / KEYS_PER_ENTRY)
     }
 
     /// Returns true if the background should make a checkpoint.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.is_vain()
     }
 
@@ -118,23 +85,17 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Waits for the running checkpoint for at most `wait_max`; returns immediately if none is running.
     #[cold]
     fn hold_back(&self, wait_max: Duration) {
-        drop(self.checkpoint.try_lock_for(wait_max));
+        drop(self.current.try_lock_for(wait_max));
     }
 
     /// Makes a checkpoint, or waits for the one that another writer makes.
     #[cold]
     fn shorten_log(&self) -> Result<(), Error> {
-        let mut checkpoint = self.checkpoint.lock();
+        let mut current = self.current.lock();
         if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
             return Ok(());
         }
-        self.go_on_without(self.make_checkpoint(&mut checkpoint))
-    }
-
-    /// Continues after a failed checkpoint unless the medium has failed. The write itself may still find space, as a
-    /// delete does.
-    pub(crate) fn go_on_without(&self, made: Result<(), Error>) -> Result<(), Error> {
-        made.or_else(|_| Ok(self.medium.health()?))
+        self.reader.region().go_on_without(self.make_after(&mut current))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
@@ -155,22 +116,28 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     #[cold]
     #[inline(never)]
     fn makes_space(&self, surplus: &mut Option<u64>, frees: bool) -> Result<bool, Error> {
-        if let Some(left) = surplus {
-            return Ok(self.give_surplus_up(left));
+        let Some(left) = surplus else {
+            self.make_space(frees)?;
+            *surplus = Some(self.lanes.reserve().surplus_count());
+            return Ok(true);
+        };
+        if *left == 0 {
+            return Ok(false);
         }
-        self.make_space(frees)?;
-        *surplus = Some(self.reserve.surplus_count());
-        Ok(true)
+        let _no_checkpoint = self.current.lock();
+        let count = self.lanes.reserve().free_half(self.reader.region(), *left);
+        *left -= count;
+        Ok(count > 0)
     }
 
     /// Retries likewise for a delete of a key, as long as new checkpoints are made: other threads' deletes may have
     /// used the space that each freed.
     pub(crate) fn with_space_to_delete<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         loop {
-            let number = self.last_checkpoint.number.load(Ordering::Acquire);
+            let number = self.last.number.load(Ordering::Acquire);
             let done = self.with_space(true, &mut attempt);
             let is_full = done.as_ref().is_err_and(Error::is_full);
-            if !is_full || self.last_checkpoint.number.load(Ordering::Acquire) == number {
+            if !is_full || self.last.number.load(Ordering::Acquire) == number {
                 return done;
             }
         }
@@ -179,47 +146,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
-        wait_for_readers(|| {
-            self.collect();
-            !self.limbo.is_empty() && !epoch::is_pinned()
-        });
-        let mut checkpoint = self.checkpoint.lock();
-        let gives = self.gather();
+        self.reader.region().collect_patiently();
+        let mut current = self.current.lock();
+        let gives = self.lanes.gather();
         if !frees && (!gives || self.is_vain()) {
             return Ok(());
         }
-        self.go_on_without(self.make_checkpoint(&mut checkpoint))
-    }
-
-    /// Takes back the unused promises of lanes. Returns true if a checkpoint would free segments or nodes. The caller
-    /// holds the checkpoint's lock.
-    fn gather(&self) -> bool {
-        let mut is_long = false;
-        for lane in 0..self.lanes.count() {
-            let mut log = self.lanes.lock(lane);
-            self.reserve.take_back(&mut log.keys);
-            is_long |= log.is_long();
-        }
-        is_long || self.reserve.shrinks()
-    }
-
-    /// Throttles a write, before it takes a lock, while too many old records wait for readers.
-    #[inline(always)]
-    pub(crate) fn bound_garbage(&self) {
-        if self.limbo.is_over() {
-            self.hold_up();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn hold_up(&self) {
-        self.held_up.throttle(&self.limbo, || _ = self.collect());
-    }
-
-    /// Frees the records that no reader can use any more. Returns true if there were any.
-    pub(crate) fn collect(&self) -> bool {
-        self.limbo.collect(|free| self.free(free))
+        self.reader.region().go_on_without(self.make_after(&mut current))
     }
 }
 

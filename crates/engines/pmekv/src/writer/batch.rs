@@ -23,54 +23,26 @@
 //! While the table is published, readers look there before the tree (`shown.rs`). The table appears at one moment, with
 //! all keys. A reader that came before that moment read the tree, without or with the batch's changes; a later reader
 //! finds the table, or the complete tree. A scan reads a leaf of the tree and lays the table over the leaf
-//! (`ordered.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes while
-//! a table is published, so the table has the current state of its keys. A scan of several leaves is not a snapshot.
+//! (`reader/scan.rs`), and reads again if a table was published or withdrawn during that time. No other thread writes
+//! while a table is published, so the table has the current state of its keys. A scan of several leaves is not a
+//! snapshot.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Condition, Error, ExpiredItem, Limits};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Limits, PriorState};
 use index::Position;
 use index::bplus_tree::Edit;
 use items::NewItem;
-use parking_lot::{MutexGuard, RwLock};
+use parking_lot::MutexGuard;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
+use super::{Writer, edit, entry};
+use crate::canary;
 use crate::entry::{Entry, Kind};
-use crate::lane::Log;
+use crate::lanes::Log;
 use crate::prepared::Prepared;
-use crate::record::witness;
-use crate::shown::Shown;
-use crate::write::{edit, entry};
-use crate::{Pmekv, canary};
-
-/// The records of a batch's keys, once the batch is valid.
-pub(crate) type Table = BTreeMap<Vec<u8>, Option<Position>>;
-
-/// The batch that is changing the tree, if any.
-#[derive(Default)]
-pub(crate) struct Batches {
-    pub(crate) shown: Shown<RwLock<Option<Arc<Table>>>>,
-    number: AtomicU64,
-    /// True if the tree lacks changes of the batch in the table, which stays published.
-    is_stuck: AtomicBool,
-}
-
-impl Batches {
-    /// Returns an error if the tree lacks changes of a valid batch: a write based on the tree would contradict the log.
-    /// The caller holds the lane's lock, or has held all.
-    pub(crate) fn is_learnt(&self) -> Result<(), Error> {
-        let what = "the index lacks changes of a batch: open the store again";
-        if self.is_stuck.load(Ordering::Acquire) { Err(Error::Corrupt { offset: 0, what }) } else { Ok(()) }
-    }
-
-    /// Returns the record of a key that is in the running batch. The caller is pinned.
-    pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
-        let (_, table) = self.shown.now();
-        table?.get(key).copied()
-    }
-}
+use crate::reader::Table;
 
 /// The result of a batch: the hashes of its keys, the ticket to wait for, and copies of the expired items.
 struct Applied {
@@ -100,42 +72,58 @@ impl<D: Dram> Change<'_, '_, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Applies a batch if its conditions hold. The last operation of a key counts.
-    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.may_write()?;
-        Limits::check_batch(conditions, ops)?;
-        self.bound_garbage();
-        self.bound_log()?;
-        let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        let attempt = || self.try_apply(conditions, &last);
-        let frees = ops.iter().all(|op| op.value().is_none());
-        let Applied { hashes, ticket, expired } = self.with_space(frees, attempt)?;
-        if self.medium.acknowledge(ticket)? == Waited::Durable {
-            hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
+/// A batch under way.
+pub(crate) struct Batch<'w, 'k, M: Medium, D: Dram> {
+    writer: &'w Writer<M, D>,
+    conditions: &'k [Condition<'k>],
+    ops: &'k [BatchOp<'k>],
+}
+
+impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
+    pub(crate) fn new(
+        writer: &'w Writer<M, D>,
+        conditions: &'k [Condition<'k>],
+        ops: &'k [BatchOp<'k>],
+    ) -> Batch<'w, 'k, M, D> {
+        Batch { writer, conditions, ops }
+    }
+
+    /// Applies the batch if its conditions hold. The last operation of a key counts.
+    pub(crate) fn apply(&self) -> Result<(), Error> {
+        let (writer, reader) = (self.writer, self.writer.reader());
+        reader.region().may_write()?;
+        Limits::check_batch(self.conditions, self.ops)?;
+        writer.bound()?;
+        let last: BTreeMap<&[u8], &BatchOp<'_>> = self.ops.iter().map(|op| (op.key(), op)).collect();
+        let frees = self.ops.iter().all(|op| op.value().is_none());
+        let Applied { hashes, ticket, expired } = writer.checkpointer.with_space(frees, || self.try_apply(&last))?;
+        if reader.region().medium().acknowledge(ticket)? == Waited::Durable {
+            hashes.into_iter().for_each(|hash| reader.tickets().settle(hash, ticket));
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
+        expired.into_iter().for_each(|item| writer.reaper.hook().notify(item));
         Ok(())
     }
 
-    fn try_apply(&self, conditions: &[Condition<'_>], ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<Applied, Error> {
-        let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
+    fn try_apply(&self, ops: &BTreeMap<&'k [u8], &'k BatchOp<'k>>) -> Result<Applied, Error> {
+        let (reader, region, conditions) = (self.writer.reader(), self.writer.reader().region(), self.conditions);
+        let changes = ops.iter().map(|(key, op)| self.prepare(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
-        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(&self.medium));
-        let mut lanes = self.lanes.lock_all();
-        self.batches.is_learnt()?;
-        if let Some(condition) = self.unmet(conditions)? {
+        changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(region.medium()));
+        let mut lanes = self.writer.lanes().lock_all();
+        reader.is_learnt()?;
+        if let Some(condition) = reader.first_unmet(conditions)? {
             drop(lanes);
-            conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
+            conditions.iter().try_for_each(|condition| reader.met(reader.hash(condition.key)))?;
             return Err(Error::ConditionFailed { condition });
         }
         for change in &mut changes {
-            change.old = self.find_in_tree(change.key)?;
+            change.old = reader.contents().find_in_tree(change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is absent is not deleted, but its absence may not be durable yet.
-        let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
-        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash).ticket).max();
+        let asked = conditions.iter().map(|condition| reader.hash(condition.key));
+        let met =
+            changes.iter().map(|change| change.hash).chain(asked).map(|hash| reader.tickets().ticket_of(hash)).max();
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
@@ -144,106 +132,84 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expired = self.expired_of(&changes)?;
         self.provide_for(&mut lanes, &changes)?;
         self.enter(&mut lanes, &changes);
-        let ticket = self.medium.commit(Level::default());
+        let ticket = region.medium().commit(Level::default());
         let changed = self.change_tree(changes, ticket);
         drop(lanes);
-        changed?.into_iter().try_for_each(|old| self.retire(old))?;
+        changed?.into_iter().try_for_each(|old| region.retire(old))?;
         Ok(Applied { hashes, ticket, expired })
     }
 
     /// Returns copies of the expired records that the batch removes. Their lanes are locked.
     fn expired_of(&self, changes: &[Change<'_, '_, D>]) -> Result<Vec<ExpiredItem>, Error> {
-        let mut expired = Vec::new();
-        for Change { old, .. } in changes {
-            if let Some(old) = old
-                && self.is_past(self.records().read(*old)?.expiry)
-            {
-                expired.extend(self.copy_expired(Some(*old)));
+        let (mut expired, contents) = (Vec::new(), self.writer.reader().contents());
+        for change in changes {
+            if contents.state_of(change.old)? == PriorState::Expired {
+                expired.extend(self.writer.copy_expired(change.old));
             }
         }
         Ok(expired)
     }
 
-    /// Returns the first condition that does not hold. All lanes are locked; retired records stay until the pin ends.
-    fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
-        let _pin = epoch::pin();
-        for (number, condition) in conditions.iter().enumerate() {
-            let position = self.find_in_tree(condition.key)?;
-            let item =
-                position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
-            let live = item.filter(|(_, item)| !self.is_past(item.expiry));
-            if !condition.holds(live.map(|(position, item)| (witness(position, &item), item.value))) {
-                return Ok(Some(number));
-            }
-        }
-        Ok(None)
-    }
-
     /// Reserves the slot of step 1, for one key.
-    fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
+    fn prepare(&self, key: &'k [u8], op: &'k BatchOp<'k>) -> Result<Change<'w, 'k, D>, Error> {
         let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
-        let new = item.map(|item| self.prepare(&item)).transpose()?;
-        Ok(Change { key, hash: self.hasher.signature(key), new, old: None })
+        let new = item.map(|item| self.writer.prepare(&item)).transpose()?;
+        Ok(Change { key, hash: self.writer.reader().hash(key), new, old: None })
     }
 
     /// Step 2: gives the logs space for the entries and the end. On an error, returns them to their former state, so
     /// that a refused batch keeps no space from other writes.
     fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
+        let (all_lanes, region) = (self.writer.lanes(), self.writer.reader().region());
         let mut needs = vec![Needs::default(); lanes.len()];
         needs[self.lane_of_end(changes)].entry_count = 1;
         for change in changes {
-            let of_lane = &mut needs[self.lanes.of(change.hash)];
+            let of_lane = &mut needs[all_lanes.of(change.hash)];
             of_lane.entry_count += 1;
             of_lane.added_count += u64::from(matches!(edit(change.old, change.position()), Some(Edit::Insert(_))));
         }
         // As for single keys, the last segment is for writes that only delete.
         let spare = usize::from(changes.iter().any(|change| change.new.is_some()));
-        let had: Vec<usize> = lanes.iter().map(|log| log.ahead.len()).collect();
-        let provide = |(log, needs): (&mut MutexGuard<'_, Log>, Needs)| {
-            if needs.entry_count > 0 { self.provide(log, needs.entry_count, spare, needs.added_count) } else { Ok(()) }
-        };
-        let provided = lanes.iter_mut().zip(needs).try_for_each(provide);
+        let had: Vec<usize> = lanes.iter().map(|log| log.ahead_count()).collect();
+        let mut needing = lanes.iter_mut().zip(needs).filter(|(_, needs)| needs.entry_count > 0);
+        let provided = needing.try_for_each(|(log, Needs { entry_count, added_count })| {
+            all_lanes.provide(log, region, entry_count, spare, added_count)
+        });
         if provided.is_err() {
-            for (log, had) in lanes.iter_mut().zip(had) {
-                log.ahead.split_off(had).into_iter().for_each(|place| self.free(Position::of(place)));
-                self.reserve.take_back(&mut log.keys);
-            }
+            lanes.iter_mut().zip(had).for_each(|(log, had)| all_lanes.undo_provide(log, region, had));
         }
         provided
     }
 
     /// Steps 3 and 4, except the commit.
     fn enter(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) {
-        let durable: Vec<u64> = lanes.iter().map(|log| log.next - 1).collect();
-        let batch = self.next_batch();
+        let (all_lanes, medium) = (self.writer.lanes(), self.writer.reader().region().medium());
+        let durable: Vec<u64> = lanes.iter().map(|log| log.last()).collect();
+        let count = self.writer.batch_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let opening = if medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { all_lanes.opening() };
+        let batch = batch_number(opening, count);
         for change in changes {
-            let lane = self.lanes.of(change.hash);
+            let lane = all_lanes.of(change.hash);
             let entry = entry(change.old, change.new.as_ref());
             let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
-            self.lanes.append(&mut lanes[lane], &self.medium, entry);
+            lanes[lane].append(medium, entry);
         }
-        self.medium.order_unless(canary::BATCH_LINE_NOT_ORDERED);
+        medium.order_unless(canary::BATCH_LINE_NOT_ORDERED);
         let (count, log) = (changes.len() as u64, &mut lanes[self.lane_of_end(changes)]);
-        let end = Entry { kind: Kind::BatchEnd, durable: log.next - 1, batch, hash: count, ..Entry::VOID };
-        self.lanes.append(log, &self.medium, end);
-        self.lanes.count_entries(count + 1, 0);
+        let end = Entry { kind: Kind::BatchEnd, durable: log.last(), batch, hash: count, ..Entry::VOID };
+        log.append(medium, end);
+        all_lanes.count_entries(count + 1, 0);
     }
 
     /// Returns the lane of the first key, which has a log if the key is present.
     fn lane_of_end(&self, changes: &[Change<'_, '_, D>]) -> usize {
-        changes.first().map_or(0, |change| self.lanes.of(change.hash))
-    }
-
-    fn next_batch(&self) -> u64 {
-        let number = self.batches.number.fetch_add(1, Ordering::Relaxed) + 1;
-        let opening = if self.medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
-        batch_number(opening, number)
+        changes.first().map_or(0, |change| self.writer.lanes().of(change.hash))
     }
 
     /// Step 5. Returns the records that are to be retired.
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
+        let (reader, mut table) = (self.writer.reader(), Table::new());
         let (mut edits, mut hashes) = (Vec::new(), Vec::new());
-        let mut table = Table::new();
         let expiring_count =
             changes.iter().filter_map(|change| change.new.as_ref()).filter(|new| new.expires()).count() as u64;
         for change in changes {
@@ -255,19 +221,20 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             hashes.push(change.hash);
         }
         // Readers must not see, nor wait for, changes that a failed medium did not accept.
-        self.medium.health()?;
-        hashes.into_iter().for_each(|hash| self.tickets.raise(hash, ticket));
-        self.batches.shown.show(table);
+        reader.region().medium().health()?;
+        hashes.into_iter().for_each(|hash| reader.tickets().raise(hash, ticket));
+        reader.publish(table);
         let learn = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
-            self.learn(&self.tree.find_to_change(pin.pinned(), &self.records(), key)?, *edit)
+            let found = reader.tree().find_to_change(pin.pinned(), &reader.records(), key)?;
+            reader.contents().learn(&found, *edit)
         };
         if let Err(error) = edits.iter().try_for_each(learn) {
-            self.batches.is_stuck.store(true, Ordering::Release);
+            reader.keep_published();
             return Err(error);
         }
-        self.expect(expiring_count);
-        self.batches.shown.take_away();
+        self.writer.expect(expiring_count);
+        reader.withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }
