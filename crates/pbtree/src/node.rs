@@ -7,6 +7,7 @@ use heap::Place;
 use pmem::{LINE_BYTES, Medium, Offset, Span, seal, unseal};
 
 use crate::Error;
+use crate::canary;
 use crate::key;
 use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, node_bytes, pairs};
 use crate::word;
@@ -118,6 +119,13 @@ impl<'a, M: Medium> Node<'a, M> {
     /// Returns the span of pairs `from` to `past`.
     pub(crate) fn pairs(self, from: usize, past: usize) -> Span {
         pairs(self.at, from, past)
+    }
+
+    /// Flushes a new node of this many pairs.
+    pub(crate) fn flush_new(self, count: usize) {
+        if !self.medium.breaks(canary::NODE_NOT_FLUSHED) {
+            self.medium.flush(self.at.span(PAIR_BYTES * (1 + count as u64)));
+        }
     }
 
     /// Moves the pairs from `i` on up by one, and stores a pair at `i`.

@@ -13,12 +13,10 @@ use heap::HeapError;
 use pmem::{Dram, Medium};
 
 use crate::Error;
-use crate::descent::Reached;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Mode, Patience};
+use crate::locks::{Held, Mode, NodeLock, Patience};
 use crate::node::Target;
-use crate::retire::Retire;
-use crate::tree::Tree;
+use crate::nodes::{Nodes, Reached};
 
 /// A key, copied into allocated memory.
 struct Copied<'d, D: Dram> {
@@ -67,19 +65,36 @@ pub(crate) struct Fences<'a> {
     pub(crate) upper: Option<&'a [u8]>,
 }
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+/// The walks over a tree: they share a latch that a merge holds exclusively.
+pub(crate) struct Walks<D: Dram> {
+    latch: NodeLock,
+    /// Holds the separators around the present node.
+    dram: D,
+}
+
+impl<D: Dram> Walks<D> {
+    pub(crate) fn new(dram: D) -> Walks<D> {
+        Walks { latch: NodeLock::default(), dram }
+    }
+
+    /// Keeps walks from running until the result is dropped.
+    pub(crate) fn exclude(&self, patience: Patience) -> Result<Held<'_>, Error> {
+        self.latch.lock(Mode::Exclusive, patience)
+    }
+
     /// Calls `each` with every node of a level. Returns false if the tree has no such level.
-    pub(crate) fn each_node(
+    pub(crate) fn each_node<M: Medium>(
         &self,
+        nodes: &Nodes<M, D>,
         level: u8,
         mut each: impl FnMut(Fences<'_>, &Reached<'_, M>) -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        let _walk = self.walks.lock(Mode::Shared, Patience::Wait)?;
+        let _walk = self.latch.lock(Mode::Shared, Patience::Wait)?;
         let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
         loop {
             upper.len = None;
             let target = lower.get().map_or(Target::First, Target::At);
-            let node = self.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+            let node = nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
                 if child < inner.meta.count {
                     upper.set(inner.node.key(child)?);
                 }
@@ -90,11 +105,24 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             each(Fences { lower: lower.get(), upper: upper.get() }, &node)?;
             drop(node);
-            self.medium.breathe();
+            nodes.medium().breathe();
             if upper.len.is_none() {
                 return Ok(true);
             }
             core::mem::swap(&mut lower, &mut upper);
         }
+    }
+
+    /// Calls `each` with every node, from the leaves up.
+    pub(crate) fn each_node_upwards<M: Medium>(
+        &self,
+        nodes: &Nodes<M, D>,
+        mut each: impl FnMut(&Reached<'_, M>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut level = 0;
+        while self.each_node(nodes, level, |_, node| each(node))? {
+            level += 1;
+        }
+        Ok(())
     }
 }

@@ -27,7 +27,6 @@ const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/index::BlockHash", 46, 11),
     ("crates/index::PartitionedHash", 50, 15),
     ("crates/journal::Journal", 83, 12),
-    ("crates/pbtree::Tree", 101, 16),
 ];
 
 /// The inherent methods of a type, and the files of its `impl` blocks.

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{Direction, Ended, FreeImmediately, Page, Scan, Seal, Value};
+use pbtree::{Direction, Ended, Page, Scan, Seal, Value};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
@@ -97,7 +97,7 @@ impl Copied {
     /// Reads the next page of a scan.
     pub(crate) fn follow<M: Medium, D: Dram>(
         &mut self,
-        scan: &mut Scan<'_, M, D, FreeImmediately>,
+        scan: &mut Scan<'_, M, D>,
         from: Bound<&[u8]>,
     ) -> Result<Ended, Error> {
         self.shown_count += self.entries.len();
