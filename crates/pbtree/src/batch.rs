@@ -24,7 +24,7 @@ use crate::Error;
 use crate::canary;
 use crate::key;
 use crate::locks::{Mode, Patience};
-use crate::node::Target;
+use crate::nodes::Target;
 use crate::read::{Absence, Reader, check_key};
 use crate::retire::Retire;
 use crate::space::Space;
@@ -187,7 +187,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Batch<'_, '_, '_, M, D, R> {
         for write in writes.iter_mut().filter(|write| !write.at.is_null()) {
             let old = medium.load(write.at, Ordering::Relaxed);
             if !write.is_put() {
-                writer.vacated().add(1);
+                writer.shared().vacate(1);
             }
             medium.store(write.at, write.new, Ordering::Release);
             medium.flush(write.at.span(8));

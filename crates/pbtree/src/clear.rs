@@ -30,57 +30,57 @@ use crate::space::Space;
 use crate::unsettled::Unsettled;
 use crate::word;
 
-/// A thread that clears the tree. It holds all lanes.
-pub(crate) struct Clearing<'t, M: Medium, D: Dram, R> {
-    pub(crate) nodes: &'t Nodes<M, D>,
-    pub(crate) space: &'t Space<D, R>,
-    pub(crate) unsettled: &'t Unsettled<D>,
-    pub(crate) agent: usize,
+/// Takes steps 1 to 3 with the first of all lanes.
+pub(crate) fn replace_root<M: Medium, D: Dram, R: Retire<M, D>>(
+    nodes: &Nodes<M, D>,
+    space: &Space<D, R>,
+    unsettled: &Unsettled<D>,
+    agent: usize,
+    mut first: Lane<'_>,
+) -> Result<Ticket, Error> {
+    let medium = nodes.medium();
+    let leaf = space.reserve_root(medium, agent)?;
+    let node = nodes.node(leaf.place().offset);
+    let new = nodes.lock_of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
+    node.set_meta(Meta { level: 0, count: 0 });
+    if !medium.breaks(canary::ROOT_BEFORE_NODE) {
+        medium.flush(node.at.span(NODE_HEADER_BYTES));
+        medium.order();
+    }
+    let tree = nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
+    let old = skip_damaged(nodes.root())?;
+    first.intend(medium, ROOT);
+    medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
+    medium.flush(ROOT.span(8));
+    let ticket = medium.commit(Level::default());
+    new.committed(ticket);
+    unsettled.note_all(ticket);
+    drop((new, tree));
+    if let Some(old) = old
+        && let Some(meta) = skip_damaged(nodes.checked(old).and_then(Node::meta))?
+    {
+        let_go_below(nodes, space, old, meta.level)?;
+    }
+    Ok(ticket)
 }
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Clearing<'_, M, D, R> {
-    /// Takes steps 1 to 3 with the first lane.
-    pub(crate) fn replace_root(&self, mut first: Lane<'_>) -> Result<Ticket, Error> {
-        let (nodes, medium) = (self.nodes, self.nodes.medium());
-        let leaf = self.space.reserve_root(medium, self.agent)?;
-        let node = nodes.node(leaf.place().offset);
-        let new = nodes.lock_of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
-        node.set_meta(Meta { level: 0, count: 0 });
-        if !medium.breaks(canary::ROOT_BEFORE_NODE) {
-            medium.flush(node.at.span(NODE_HEADER_BYTES));
-            medium.order();
+fn let_go_below<M: Medium, D: Dram, R: Retire<M, D>>(
+    nodes: &Nodes<M, D>,
+    space: &Space<D, R>,
+    place: Place,
+    level: u8,
+) -> Result<(), Error> {
+    let reached = nodes.reach(place, level, Mode::Exclusive, Patience::Wait);
+    let Some(node) = skip_damaged(reached)? else { return Ok(()) };
+    nodes.forget_heads(&node);
+    if level > 0 {
+        for child in (0..=node.meta.count).filter_map(|i| node.node.child(i).ok()) {
+            let_go_below(nodes, space, child, level - 1)?;
         }
-        let tree = nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
-        let old = skip_damaged(nodes.root())?;
-        first.intend(medium, ROOT);
-        medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
-        medium.flush(ROOT.span(8));
-        let ticket = medium.commit(Level::default());
-        new.committed(ticket);
-        self.unsettled.note_all(ticket);
-        drop((new, tree));
-        if let Some(old) = old
-            && let Some(meta) = skip_damaged(nodes.checked(old).and_then(Node::meta))?
-        {
-            self.let_go_below(old, meta.level)?;
-        }
-        Ok(ticket)
     }
-
-    fn let_go_below(&self, place: Place, level: u8) -> Result<(), Error> {
-        let reached = self.nodes.reach(place, level, Mode::Exclusive, Patience::Wait);
-        let Some(node) = skip_damaged(reached)? else { return Ok(()) };
-        self.nodes.forget_heads(&node);
-        if level > 0 {
-            for child in (0..=node.meta.count).filter_map(|i| node.node.child(i).ok()) {
-                self.let_go_below(child, level - 1)?;
-            }
-        }
-        let medium = self.nodes.medium();
-        medium.breathe();
-        self.nodes.places(&node).flatten().for_each(|place| self.space.let_go(medium, place));
-        Ok(())
-    }
+    nodes.medium().breathe();
+    nodes.places(&node).flatten().for_each(|place| space.let_go(nodes.medium(), place));
+    Ok(())
 }
 
 /// Turns damage into `None`.

@@ -42,7 +42,7 @@
 //!
 //! | modules | types, and their fields |
 //! |---|---|
-//! | `layout` `error` `canary` `retire` `options` `word` `stamps` `vacated` | formats and counters |
+//! | `layout` `error` `canary` `retire` `options` `word` `stamps` | formats and counters |
 //! | `key` `value` `node` | chunks, and the words of one node |
 //! | `locks` | `LockTable`: the locks of nodes, with the cached heads of separators |
 //! | `nodes` | `Nodes`: the medium, the locks, the tree lock; every path to a node |
@@ -52,7 +52,7 @@
 //! | `pack` `split` `merge` `pass` `clear` | one change of nodes each, with nodes, space and a lane |
 //! | `writer` | `Writers`: lanes, stamps. `Writer`: one lane, the reader, the space; changes of one leaf |
 //! | `sweep` `write` `batch` | `Write`: one key. `Batch`: several keys |
-//! | `tree` `open` | `Tree`: reader, writers, space, walks |
+//! | `tree` | `Tree`: reader, writers, space, walks |
 //!
 //! This crate uses only `core`.
 #![no_std]
@@ -68,7 +68,6 @@ mod locks;
 mod merge;
 mod node;
 mod nodes;
-mod open;
 mod options;
 mod pack;
 mod pass;
@@ -82,7 +81,6 @@ mod stamps;
 mod sweep;
 mod tree;
 mod unsettled;
-mod vacated;
 mod value;
 mod walk;
 mod word;

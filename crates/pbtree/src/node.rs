@@ -18,19 +18,6 @@ const NODE_LINES_AHEAD: u64 = 16;
 /// Parts of a searched range, between which keys are prefetched together: seven keys, of which three are compared.
 const EIGHTHS: usize = 8;
 
-/// The target of a descent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Target<'a> {
-    /// The position of the least key.
-    First,
-    /// The position of the greatest key.
-    Last,
-    /// The position of this key.
-    At(&'a [u8]),
-    /// The position of the greatest key below this one.
-    Before(&'a [u8]),
-}
-
 /// The contents of a node's meta word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Meta {
@@ -215,16 +202,6 @@ impl<'a, M: Medium> Node<'a, M> {
             }
         }
         Ok(within.start)
-    }
-
-    /// Returns the number of the child that a descent continues to. Separators outside `within` need not be compared.
-    pub(crate) fn child_for(self, within: Range<usize>, target: Target<'_>) -> Result<usize, Error> {
-        match target {
-            Target::First => Ok(within.start),
-            Target::Last => Ok(within.end),
-            Target::At(key) => self.partition(within, |separator| separator <= key),
-            Target::Before(key) => self.partition(within, |separator| separator < key),
-        }
     }
 
     /// Returns the position for a key that is not among a leaf's pairs.

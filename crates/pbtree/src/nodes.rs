@@ -10,8 +10,21 @@ use crate::Error;
 use crate::canary;
 use crate::layout::{ROOT, node_bytes};
 use crate::locks::{Held, LockTable, Mode, NodeLock, Patience};
-use crate::node::{Meta, Node, Target};
+use crate::node::{Meta, Node};
 use crate::word;
+
+/// The target of a descent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'a> {
+    /// The position of the least key.
+    First,
+    /// The position of the greatest key.
+    Last,
+    /// The position of this key.
+    At(&'a [u8]),
+    /// The position of the greatest key below this one.
+    Before(&'a [u8]),
+}
 
 /// A node that a descent reached, locked.
 pub(crate) struct Reached<'a, M: Medium> {
@@ -132,18 +145,21 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
         self.descend(Target::At(key), (0, mode), Patience::Wait, |_, _| Ok(()))
     }
 
-    /// Returns the number of the child of an inner node that the descent continues to.
+    /// Returns the number of the child of an inner node that the descent continues to. Separators that the heads
+    /// distinguish from the key are not compared.
     #[inline]
     fn child_for(&self, inner: &Reached<'_, M>, target: Target<'_>) -> Result<usize, Error> {
         let (node, count) = (inner.node, inner.meta.count);
-        let unclear = match target {
-            Target::At(key) | Target::Before(key) => {
-                let heads = self.locks.heads(inner.held.lock(), count, |i| node.key(i));
-                heads.map_or(0..count, |heads| heads.unclear(key))
-            }
-            Target::First | Target::Last => 0..count,
+        let unclear = |key: &[u8]| {
+            let heads = self.locks.heads(inner.held.lock(), count, |i| node.key(i));
+            heads.map_or(0..count, |heads| heads.unclear(key))
         };
-        node.child_for(unclear, target)
+        match target {
+            Target::First => Ok(0),
+            Target::Last => Ok(count),
+            Target::At(key) => node.partition(unclear(key), |separator| separator <= key),
+            Target::Before(key) => node.partition(unclear(key), |separator| separator < key),
+        }
     }
 
     /// Removes the heads of an inner node's separators before the node changes or is freed. The caller has locked it

@@ -7,8 +7,7 @@ use crate::Error;
 use crate::key;
 use crate::layout::KEY_BYTES_MAX;
 use crate::locks::{Mode, Patience};
-use crate::node::Target;
-use crate::nodes::{Nodes, Reached};
+use crate::nodes::{Nodes, Reached, Target};
 use crate::unsettled::Unsettled;
 use crate::value::{Owner, Value};
 
@@ -97,7 +96,10 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     pub(crate) fn settled(&self, leaf: Reached<'_, M>) -> Result<(), Error> {
         let (lock, ticket) = (leaf.held.lock(), leaf.held.ticket());
         drop(leaf);
-        if ticket == Ticket(0) { Ok(()) } else { self.unsettled.settled(self.nodes.medium(), lock, ticket) }
+        if ticket != Ticket(0) {
+            self.unsettled.settle(lock, ticket, self.nodes.medium().acknowledge_met(ticket)?);
+        }
+        Ok(())
     }
 }
 

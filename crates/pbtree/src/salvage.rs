@@ -14,23 +14,31 @@ use crate::read::Reader;
 use crate::value::Value;
 use crate::walk::Fences;
 
-/// A walk over everything that is intact.
-pub(crate) struct Salvage<'s, M: Medium, D: Dram> {
-    pub(crate) reader: &'s Reader<M, D>,
-    /// Receives every intact key and value, in the order of keys.
-    pub(crate) each: &'s mut dyn FnMut(&[u8], &Value<'_>),
-    /// Receives an error for each damaged place, and decides whether to continue.
-    pub(crate) left: &'s mut dyn FnMut(Error) -> Result<(), Error>,
+/// Receives every intact key and value, in the order of keys.
+type OnIntact<'a> = &'a mut dyn FnMut(&[u8], &Value<'_>);
+
+/// Receives an error for each damaged place, and decides whether to continue.
+type OnDamaged<'a> = &'a mut dyn FnMut(Error) -> Result<(), Error>;
+
+struct Salvage<'s, M: Medium, D: Dram> {
+    reader: &'s Reader<M, D>,
+    each: OnIntact<'s>,
+    left: OnDamaged<'s>,
+}
+
+/// Shows everything that is intact, and reports the rest to `left`.
+pub(crate) fn each_intact<M: Medium, D: Dram>(
+    reader: &Reader<M, D>,
+    each: OnIntact<'_>,
+    left: OnDamaged<'_>,
+) -> Result<(), Error> {
+    match reader.nodes().reach_root(|_| Mode::Shared, Patience::Wait) {
+        Ok(root) => Salvage { reader, each, left }.each_below(&root, Fences { lower: None, upper: None }),
+        Err(error) => left(error),
+    }
 }
 
 impl<M: Medium, D: Dram> Salvage<'_, M, D> {
-    pub(crate) fn run(mut self) -> Result<(), Error> {
-        match self.reader.nodes().reach_root(|_| Mode::Shared, Patience::Wait) {
-            Ok(root) => self.each_below(&root, Fences { lower: None, upper: None }),
-            Err(error) => (self.left)(error),
-        }
-    }
-
     fn each_below(&mut self, node: &Reached<'_, M>, fences: Fences<'_>) -> Result<(), Error> {
         if node.meta.level == 0 {
             return self.each_of(node, fences);

@@ -21,7 +21,7 @@ use crate::canary;
 use crate::key;
 use crate::layout::ROOT;
 use crate::locks::{Held, Mode, NodeLock, Patience};
-use crate::node::{Meta, Node, Target};
+use crate::node::{Meta, Node};
 use crate::nodes::{Nodes, Reached};
 use crate::space::Space;
 use crate::word;
@@ -66,7 +66,7 @@ impl<'t, M: Medium, D: Dram, R> Splitter<'_, 't, M, D, R> {
         }
         drop(tree);
         while parent.meta.level > 0 {
-            let i = parent.node.child_for(0..parent.meta.count, Target::At(key))?;
+            let i = parent.node.partition(0..parent.meta.count, |separator| separator <= key)?;
             let below = parent.meta.level - 1;
             let child = nodes.reach(parent.node.child(i)?, below, Mode::Exclusive, Patience::Wait)?;
             if child.meta.count < order {

@@ -27,7 +27,7 @@ pub(crate) fn sweep<M: Medium, D: Dram>(
     (0..writers.lanes().count()).try_for_each(|lane| mark(heap, writers.lanes().log(lane)))?;
     walks.each_node_upwards(nodes, |node| {
         if node.meta.level == 0 {
-            writers.vacated().add(lack_of(node, nodes.order()));
+            writers.vacate(lack_of(node, nodes.order()));
         }
         nodes.places(node).try_for_each(|place| mark(heap, place?))
     })?;

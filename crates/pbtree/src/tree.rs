@@ -1,5 +1,7 @@
 //! An open tree: its reader, its writers' shared state, its space, and the walks over it.
 
+mod open;
+
 use core::ops::Bound;
 
 use heap::{Heap, Place};
@@ -9,14 +11,14 @@ use undo_log::Recovered;
 use crate::Error;
 use crate::batch::{self, BatchWrite};
 use crate::check::{self, Check, Damage, Figures};
-use crate::clear::{Clearing, skip_damaged};
+use crate::clear;
 use crate::locks::Patience;
 use crate::merge::{Merged, Merger};
 use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::read::{Absence, Reader, check_key};
 use crate::retire::Retire;
-use crate::salvage::Salvage;
+use crate::salvage;
 use crate::scan::{Direction, Ended, Page, Scan};
 use crate::space::Space;
 use crate::sweep;
@@ -27,11 +29,11 @@ use crate::writer::{Writer, Writers};
 
 /// A persistent B+tree in a separate region. Threads read and write concurrently.
 pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
-    pub(crate) reader: Reader<M, D>,
-    pub(crate) space: Space<D, R>,
-    pub(crate) writers: Writers<D>,
-    pub(crate) walks: Walks<D>,
-    pub(crate) recovered: Recovered,
+    reader: Reader<M, D>,
+    space: Space<D, R>,
+    writers: Writers<D>,
+    walks: Walks<D>,
+    recovered: Recovered,
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
@@ -161,13 +163,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Returns the approximate number of keys deleted since the last call, plus the pairs that a sweep found missing
     /// in sparse nodes, and resets it.
     pub fn take_vacated(&self) -> u64 {
-        self.writers.vacated().take()
+        self.writers.take_vacated()
     }
 
     /// Returns the same number without resetting it.
     #[inline]
     pub fn vacated_count(&self) -> u64 {
-        self.writers.vacated().count()
+        self.writers.vacated_count()
     }
 
     /// Walks the whole tree and frees everything that it does not reach. All free space is known when this returns,
@@ -185,12 +187,12 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Heap`] if there is no space for a node, or the medium fails.
     pub fn clear(&self, agent: usize) -> Result<(), Error> {
-        let swept = skip_damaged(self.sweep())?;
+        let swept = clear::skip_damaged(self.sweep())?;
         // Before any lane is taken, as for merges.
         let alone = swept.is_none().then(|| self.walks.exclude(Patience::Wait)).transpose()?;
-        let (nodes, unsettled) = (self.nodes(), self.reader.unsettled());
-        let clearing = Clearing { nodes, space: &self.space, unsettled, agent };
-        let ticket = self.writers.exclude(|first| clearing.replace_root(first))?;
+        let unsettled = self.reader.unsettled();
+        let ticket =
+            self.writers.exclude(|lane| clear::replace_root(self.nodes(), &self.space, unsettled, agent, lane))?;
         drop(alone);
         unsettled.acknowledge(self.medium(), ticket)?;
         self.sweep()
@@ -215,7 +217,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         each: &mut dyn FnMut(&[u8], &Value<'_>),
         left: &mut dyn FnMut(Error) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        Salvage { reader: &self.reader, each, left }.run()
+        salvage::each_intact(&self.reader, each, left)
     }
 
     /// Reads the whole tree and reports its damage: keys out of order or outside their separators, chunks whose

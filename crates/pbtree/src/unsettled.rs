@@ -83,26 +83,13 @@ impl<D: Dram> Unsettled<D> {
         Ok(())
     }
 
-    /// Waits as [`Unsettled::acknowledge`] does for a commit that changed one leaf, whose lock this is.
-    pub(crate) fn acknowledge_of<M: Medium>(&self, medium: &M, lock: &NodeLock, ticket: Ticket) -> Result<(), Error> {
-        if medium.acknowledge(ticket)? == Waited::Durable {
-            self.settle(lock, ticket);
+    /// Records that a thread has waited for this commit, the last that the lock's holder made. If it is durable, no
+    /// thread needs to wait for it any more.
+    pub(crate) fn settle(&self, lock: &NodeLock, ticket: Ticket, waited: Waited) {
+        if waited == Waited::Durable {
+            self.acknowledged(ticket);
+            lock.settle(ticket);
         }
-        Ok(())
-    }
-
-    /// Waits until the contents that were read under this lock are durable. The lock is free by now.
-    pub(crate) fn settled<M: Medium>(&self, medium: &M, lock: &NodeLock, ticket: Ticket) -> Result<(), Error> {
-        if medium.acknowledge_met(ticket)? == Waited::Durable {
-            self.settle(lock, ticket);
-        }
-        Ok(())
-    }
-
-    /// Records that this commit is durable and that no thread needs to wait for it any more.
-    fn settle(&self, lock: &NodeLock, ticket: Ticket) {
-        self.acknowledged(ticket);
-        lock.settle(ticket);
     }
 
     /// Decides whether a key's contents are durable even though `error` prevents the whole leaf from being durable.

@@ -5,54 +5,34 @@
 //! level at a time, and a walk from the leaves up visits every separator. No node is merged while a walk is running
 //! (`merge.rs`).
 
-use core::alloc::Layout;
-use core::ptr::NonNull;
-use core::slice;
-
 use heap::HeapError;
-use pmem::{Dram, Medium};
+use pmem::{Dram, DramBox, Medium};
 
 use crate::Error;
 use crate::layout::KEY_BYTES_MAX;
 use crate::locks::{Held, Mode, NodeLock, Patience};
-use crate::node::Target;
-use crate::nodes::{Nodes, Reached};
+use crate::nodes::{Nodes, Reached, Target};
 
 /// A key, copied into allocated memory.
 struct Copied<'d, D: Dram> {
-    dram: &'d D,
-    memory: NonNull<u8>,
+    bytes: DramBox<[u8; KEY_BYTES_MAX], &'d D>,
     len: Option<usize>,
 }
 
-const LAYOUT: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a key fits memory"),
-};
-
 impl<'d, D: Dram> Copied<'d, D> {
     fn nothing(dram: &'d D) -> Result<Copied<'d, D>, Error> {
-        let memory = dram.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
-        Ok(Copied { dram, memory, len: None })
+        // SAFETY: zeros are bytes.
+        let bytes = unsafe { DramBox::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: KEY_BYTES_MAX })?;
+        Ok(Copied { bytes, len: None })
     }
 
     fn set(&mut self, key: &[u8]) {
-        assert!(key.len() <= KEY_BYTES_MAX);
-        // SAFETY: the memory was allocated for the longest key, and only this value uses it.
-        unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
+        self.bytes[..key.len()].copy_from_slice(key);
         self.len = Some(key.len());
     }
 
     fn get(&self) -> Option<&[u8]> {
-        // SAFETY: this many bytes were copied there.
-        self.len.map(|len| unsafe { slice::from_raw_parts(self.memory.as_ptr(), len) })
-    }
-}
-
-impl<D: Dram> Drop for Copied<'_, D> {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no longer used.
-        unsafe { self.dram.deallocate(self.memory, LAYOUT) }
+        self.len.map(|len| &self.bytes[..len])
     }
 }
 

@@ -4,6 +4,7 @@ use heap::Reservation;
 use pmem::{Dram, Medium, Ticket};
 
 use crate::Error;
+use crate::canary;
 use crate::key;
 use crate::locks::Mode;
 use crate::nodes::Reached;
@@ -56,7 +57,7 @@ impl<'w, 't, M: Medium, D: Dram, R: Retire<M, D>> Write<'w, 't, M, D, R> {
         if let Change::Put(value) = self.change
             && !self.writer.may_fit_over(&value)
         {
-            self.write_value(&value)?;
+            self.chunk = Some(self.writer.write_value(self.checksum, &value)?);
         }
         loop {
             let leaf = self.writer.nodes().leaf_of(self.key, Mode::Exclusive)?;
@@ -64,23 +65,12 @@ impl<'w, 't, M: Medium, D: Dram, R: Retire<M, D>> Write<'w, 't, M, D, R> {
             if let Some((written, ticket)) = self.attempt(leaf, allowed)? {
                 let (unsettled, medium) = (self.writer.reader().unsettled(), self.writer.medium());
                 drop(self);
-                if written.is_done {
-                    unsettled.acknowledge_of(medium, lock, ticket)?;
-                } else {
-                    unsettled.settled(medium, lock, ticket)?;
-                }
+                let waited = if written.is_done { medium.acknowledge(ticket) } else { medium.acknowledge_met(ticket) };
+                unsettled.settle(lock, ticket, waited?);
                 return Ok(written);
             }
             self.writer.make_space(self.key)?;
         }
-    }
-
-    /// Writes the new value into a new chunk, once.
-    fn write_value(&mut self, value: &NewValue<'_>) -> Result<(), Error> {
-        if self.chunk.is_none() {
-            self.chunk = Some(self.writer.write_value(self.checksum, value)?);
-        }
-        Ok(())
     }
 
     /// Returns the answer and the ticket to wait for, or nothing because the leaf is full.
@@ -110,32 +100,26 @@ impl<'w, 't, M: Medium, D: Dram, R: Retire<M, D>> Write<'w, 't, M, D, R> {
         if let Some(old) = old.filter(|old| self.writer.fits_over(value, old)) {
             return self.writer.write_over(self.checksum, leaf, value, old.place.offset).map(Some);
         }
-        self.write_value(value)?;
-        match place {
+        if self.chunk.is_none() {
+            self.chunk = Some(self.writer.write_value(self.checksum, value)?);
+        }
+        let (leaf, i) = match place {
             Ok(i) => {
                 let chunk = self.chunk.take().expect("it was just written").publish();
-                self.writer.order_chunks();
+                self.writer.medium().order_unless(canary::ITEM_NOT_ORDERED);
                 let old = old.map(|old| old.place);
-                Ok(Some(self.writer.set_value(self.checksum, leaf, i, word::pointer(chunk), old)))
+                return Ok(Some(self.writer.set_value(self.checksum, leaf, i, word::pointer(chunk), old)));
             }
-            Err(i) if leaf.meta.count < self.writer.nodes().order() => self.insert(leaf, i).map(Some),
-            Err(_) => match self.writer.pack(leaf)? {
-                Some(leaf) => {
-                    let i = leaf.node.gap_for(leaf.meta.count, self.key)?;
-                    self.insert(leaf, i).map(Some)
-                }
-                None => Ok(None),
-            },
-        }
-    }
-
-    /// Inserts the key at `i` of a leaf that has space.
-    ///
-    /// # Steps
-    /// As in the crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
-    fn insert(&mut self, leaf: Reached<'_, M>, i: usize) -> Result<Ticket, Error> {
+            Err(i) if leaf.meta.count < self.writer.nodes().order() => (leaf, i),
+            Err(_) => {
+                let Some(leaf) = self.writer.pack(leaf)? else { return Ok(None) };
+                let i = leaf.node.gap_for(leaf.meta.count, self.key)?;
+                (leaf, i)
+            }
+        };
+        // As in the crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
         let key = word::key_word(self.writer.write_key(self.key)?.publish(), self.checksum);
-        let value_chunk = self.chunk.take().expect("a put has written its value");
-        Ok(self.writer.insert(self.checksum, leaf, i, (key, word::pointer(value_chunk.publish()))))
+        let value = self.chunk.take().expect("it was just written").publish();
+        Ok(Some(self.writer.insert(self.checksum, leaf, i, (key, word::pointer(value)))))
     }
 }

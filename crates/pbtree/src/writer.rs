@@ -1,6 +1,6 @@
 //! A writer: the holder of a lane, which changes one leaf at a time.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::{HeapError, Place, Reservation};
 use pmem::{Dram, DramBox, Level, Medium, Offset, Ticket};
@@ -18,30 +18,40 @@ use crate::retire::Retire;
 use crate::space::Space;
 use crate::split;
 use crate::stamps::Stamps;
-use crate::vacated::Vacated;
 use crate::value::{NewValue, Value};
 
 /// The state that all writers of a tree share.
 pub(crate) struct Writers<D: Dram> {
     lanes: DramBox<Lanes, D>,
     stamps: DramBox<Stamps, D>,
-    vacated: Vacated,
+    /// The approximate number of keys deleted since the last attempt to merge.
+    vacated: AtomicU64,
     in_place: bool,
 }
 
 impl<D: Dram> Writers<D> {
     /// Creates the state. `in_place` is true if values may overwrite others.
     pub(crate) fn new(lanes: DramBox<Lanes, D>, in_place: bool, dram: D) -> Result<Writers<D>, HeapError> {
-        Ok(Writers { lanes, stamps: Stamps::new(dram)?, vacated: Vacated::default(), in_place })
+        Ok(Writers { lanes, stamps: Stamps::new(dram)?, vacated: AtomicU64::new(0), in_place })
     }
 
     pub(crate) fn lanes(&self) -> &Lanes {
         &self.lanes
     }
 
+    /// Counts deleted keys.
+    pub(crate) fn vacate(&self, count: u64) {
+        self.vacated.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Returns the number of deleted keys and resets it.
+    pub(crate) fn take_vacated(&self) -> u64 {
+        self.vacated.swap(0, Ordering::Relaxed)
+    }
+
     #[inline]
-    pub(crate) fn vacated(&self) -> &Vacated {
-        &self.vacated
+    pub(crate) fn vacated_count(&self) -> u64 {
+        self.vacated.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_in_place(&self) -> bool {
@@ -93,12 +103,12 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Writer<'t, M, D, R> {
         self.reader.nodes().medium()
     }
 
-    pub(crate) fn lane(&mut self) -> &mut Lane<'t> {
-        &mut self.lane
+    pub(crate) fn shared(&self) -> &'t Writers<D> {
+        self.shared
     }
 
-    pub(crate) fn vacated(&self) -> &'t Vacated {
-        &self.shared.vacated
+    pub(crate) fn lane(&mut self) -> &mut Lane<'t> {
+        &mut self.lane
     }
 
     pub(crate) fn let_go(&self, place: Place) {
@@ -132,11 +142,6 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Writer<'t, M, D, R> {
         value.write(self.medium(), self.space.heap(), self.agent, (stamp, self.reader.owner(checksum)))
     }
 
-    /// Orders flushed chunks before the word that will refer to them.
-    pub(crate) fn order_chunks(&self) {
-        self.medium().order_unless(canary::ITEM_NOT_ORDERED);
-    }
-
     /// Stores another value word, or 0, and releases the old value. The new value has been ordered.
     pub(crate) fn set_value(
         &mut self,
@@ -148,7 +153,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Writer<'t, M, D, R> {
     ) -> Ticket {
         let medium = self.medium();
         if word == 0 {
-            self.shared.vacated.add(1);
+            self.shared.vacate(1);
         }
         if medium.breaks(canary::FREE_BEFORE_UNLINK) {
             old.into_iter().for_each(|old| self.let_go(old));
@@ -170,21 +175,20 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Writer<'t, M, D, R> {
 
     /// Inserts a pair, whose chunks are flushed, at `i` of a leaf that has space.
     pub(crate) fn insert(&mut self, checksum: u32, leaf: Reached<'_, M>, i: usize, pair: (u64, u64)) -> Ticket {
-        let ticket = if i == leaf.meta.count { self.append(&leaf, pair) } else { self.insert_within(&leaf, i, pair) };
+        let (medium, node, Meta { level, count }) = (self.medium(), leaf.node, leaf.meta);
+        let ticket = if i == count {
+            self.append(&leaf, pair)
+        } else {
+            // SAFETY: the leaf is locked exclusively.
+            unsafe { self.lane.log(medium, &[node.meta_span(), node.pairs(i, count)]) };
+            node.insert_pair(i, count, pair);
+            node.set_meta(Meta { level, count: count + 1 });
+            medium.flush(node.pairs(i, count + 1));
+            medium.flush(node.meta_span());
+            self.lane.finish(medium)
+        };
         self.reader.unsettled().committed(&leaf.held, checksum, ticket);
         ticket
-    }
-
-    /// Inserts a pair before another one.
-    fn insert_within(&mut self, &Reached { node, meta, .. }: &Reached<'_, M>, i: usize, pair: (u64, u64)) -> Ticket {
-        let (medium, Meta { level, count }) = (self.medium(), meta);
-        // SAFETY: the leaf is locked exclusively.
-        unsafe { self.lane.log(medium, &[node.meta_span(), node.pairs(i, count)]) };
-        node.insert_pair(i, count, pair);
-        node.set_meta(Meta { level, count: count + 1 });
-        medium.flush(node.pairs(i, count + 1));
-        medium.flush(node.meta_span());
-        self.lane.finish(medium)
     }
 
     /// Adds a pair behind a leaf's last.

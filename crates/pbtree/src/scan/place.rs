@@ -12,13 +12,14 @@ use core::ops::{Bound, Range};
 use pmem::{Dram, Medium};
 
 use super::page::{Direction, Ended, Page};
-use super::visit::ask_for_first;
+use super::visit::{Visit, ask_for_first};
 use crate::Error;
 use crate::canary;
 use crate::key;
 use crate::locks::{Mode, NodeLock, Patience};
-use crate::node::{Node, Target};
-use crate::nodes::{Nodes, Reached};
+use crate::node::Node;
+use crate::nodes::{Reached, Target};
+use crate::read::Reader;
 
 /// A locked leaf, and the range of its pairs to show.
 type Part<'t, M> = (Reached<'t, M>, Range<usize>);
@@ -36,9 +37,9 @@ impl<'t, M: Medium> Spot<'t, M> {
     }
 }
 
-/// The position of a scan.
-pub(super) struct Position<'t, M: Medium, D: Dram> {
-    nodes: &'t Nodes<M, D>,
+/// The state of a scan.
+pub struct Scan<'t, M: Medium, D: Dram> {
+    reader: &'t Reader<M, D>,
     direction: Direction,
     /// The leaf of the last page, and its pairs that were not shown.
     leaf: Option<(Spot<'t, M>, Range<usize>)>,
@@ -50,34 +51,39 @@ pub(super) struct Position<'t, M: Medium, D: Dram> {
     has_more: bool,
 }
 
-impl<'t, M: Medium, D: Dram> Position<'t, M, D> {
-    pub(super) fn new(nodes: &'t Nodes<M, D>, direction: Direction) -> Position<'t, M, D> {
-        Position { nodes, direction, leaf: None, parent: None, next: None, has_more: false }
+impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
+    /// Begins at no position: the first page searches for its start.
+    pub(crate) fn new(reader: &'t Reader<M, D>, direction: Direction) -> Scan<'t, M, D> {
+        Scan { reader, direction, leaf: None, parent: None, next: None, has_more: false }
     }
 
-    /// Returns the next leaf, for the visitor that prefetches it.
-    pub(super) fn next_leaf_mut(&mut self) -> &mut Option<Node<'t, M>> {
-        &mut self.next
-    }
-
-    /// Makes the next page search for its start from the root.
-    pub(super) fn forget_parent(&mut self) {
-        self.parent = None;
-    }
-
-    /// Remembers the pairs of a leaf that were not shown, and returns where the page has ended.
-    pub(super) fn keep(&mut self, leaf: &Reached<'t, M>, rest: Range<usize>) -> Ended {
+    /// Passes up to `items_max` items of one leaf to `page`, starting at `from`: for every page but the first, the
+    /// end of the page before. The items are durable when this returns.
+    ///
+    /// # Errors
+    /// As for [`Tree::scan`](crate::Tree::scan).
+    ///
+    /// # Panics
+    /// If `items_max` is 0.
+    pub fn page(&mut self, from: Bound<&[u8]>, items_max: usize, page: &mut impl Page) -> Result<Ended, Error> {
+        assert!(items_max > 0, "a page of nothing would be one for ever");
+        let (leaf, within) = self.find(from, page)?;
+        let mut visit = Visit { reader: self.reader, leaf: &leaf, next: &mut self.next, page };
+        let shown = visit.run(self.direction, within, items_max);
+        // Pairs that a damaged pair keeps from being shown must not be skipped.
+        let rest = shown.inspect_err(|_| self.parent = None)?;
         let ended = match (rest.is_empty(), self.has_more) {
             (false, _) => Ended::Within,
             (true, true) => Ended::AtFence,
             (true, false) => Ended::AtEnd,
         };
-        self.leaf = (ended == Ended::Within).then(|| (Spot::of(leaf), rest));
-        ended
+        self.leaf = (ended == Ended::Within).then(|| (Spot::of(&leaf), rest));
+        self.reader.settled(leaf)?;
+        Ok(ended)
     }
 
     /// Finds the leaf of the next page.
-    pub(super) fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
+    fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         if let Some(same) = self.same_leaf()? {
             return Ok(same);
         }
@@ -105,7 +111,7 @@ impl<'t, M: Medium, D: Dram> Position<'t, M, D> {
             // The scan would return there and never end.
             return Err(Error::out_of_order(parent.node.at));
         }
-        let leaf = self.nodes.reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
+        let leaf = self.reader.nodes().reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
         let all = 0..leaf.meta.count;
         ask_for_first(self.direction, leaf.node, &all);
         Ok(Some((leaf, all)))
@@ -114,7 +120,7 @@ impl<'t, M: Medium, D: Dram> Position<'t, M, D> {
     /// Locks the node of a spot, if it is unchanged.
     fn again(&self, spot: &Spot<'t, M>) -> Result<Option<Reached<'t, M>>, Error> {
         let held = spot.lock.lock(Mode::Shared, Patience::Wait)?;
-        if held.version() != spot.version && !self.nodes.medium().breaks(canary::CHANGES_UNSEEN) {
+        if held.version() != spot.version && !self.reader.nodes().medium().breaks(canary::CHANGES_UNSEEN) {
             return Ok(None);
         }
         Ok(Some(Reached { held, node: spot.node, meta: spot.node.meta()? }))
@@ -123,7 +129,7 @@ impl<'t, M: Medium, D: Dram> Position<'t, M, D> {
     /// Finds the leaf that covers `from` from the root, and the range of its pairs within the bound.
     fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         (self.has_more, self.next) = (false, None);
-        let (nodes, target) = (self.nodes, target(from, self.direction));
+        let (nodes, target) = (self.reader.nodes(), target(from, self.direction));
         let leaf = nodes.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| {
             self.pass(inner, child, page).map(drop)
         })?;
@@ -142,13 +148,13 @@ impl<'t, M: Medium, D: Dram> Position<'t, M, D> {
         if inner.meta.level == 1 {
             // Prefetched before the separator is read.
             inner.node.prefetch_key(fence);
-            self.nodes.node(inner.node.child(child)?.offset).prefetch();
+            self.reader.nodes().node(inner.node.child(child)?.offset).prefetch();
         }
         let end = inner.node.key(fence)?;
         page.ends_at(end);
         self.has_more = true;
         if inner.meta.level == 1 && (1..inner.meta.count).contains(&next) {
-            self.next = Some(self.nodes.node(inner.node.child(next)?.offset));
+            self.next = Some(self.reader.nodes().node(inner.node.child(next)?.offset));
             self.parent = Some((Spot::of(inner), next));
         }
         Ok(Some(end))

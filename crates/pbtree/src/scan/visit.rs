@@ -97,7 +97,8 @@ impl<M: Medium, D: Dram, P: Page> Visit<'_, '_, M, D, P> {
         words: &[[u8; PAIR_BYTES as usize]],
         items_max: usize,
     ) -> Result<usize, Error> {
-        let medium = self.reader.nodes().medium();
+        let Visit { reader, leaf, next, page } = self;
+        let medium = reader.nodes().medium();
         let turns = Turns::<M, FORWARD> { medium, words };
         let mut missing = items_max;
         for turn in 0..words.len() {
@@ -105,7 +106,7 @@ impl<M: Medium, D: Dram, P: Page> Visit<'_, '_, M, D, P> {
                 return Ok(turn);
             }
             if turn + NEXT_LEAF_AHEAD >= words.len()
-                && let Some(next) = self.next.take()
+                && let Some(next) = next.take()
             {
                 next.prefetch();
             }
@@ -120,26 +121,31 @@ impl<M: Medium, D: Dram, P: Page> Visit<'_, '_, M, D, P> {
             let key = unsafe { key::in_slot(medium, key_word) };
             let pair = key.and_then(|(key, checksum)| {
                 // SAFETY: as above.
-                Some((key, unsafe { Value::in_slot(medium, value_word, self.reader.owner(checksum)) }?))
+                Some((key, unsafe { Value::in_slot(medium, value_word, reader.owner(checksum)) }?))
             });
             match pair {
-                Some((key, value)) => self.page.item(key, &value),
-                None => self.visit_any(start + i)?,
+                Some((key, value)) => page.item(key, &value),
+                None => visit_any(reader, leaf, start + i, *page)?,
             }
         }
         Ok(words.len())
     }
+}
 
-    /// Shows a pair that is not in two slots, expires, or is damaged.
-    #[cold]
-    #[inline(never)]
-    fn visit_any(&mut self, i: usize) -> Result<(), Error> {
-        let key = self.leaf.node.key(i)?;
-        if let Some(value) = self.reader.value_of(self.leaf, i, key::checksum(key))? {
-            self.page.item(key, &value);
-        }
-        Ok(())
+/// Shows a pair that is not in two slots, expires, or is damaged.
+#[cold]
+#[inline(never)]
+fn visit_any<M: Medium, D: Dram>(
+    reader: &Reader<M, D>,
+    leaf: &Reached<'_, M>,
+    i: usize,
+    page: &mut impl Page,
+) -> Result<(), Error> {
+    let key = leaf.node.key(i)?;
+    if let Some(value) = reader.value_of(leaf, i, key::checksum(key))? {
+        page.item(key, &value);
     }
+    Ok(())
 }
 
 /// Prefetches the first keys and values of these pairs.

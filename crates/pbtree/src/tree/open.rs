@@ -6,6 +6,7 @@ use heap::{Class, EngineNumber, FEATURE_TAGGED_VALUES, Heap, HeapError, Paramete
 use pmem::{Dram, DramBox, Medium, seal};
 use undo_log::{Lanes, Recovered};
 
+use super::Tree;
 use crate::layout::{NODE_HEADER_BYTES, ROOT, STAMP_BLOCKS, node_class, order_of};
 use crate::node::{Meta, Node};
 use crate::nodes::Nodes;
@@ -13,7 +14,6 @@ use crate::options::Options;
 use crate::read::Reader;
 use crate::retire::Retire;
 use crate::space::Space;
-use crate::tree::Tree;
 use crate::walk::Walks;
 use crate::word;
 use crate::writer::Writers;
