@@ -18,7 +18,6 @@ const IMPL_FILES_MAX: usize = 6;
 /// grow.
 const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/engines/hikv::HiKv", 179, 27),
-    ("crates/engines/ink::Ink", 41, 11),
     ("crates/engines/pmekv::Pmekv", 129, 17),
     ("crates/engines/rewo-hash::RewoHash", 105, 15),
     ("crates/heap::Heap", 102, 12),
