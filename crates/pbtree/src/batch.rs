@@ -18,21 +18,23 @@
 
 use core::sync::atomic::Ordering;
 
-use heap::HeapError;
 use pmem::{Dram, Medium, Offset, Span, Ticket};
-use undo_log::Lane;
 
 use crate::Error;
 use crate::canary;
 use crate::key;
-use crate::layout::KEY_BYTES_MAX;
 use crate::locks::{Mode, Patience};
-use crate::node::Target;
+use crate::nodes::Target;
+use crate::read::{Absence, Reader, check_key};
 use crate::retire::Retire;
-use crate::tree::Tree;
+use crate::space::Space;
 use crate::value::Value;
 use crate::word;
 use crate::write::Change;
+use crate::writer::{Writer, Writers};
+
+/// Decides by the number and the present value of a key that was asked for.
+type Holds<'a> = &'a mut dyn FnMut(usize, Option<&Value<'_>>) -> bool;
 
 /// One key of a batch, with the tree's state for it while the batch runs.
 pub struct BatchWrite<'a> {
@@ -66,110 +68,94 @@ impl<'a> BatchWrite<'a> {
     }
 }
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Changes several keys in one step. The keys are in ascending order and distinct, and no element of `writes` was
-    /// used before. Before anything changes, `holds` is called with the number and the present value of each key in
-    /// `asked`. If it returns false, nothing is changed, and that number is returned.
-    ///
-    /// # Errors
-    /// As for [`Tree::write`].
-    ///
-    /// # Panics
-    /// If the keys are not in order.
-    pub fn batch(
-        &self,
-        agent: usize,
-        asked: &[&[u8]],
-        holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
-        writes: &mut [BatchWrite<'_>],
-    ) -> Result<Option<usize>, Error> {
-        assert!(writes.is_sorted_by(|a, b| a.key < b.key), "a batch's keys are in order, each once");
-        if let Some(write) = writes.iter().find(|write| write.key.len() > KEY_BYTES_MAX) {
-            return Err(Error::KeyTooLong { len_bytes: write.key.len() });
+/// Changes the keys of `writes`, as [`Tree::batch`](crate::Tree::batch) describes.
+pub(crate) fn run<M: Medium, D: Dram, R: Retire<M, D>>(
+    reader: &Reader<M, D>,
+    space: &Space<D, R>,
+    writers: &Writers<D>,
+    agent: usize,
+    asked: &[&[u8]],
+    holds: Holds<'_>,
+    writes: &mut [BatchWrite<'_>],
+) -> Result<Option<usize>, Error> {
+    assert!(writes.is_sorted_by(|a, b| a.key < b.key), "a batch's keys are in order, each once");
+    writes.iter().try_for_each(|write| check_key(write.key))?;
+    let medium = reader.nodes().medium();
+    let early = medium.breaks(canary::CONDITION_OUTSIDE_LANES);
+    let mut unmet = if early { first_unmet(reader, asked, holds)? } else { None };
+    let ticket = writers.exclude(|lane| {
+        if !early {
+            unmet = first_unmet(reader, asked, holds)?;
         }
-        let early = self.medium.breaks(canary::CONDITION_OUTSIDE_LANES);
-        let mut unmet = if early { self.first_unmet(asked, holds)? } else { None };
-        let ticket = self.without_writers(|lane| {
-            if !early {
-                unmet = self.first_unmet(asked, holds)?;
-            }
-            if unmet.is_some() || writes.is_empty() {
-                return Ok(None);
-            }
-            let prepared = self.prepare(lane, agent, writes);
-            let locked = prepared.and_then(|()| self.lock_leaves(writes));
-            match locked {
-                Ok(()) => Ok(Some(self.carry_out(lane, writes))),
-                Err(error) => {
-                    self.give_up(writes);
-                    Err(error)
-                }
-            }
-        })?;
-        match ticket {
-            Some(ticket) => self.acknowledge(ticket)?,
-            None => asked.iter().try_for_each(|key| self.get(key, |_| ()).map(drop))?,
+        if unmet.is_some() || writes.is_empty() {
+            return Ok(None);
         }
-        Ok(unmet)
+        Batch { writer: Writer::new(reader, space, writers, agent, lane), writes }.run().map(Some)
+    })?;
+    match ticket {
+        Some(ticket) => reader.unsettled().acknowledge(medium, ticket)?,
+        None => asked.iter().try_for_each(|key| reader.get(key, Patience::Wait, Absence::Assumed, |_| ()).map(drop))?,
     }
+    Ok(unmet)
+}
 
-    /// Calls `holds` for each of these keys and returns the first for which it returns false. No writer runs.
-    fn first_unmet(
-        &self,
-        asked: &[&[u8]],
-        holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
-    ) -> Result<Option<usize>, Error> {
-        for (number, key) in asked.iter().enumerate() {
-            let leaf = self.descend(Target::At(key), (0, Mode::Shared), Patience::Wait, |_, _| Ok(()))?;
-            let checksum = key::checksum(key);
-            let place = leaf.node.place_of(leaf.meta.count, (key, checksum))?;
-            let value = place.map_or(Ok(None), |i| self.value_of(&leaf, i, checksum))?;
-            if !holds(number, value.as_ref()) {
-                return Ok(Some(number));
+/// Calls `holds` for each of these keys and returns the first for which it returns false. No writer runs.
+fn first_unmet<M: Medium, D: Dram>(
+    reader: &Reader<M, D>,
+    asked: &[&[u8]],
+    holds: Holds<'_>,
+) -> Result<Option<usize>, Error> {
+    for (number, key) in asked.iter().enumerate() {
+        let leaf = reader.nodes().leaf_of(key, Mode::Shared)?;
+        let checksum = key::checksum(key);
+        let place = leaf.node.place_of(leaf.meta.count, (key, checksum))?;
+        let value = place.map_or(Ok(None), |i| reader.value_of(&leaf, i, checksum))?;
+        if !holds(number, value.as_ref()) {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// A batch whose conditions hold, with all lanes taken.
+struct Batch<'b, 'w, 't, M: Medium, D: Dram, R> {
+    writer: Writer<'t, M, D, R>,
+    writes: &'b mut [BatchWrite<'w>],
+}
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Batch<'_, '_, '_, M, D, R> {
+    fn run(mut self) -> Result<Ticket, Error> {
+        match self.prepare().and_then(|()| self.lock_leaves()) {
+            Ok(()) => Ok(self.carry_out()),
+            Err(error) => {
+                // Undoes the preparation; nothing was changed.
+                self.free_values();
+                self.unlock_leaves(None);
+                Err(error)
             }
         }
-        Ok(None)
     }
 
     /// Takes step 1 and makes the log long enough.
-    fn prepare(&self, lane: &mut Lane<'_>, agent: usize, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
-        for write in &mut *writes {
+    fn prepare(&mut self) -> Result<(), Error> {
+        let Batch { writer, writes } = self;
+        for write in &mut **writes {
             if let Change::Put(value) = write.change {
-                let stamp = self.stamps.next(&self.medium, lane.index())?;
-                let owner = self.owner(write.checksum);
-                write.new = word::pointer(value.write(&self.medium, &self.heap, agent, (stamp, owner))?.publish());
+                write.new = word::pointer(writer.write_value(write.checksum, &value)?.publish());
             }
         }
-        writes.iter().filter(|write| write.is_put()).try_for_each(|write| self.make_pair(lane, agent, write))?;
-        let ranges = writes.iter().map(|write| write.at.span(8));
-        Ok(lane.fit_log(&self.medium, &self.heap, undo_log::layout::ranges_bytes(ranges))?)
-    }
-
-    /// Ensures that a key has a pair, inserting it as a deleted key if necessary.
-    fn make_pair(&self, lane: &mut Lane<'_>, agent: usize, write: &BatchWrite<'_>) -> Result<(), Error> {
-        let &BatchWrite { key, checksum, .. } = write;
-        loop {
-            let leaf = self.descend(Target::At(key), (0, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
-            match leaf.node.place_of(leaf.meta.count, (key, checksum))? {
-                Ok(_) => return Ok(()),
-                Err(i) if leaf.meta.count < self.order() => {
-                    let chunk = key::write(&self.medium, &self.heap, agent, key)?.publish();
-                    self.insert_pair((lane, checksum), leaf, i, (word::key_word(chunk, checksum), 0));
-                    return Ok(());
-                }
-                Err(_) => drop(leaf),
-            }
-            self.make_space(lane, agent, key)?;
-        }
+        writes.iter().filter(|write| write.is_put()).try_for_each(|write| make_pair(writer, write))?;
+        writer.fit_log(undo_log::layout::ranges_bytes(writes.iter().map(|write| write.at.span(8))))
     }
 
     /// Takes step 2.
-    fn lock_leaves(&self, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
+    fn lock_leaves(&mut self) -> Result<(), Error> {
+        let Batch { writer, writes } = self;
         let mut next = 0;
         while next < writes.len() {
             let mut fence = None;
             let first = Target::At(writes[next].key);
-            let leaf = self.descend(first, (0, Mode::Exclusive), Patience::Wait, |inner, child| {
+            let leaf = writer.nodes().descend(first, (0, Mode::Exclusive), Patience::Wait, |inner, child| {
                 if child < inner.meta.count {
                     // No writer runs, so no separator is released before the batch has ended.
                     fence = Some(inner.node.key(child)?);
@@ -192,48 +178,64 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     /// Takes steps 3 to 5.
-    fn carry_out(&self, lane: &mut Lane<'_>, writes: &mut [BatchWrite<'_>]) -> Ticket {
-        let logged = if self.medium.breaks(canary::BATCH_HALF_LOGGED) { writes.len() / 2 } else { writes.len() };
+    fn carry_out(&mut self) -> Ticket {
+        let Batch { writer, writes } = self;
+        let medium = writer.medium();
+        let logged = if medium.breaks(canary::BATCH_HALF_LOGGED) { writes.len() / 2 } else { writes.len() };
         // SAFETY: the leaves are locked exclusively.
-        unsafe { lane.log_each(&self.medium, writes[..logged].iter().filter_map(BatchWrite::range)) };
+        unsafe { writer.lane().log_each(medium, writes[..logged].iter().filter_map(BatchWrite::range)) };
         for write in writes.iter_mut().filter(|write| !write.at.is_null()) {
-            let old = self.medium.load(write.at, Ordering::Relaxed);
+            let old = medium.load(write.at, Ordering::Relaxed);
             if !write.is_put() {
-                self.count_vacated(1);
+                writer.shared().vacate(1);
             }
-            self.medium.store(write.at, write.new, Ordering::Release);
-            self.medium.flush(write.at.span(8));
+            medium.store(write.at, write.new, Ordering::Release);
+            medium.flush(write.at.span(8));
             write.new = old;
         }
-        let ticket = lane.finish(&self.medium);
-        writes.iter().for_each(|write| self.unsettled.note(write.checksum, ticket));
-        self.free_values(writes);
-        self.unlock_leaves(writes, Some(ticket));
+        let ticket = writer.lane().finish(medium);
+        writes.iter().for_each(|write| writer.reader().unsettled().note(write.checksum, ticket));
+        self.free_values();
+        self.unlock_leaves(Some(ticket));
         // A long log is freed; if that fails, it stays.
-        let _: Result<(), HeapError> = lane.fit_log(&self.medium, &self.heap, 0);
+        let _ = self.writer.fit_log(0);
         ticket
     }
 
-    /// Undoes the preparation: frees the new values and unlocks the locked leaves. Nothing was changed.
-    fn give_up(&self, writes: &[BatchWrite<'_>]) {
-        self.free_values(writes);
-        self.unlock_leaves(writes, None);
-    }
-
     /// Releases the values without a reference: those that were replaced, or those that were never stored in a leaf.
-    fn free_values(&self, writes: &[BatchWrite<'_>]) {
-        for write in writes.iter().filter(|write| write.new != 0) {
+    fn free_values(&self) {
+        for write in self.writes.iter().filter(|write| write.new != 0) {
             if let Ok(place) = word::place(write.at, write.new) {
-                self.let_go(place);
+                self.writer.let_go(place);
             }
         }
     }
 
-    fn unlock_leaves(&self, writes: &[BatchWrite<'_>], ticket: Option<Ticket>) {
-        for write in writes.iter().filter(|write| write.holds) {
-            if let Ok(lock) = self.locks.of(write.leaf) {
+    fn unlock_leaves(&self, ticket: Option<Ticket>) {
+        for write in self.writes.iter().filter(|write| write.holds) {
+            if let Ok(lock) = self.writer.nodes().lock_of(write.leaf) {
                 lock.let_go(ticket);
             }
         }
+    }
+}
+
+/// Ensures that a key has a pair, inserting it as a deleted key if necessary.
+fn make_pair<M: Medium, D: Dram, R: Retire<M, D>>(
+    writer: &mut Writer<'_, M, D, R>,
+    &BatchWrite { key, checksum, .. }: &BatchWrite<'_>,
+) -> Result<(), Error> {
+    loop {
+        let leaf = writer.nodes().leaf_of(key, Mode::Exclusive)?;
+        match leaf.node.place_of(leaf.meta.count, (key, checksum))? {
+            Ok(_) => return Ok(()),
+            Err(i) if leaf.meta.count < writer.nodes().order() => {
+                let chunk = writer.write_key(key)?.publish();
+                writer.insert(checksum, leaf, i, (word::key_word(chunk, checksum), 0));
+                return Ok(());
+            }
+            Err(_) => drop(leaf),
+        }
+        writer.make_space(key)?;
     }
 }

@@ -1,14 +1,13 @@
 //! Checks the tree's consistency.
 
-use heap::Place;
+use heap::{Heap, Place};
 use pmem::{Dram, Medium};
 
 use crate::Error;
-use crate::descent::Reached;
 use crate::key;
-use crate::retire::Retire;
-use crate::tree::Tree;
-use crate::walk::Fences;
+use crate::nodes::{Nodes, Reached};
+use crate::read::Reader;
+use crate::walk::{Fences, Walks};
 
 /// A contradiction in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,104 +35,101 @@ pub struct Figures {
 
 type OnDamage<'a> = &'a mut dyn FnMut(Damage);
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Reads the whole tree and reports its damage: keys out of order or outside their separators, chunks whose
-    /// checksum does not fit, words that refer to no valid place or to a free one. Other threads may read and write
-    /// at the same time.
-    ///
-    /// # Errors
-    /// [`Error::Heap`] if the medium fails.
-    pub fn check(&self, on_damage: OnDamage<'_>) -> Result<Figures, Error> {
-        self.check_while(on_damage, &mut || true)
+/// A check in progress.
+pub(crate) struct Check<'c, M: Medium, D: Dram> {
+    reader: &'c Reader<M, D>,
+    heap: &'c Heap<D>,
+    figures: Figures,
+    on_damage: OnDamage<'c>,
+}
+
+impl<'c, M: Medium, D: Dram> Check<'c, M, D> {
+    /// Begins a check. `used_bytes` is the space that the tree uses outside its nodes.
+    pub(crate) fn new(
+        reader: &'c Reader<M, D>,
+        heap: &'c Heap<D>,
+        used_bytes: u64,
+        on_damage: OnDamage<'c>,
+    ) -> Check<'c, M, D> {
+        Check { reader, heap, figures: Figures { used_bytes, ..Figures::default() }, on_damage }
     }
 
-    /// Checks as [`Tree::check`] does while `goes_on` returns true; it is called after every node.
-    ///
-    /// # Errors
-    /// As for [`Tree::check`]; [`Error::Stopped`] once `goes_on` returns false.
-    pub fn check_while(&self, on_damage: OnDamage<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
-        let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
-        (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
+    /// Walks all levels while `goes_on` returns true.
+    pub(crate) fn run(mut self, walks: &Walks<D>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         loop {
-            let walked = self.each_node(figures.level_count as u8, |fences, node| {
-                self.check_node(fences, node, &mut figures, on_damage);
+            let level = self.figures.level_count as u8;
+            let walked = walks.each_node(self.reader.nodes(), level, |fences, node| {
+                self.check_node(fences, node);
                 if goes_on() { Ok(()) } else { Err(Error::Stopped) }
             });
-            match report(walked, on_damage)? {
-                Some(true) => figures.level_count += 1,
-                _ => return Ok(figures),
+            match report(walked, self.on_damage)? {
+                Some(true) => self.figures.level_count += 1,
+                _ => return Ok(self.figures),
             }
         }
     }
 
-    /// Counts nodes and pairs without reading keys and values; [`Figures::used_bytes`] stays 0.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
-    pub fn figures(&self) -> Result<Figures, Error> {
-        let mut figures = Figures::default();
-        while self.each_node(figures.level_count as u8, |_, node| {
-            figures.node_count += 1;
-            if node.meta.level == 0 {
-                let dead_count = node.node.dead_count(node.meta.count);
-                figures.dead_count += dead_count as u64;
-                figures.key_count += (node.meta.count - dead_count) as u64;
-            }
-            Ok(())
-        })? {
-            figures.level_count += 1;
-        }
-        Ok(figures)
-    }
-
-    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, on_damage: OnDamage<'_>) {
-        figures.node_count += 1;
-        let mut used_bytes = 0;
-        let placed = self.each_place(node, &mut |place| {
-            used_bytes += self.heap.place_bytes(place);
-            self.check_place(place)
+    fn check_node(&mut self, fences: Fences<'_>, node: &Reached<'_, M>) {
+        self.figures.node_count += 1;
+        let (heap, mut used_bytes) = (self.heap, 0);
+        let placed = self.reader.nodes().places(node).try_for_each(|place| {
+            let place = place?;
+            used_bytes += heap.place_bytes(place);
+            check_place(heap, place)
         });
-        figures.used_bytes += used_bytes;
-        let _ = report(placed, on_damage);
+        self.figures.used_bytes += used_bytes;
+        let _ = report(placed, self.on_damage);
         let mut last = fences.lower;
         for i in 0..node.meta.count {
-            let Ok(Some(key)) = report(node.node.key(i), on_damage) else { continue };
+            let Ok(Some(key)) = report(node.node.key(i), self.on_damage) else { continue };
             let is_first = i == 0;
             let is_above = last.is_none_or(|last| if is_first { last <= key } else { last < key });
             if !is_above || fences.upper.is_some_and(|upper| key >= upper) {
-                on_damage(Damage { offset: node.node.at.0, what: "a key is out of order" });
+                (self.on_damage)(Damage { offset: node.node.at.0, what: "a key is out of order" });
             }
             last = Some(key);
             if node.meta.level == 0 {
-                self.check_value(node, (i, key), figures, on_damage);
+                self.check_value(node, i, key);
             }
         }
     }
 
-    fn check_value(
-        &self,
-        leaf: &Reached<'_, M>,
-        (i, key): (usize, &[u8]),
-        figures: &mut Figures,
-        on_damage: OnDamage<'_>,
-    ) {
-        match report(self.value_of(leaf, i, key::checksum(key)), on_damage) {
+    fn check_value(&mut self, leaf: &Reached<'_, M>, i: usize, key: &[u8]) {
+        match report(self.reader.value_of(leaf, i, key::checksum(key)), self.on_damage) {
             Ok(Some(Some(value))) => {
-                figures.key_count += 1;
+                self.figures.key_count += 1;
                 if !value.is_intact() {
-                    on_damage(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
+                    let offset = value.place.offset.0;
+                    (self.on_damage)(Damage { offset, what: "a value's checksum does not fit" });
                 }
             }
-            Ok(Some(None)) => figures.dead_count += 1,
+            Ok(Some(None)) => self.figures.dead_count += 1,
             _ => {}
         }
     }
+}
 
-    fn check_place(&self, place: Place) -> Result<(), Error> {
-        let damaged = |what| Error::Damaged { offset: place.offset.0, what };
-        self.heap.check_place(place).map_err(|wrong| damaged(wrong.what))?;
-        if self.heap.is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
+/// Counts nodes and pairs without reading keys and values.
+pub(crate) fn figures<M: Medium, D: Dram>(nodes: &Nodes<M, D>, walks: &Walks<D>) -> Result<Figures, Error> {
+    let mut figures = Figures::default();
+    while walks.each_node(nodes, figures.level_count as u8, |_, node| {
+        figures.node_count += 1;
+        if node.meta.level == 0 {
+            let dead_count = node.node.dead_count(node.meta.count);
+            figures.dead_count += dead_count as u64;
+            figures.key_count += (node.meta.count - dead_count) as u64;
+        }
+        Ok(())
+    })? {
+        figures.level_count += 1;
     }
+    Ok(figures)
+}
+
+fn check_place<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), Error> {
+    let damaged = |what| Error::Damaged { offset: place.offset.0, what };
+    heap.check_place(place).map_err(|wrong| damaged(wrong.what))?;
+    if heap.is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
 }
 
 /// Reports damage; other errors are returned.

@@ -37,6 +37,23 @@
 //! # Locks
 //! Locks are in DRAM: `locks`, which defines their order.
 //!
+//! # Modules
+//! A module uses only modules of the lines above its own.
+//!
+//! | modules | types, and their fields |
+//! |---|---|
+//! | `layout` `error` `canary` `retire` `options` `word` `stamps` | formats and counters |
+//! | `key` `value` `node` | chunks, and the words of one node |
+//! | `locks` | `LockTable`: the locks of nodes, with the cached heads of separators |
+//! | `nodes` | `Nodes`: the medium, the locks, the tree lock; every path to a node |
+//! | `unsettled` `space` `walk` | `Unsettled`: tickets. `Space`: the heap, the spare node. `Walks`: the latch of walks |
+//! | `read` | `Reader`: nodes and tickets |
+//! | `scan` `salvage` `check` | one run each, with a reader |
+//! | `pack` `split` `merge` `pass` `clear` | one change of nodes each, with nodes, space and a lane |
+//! | `writer` | `Writers`: lanes, stamps. `Writer`: one lane, the reader, the space; changes of one leaf |
+//! | `sweep` `write` `batch` | `Write`: one key. `Batch`: several keys |
+//! | `tree` | `Tree`: reader, writers, space, walks |
+//!
 //! This crate uses only `core`.
 #![no_std]
 
@@ -44,21 +61,21 @@ mod batch;
 pub mod canary;
 mod check;
 mod clear;
-mod descent;
 mod error;
 mod key;
 pub mod layout;
 mod locks;
 mod merge;
 mod node;
+mod nodes;
+mod options;
 mod pack;
 mod pass;
 mod read;
 mod retire;
 mod salvage;
 mod scan;
-mod single;
-mod spare;
+mod space;
 mod split;
 mod stamps;
 mod sweep;
@@ -68,15 +85,17 @@ mod value;
 mod walk;
 mod word;
 mod write;
+mod writer;
 
 pub use batch::BatchWrite;
 pub use check::{Damage, Figures};
 pub use error::Error;
 pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
 pub use merge::Merged;
+pub use options::Options;
 pub use pass::{Next, Pass};
 pub use retire::{FreeImmediately, Retire};
 pub use scan::{Direction, Ended, Page, Scan};
-pub use tree::{Options, Tree};
+pub use tree::Tree;
 pub use value::{NewValue, Seal, Value};
 pub use write::{Change, Written};

@@ -7,6 +7,7 @@ use heap::Place;
 use pmem::{LINE_BYTES, Medium, Offset, Span, seal, unseal};
 
 use crate::Error;
+use crate::canary;
 use crate::key;
 use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, node_bytes, pairs};
 use crate::word;
@@ -16,19 +17,6 @@ use crate::word;
 const NODE_LINES_AHEAD: u64 = 16;
 /// Parts of a searched range, between which keys are prefetched together: seven keys, of which three are compared.
 const EIGHTHS: usize = 8;
-
-/// The target of a descent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Target<'a> {
-    /// The position of the least key.
-    First,
-    /// The position of the greatest key.
-    Last,
-    /// The position of this key.
-    At(&'a [u8]),
-    /// The position of the greatest key below this one.
-    Before(&'a [u8]),
-}
 
 /// The contents of a node's meta word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +108,13 @@ impl<'a, M: Medium> Node<'a, M> {
         pairs(self.at, from, past)
     }
 
+    /// Flushes a new node of this many pairs.
+    pub(crate) fn flush_new(self, count: usize) {
+        if !self.medium.breaks(canary::NODE_NOT_FLUSHED) {
+            self.medium.flush(self.at.span(PAIR_BYTES * (1 + count as u64)));
+        }
+    }
+
     /// Moves the pairs from `i` on up by one, and stores a pair at `i`.
     pub(crate) fn insert_pair(self, i: usize, count: usize, pair: (u64, u64)) {
         (i..count).rev().for_each(|j| self.set_pair(j + 1, self.pair(j)));
@@ -207,16 +202,6 @@ impl<'a, M: Medium> Node<'a, M> {
             }
         }
         Ok(within.start)
-    }
-
-    /// Returns the number of the child that a descent continues to. Separators outside `within` need not be compared.
-    pub(crate) fn child_for(self, within: Range<usize>, target: Target<'_>) -> Result<usize, Error> {
-        match target {
-            Target::First => Ok(within.start),
-            Target::Last => Ok(within.end),
-            Target::At(key) => self.partition(within, |separator| separator <= key),
-            Target::Before(key) => self.partition(within, |separator| separator < key),
-        }
     }
 
     /// Returns the position for a key that is not among a leaf's pairs.

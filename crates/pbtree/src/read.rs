@@ -1,74 +1,79 @@
 //! Looks up keys.
 
-use pmem::{Dram, Medium, Ticket, Waited};
+use heap::HeapError;
+use pmem::{Dram, Medium, Ticket};
 
 use crate::Error;
-use crate::descent::Reached;
 use crate::key;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Mode, NodeLock, Patience};
-use crate::node::{Node, Target};
-use crate::retire::Retire;
-use crate::tree::Tree;
-use crate::value::Value;
+use crate::locks::{Mode, Patience};
+use crate::nodes::{Nodes, Reached, Target};
+use crate::unsettled::Unsettled;
+use crate::value::{Owner, Value};
 
 /// The lines of a value that are prefetched while its key is compared: half a KiB. The processor prefetches the lines
 /// behind them.
 const VALUE_LINES_AHEAD: u64 = 8;
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Calls `show` with a key's value and returns the result; `None` if the key is absent. `show` runs under the
-    /// leaf's lock, so it should only copy. The value is durable when this returns.
-    ///
-    /// # Errors
-    /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
-    pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.find(
-            key,
-            Patience::Wait,
-            |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
-            show,
-        )
-    }
+/// The certainty that a caller wants about an absent key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Absence {
+    /// Damage to the leaf may make a key seem absent.
+    Assumed,
+    /// Such damage is an error.
+    Verified,
+}
 
-    /// Gets as [`Tree::get`] does, but returns an error if damage to the leaf makes the key seem absent.
-    ///
-    /// # Errors
-    /// As for [`Tree::get`].
-    pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.find(key, Patience::Wait, |node, count, checksum| Ok(node.place_of(count, (key, checksum))?.ok()), show)
-    }
+/// Reads the values of keys; each is durable when it is returned.
+pub(crate) struct Reader<M: Medium, D: Dram> {
+    nodes: Nodes<M, D>,
+    unsettled: Unsettled<D>,
+    has_tags: bool,
+}
 
-    /// Gets as [`Tree::get`] does, for callers that may not wait for a lock.
-    ///
-    /// # Errors
-    /// As for [`Tree::get`]; [`Error::WouldWait`].
-    pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.find(
-            key,
-            Patience::Try,
-            |node, count, checksum| node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD)),
-            show,
-        )
+impl<M: Medium, D: Dram> Reader<M, D> {
+    /// Creates a reader of these nodes. `has_tags` is true if values have tags.
+    pub(crate) fn new(nodes: Nodes<M, D>, has_tags: bool, dram: D) -> Result<Reader<M, D>, HeapError> {
+        Ok(Reader { unsettled: Unsettled::new(nodes.medium(), dram)?, nodes, has_tags })
     }
 
     #[inline(always)]
-    fn find<T>(
+    pub(crate) fn nodes(&self) -> &Nodes<M, D> {
+        &self.nodes
+    }
+
+    #[inline(always)]
+    pub(crate) fn unsettled(&self) -> &Unsettled<D> {
+        &self.unsettled
+    }
+
+    /// Returns the owner of the values of a key with this checksum.
+    #[inline(always)]
+    pub(crate) fn owner(&self, checksum: u32) -> Owner {
+        Owner::new(checksum, self.has_tags)
+    }
+
+    /// Calls `show` with a key's value under the leaf's lock, and returns the result; `None` if the key is absent.
+    #[inline(always)]
+    pub(crate) fn get<T>(
         &self,
         key: &[u8],
         patience: Patience,
-        find: impl FnOnce(Node<'_, M>, usize, u32) -> Result<Option<usize>, Error>,
+        absence: Absence,
         show: impl FnOnce(&Value<'_>) -> T,
     ) -> Result<Option<T>, Error> {
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::KeyTooLong { len_bytes: key.len() });
-        }
-        let leaf = self.descend(Target::At(key), (0, Mode::Shared), patience, |_, _| Ok(()))?;
+        check_key(key)?;
+        let leaf = self.nodes.descend(Target::At(key), (0, Mode::Shared), patience, |_, _| Ok(()))?;
         let checksum = key::checksum(key);
-        let found = find(leaf.node, leaf.meta.count, checksum)?;
+        let (node, count) = (leaf.node, leaf.meta.count);
+        let found = match absence {
+            Absence::Assumed => node.find(count, (key, checksum), |i| node.prefetch_value(i, VALUE_LINES_AHEAD))?,
+            Absence::Verified => node.place_of(count, (key, checksum))?.ok(),
+        };
         let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i, checksum))?;
         let shown = value.as_ref().map(show);
-        self.settled(leaf).or_else(|error| self.settled_alone(checksum, error))?;
+        let medium = self.nodes.medium();
+        self.settled(leaf).or_else(|error| self.unsettled.settled_alone(medium, checksum, error))?;
         Ok(shown)
     }
 
@@ -91,33 +96,15 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     pub(crate) fn settled(&self, leaf: Reached<'_, M>) -> Result<(), Error> {
         let (lock, ticket) = (leaf.held.lock(), leaf.held.ticket());
         drop(leaf);
-        if ticket != Ticket(0) && self.medium.acknowledge_met(ticket)? == Waited::Durable {
-            self.settle(lock, ticket);
+        if ticket != Ticket(0) {
+            self.unsettled.settle(lock, ticket, self.nodes.medium().acknowledge_met(ticket)?);
         }
         Ok(())
     }
+}
 
-    /// Waits until this commit of the caller is durable, or leaves that to the caller.
-    pub(crate) fn acknowledge(&self, ticket: Ticket) -> Result<(), Error> {
-        if self.medium.acknowledge(ticket)? == Waited::Durable {
-            self.unsettled.acknowledged(ticket);
-        }
-        Ok(())
-    }
-
-    /// Records that this commit is durable and that no thread needs to wait for it any more.
-    pub(crate) fn settle(&self, lock: &NodeLock, ticket: Ticket) {
-        self.unsettled.acknowledged(ticket);
-        lock.settle(ticket);
-    }
-
-    /// Decides whether a key's contents are durable even though `error` prevents the whole leaf from being durable.
-    #[cold]
-    #[inline(never)]
-    fn settled_alone(&self, checksum: u32, error: Error) -> Result<(), Error> {
-        match self.unsettled.of(checksum) {
-            Some(ticket) => self.medium.acknowledge_met(ticket).map(drop).map_err(|_| error),
-            None => Ok(()),
-        }
-    }
+/// Refuses a key that is too long.
+#[inline(always)]
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() > KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
 }

@@ -1,175 +1,60 @@
-//! An open tree.
+//! An open tree: its reader, its writers' shared state, its space, and the walks over it.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+mod open;
 
-use heap::{Class, EngineNumber, FEATURE_TAGGED_VALUES, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
-use pmem::{Dram, DramBox, Medium, Offset, seal};
-use undo_log::{Lanes, Recovered};
+use core::ops::Bound;
+
+use heap::{Heap, Place};
+use pmem::{Dram, Medium};
+use undo_log::Recovered;
 
 use crate::Error;
-use crate::layout::{NODE_HEADER_BYTES, ROOT, STAMP_BLOCKS, node_bytes, node_class, order_of};
-use crate::locks::{LockTable, NodeLock};
-use crate::node::{Meta, Node};
+use crate::batch::{self, BatchWrite};
+use crate::check::{self, Check, Damage, Figures};
+use crate::clear;
+use crate::locks::Patience;
+use crate::merge::{Merged, Merger};
+use crate::nodes::Nodes;
+use crate::options::Options;
+use crate::read::{Absence, Reader, check_key};
 use crate::retire::Retire;
-use crate::stamps::Stamps;
-use crate::unsettled::Unsettled;
-use crate::value::Owner;
-use crate::word;
-
-/// Parameters of making a tree and writing to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// The number of pairs of a node, for a new tree: 7, 15, 31, 63, 127 or 255.
-    pub order: usize,
-    /// True if a value of the same length, up to [`Options::IN_PLACE_BYTES_MAX`], overwrites the old one, as in the
-    /// paper.
-    pub in_place: bool,
-}
-
-impl Options {
-    /// The longest value that overwrites another one.
-    pub const IN_PLACE_BYTES_MAX: u64 = 1024;
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { order: crate::ORDER_DEFAULT, in_place: false }
-    }
-}
+use crate::salvage;
+use crate::scan::{Direction, Ended, Page, Scan};
+use crate::space::Space;
+use crate::sweep;
+use crate::value::Value;
+use crate::walk::Walks;
+use crate::write::{Change, Write, Written};
+use crate::writer::{Writer, Writers};
 
 /// A persistent B+tree in a separate region. Threads read and write concurrently.
 pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
-    pub(crate) medium: M,
-    pub(crate) heap: Heap<D>,
-    pub(crate) lanes: DramBox<Lanes, D>,
-    pub(crate) dram: D,
-    pub(crate) locks: LockTable<D>,
-    /// The root's parent: see `locks`.
-    pub(crate) tree_lock: NodeLock,
-    /// Shared by a walk over a level; exclusive for a merge.
-    pub(crate) walks: NodeLock,
-    /// The approximate number of keys deleted since the last attempt to merge.
-    pub(crate) vacated: AtomicU64,
-    /// The offset of the spare node, or 0.
-    pub(crate) spare: AtomicU64,
-    pub(crate) stamps: DramBox<Stamps, D>,
-    pub(crate) unsettled: Unsettled<D>,
-    pub(crate) retire: R,
-    pub(crate) options: Options,
-    pub(crate) class: Class,
-    has_tags: bool,
+    reader: Reader<M, D>,
+    space: Space<D, R>,
+    writers: Writers<D>,
+    walks: Walks<D>,
     recovered: Recovered,
-}
-
-impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
-    /// Creates a region with an empty tree. `parameters` hold the number of lanes.
-    ///
-    /// # Steps
-    /// The heap's format, with the lanes and an empty root flushed before the superblock is. The heap's steps
-    /// describe the state after a crash.
-    ///
-    /// # Errors
-    /// [`HeapError::Parameter`] for an order that nodes cannot have, or too many lanes; and those of
-    /// [`Heap::format`].
-    pub fn format(
-        medium: M,
-        parameters: &Parameters,
-        options: Options,
-        dram: D,
-        retire: R,
-    ) -> Result<Tree<M, D, R>, HeapError> {
-        let wrong = |what, value| HeapError::Parameter { what, value };
-        let class = node_class(options.order).ok_or(wrong("the order of a tree", options.order as u64))?;
-        let lane_count = parameters.partition_count as usize;
-        if lane_count > undo_log::layout::LANE_COUNT_MAX {
-            return Err(wrong("the number of lanes", lane_count as u64));
-        }
-        let heap = Heap::format(&medium, EngineNumber::INK, parameters, dram.clone())?;
-        let lanes = Lanes::format(&medium, &heap, lane_count, dram.clone())?;
-        let root = heap.reserve(&medium, class.bytes(), 0)?.publish();
-        Node::new(&medium, root.offset, options.order).set_meta(Meta { level: 0, count: 0 });
-        medium.flush(root.offset.span(NODE_HEADER_BYTES));
-        medium.store(ROOT, word::pointer(root), Ordering::Release);
-        medium.store(STAMP_BLOCKS, seal(0), Ordering::Release);
-        medium.flush(ROOT.span(16));
-        heap.set_features(&medium, FEATURE_TAGGED_VALUES);
-        heap.finish_format(&medium)?;
-        Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default())
-    }
-
-    /// Opens a tree, and undoes unfinished changes after a crash. It serves immediately; [`Tree::sweep`] finds the
-    /// free space.
-    ///
-    /// # Errors
-    /// Those of [`Heap::open`] and [`Lanes::recover`]; [`HeapError::Damaged`].
-    pub fn open(medium: M, options: Options, dram: D, retire: R) -> Result<Tree<M, D, R>, HeapError> {
-        let heap = Heap::open(&medium, EngineNumber::INK, dram.clone())?;
-        let lanes = Lanes::open(&medium, &heap, heap.superblock().partition_count as usize, dram.clone())?;
-        let recovered = lanes.recover(&medium)?;
-        let damaged = || HeapError::Damaged { offset: ROOT.0, what: "the word of the root is damaged" };
-        let root = word::place(ROOT, medium.load(ROOT, Ordering::Acquire)).map_err(|_| damaged())?;
-        heap.check_place(root).map_err(|_| damaged())?;
-        let PlaceKind::Slot(class) = root.kind else { return Err(damaged()) };
-        let order = order_of(class).ok_or_else(damaged)?;
-        let options = Options { order, ..options };
-        Tree::of(medium, heap, lanes, class, options, dram, retire, recovered)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the fields, from either way to a tree")]
-    fn of(
-        medium: M,
-        heap: Heap<D>,
-        lanes: DramBox<Lanes, D>,
-        class: Class,
-        options: Options,
-        dram: D,
-        retire: R,
-        recovered: Recovered,
-    ) -> Result<Tree<M, D, R>, HeapError> {
-        let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
-        let (tree_lock, walks) = (NodeLock::default(), NodeLock::default());
-        let unsettled = Unsettled::new(&medium, dram.clone())?;
-        let (stamps, [vacated, spare]) = (Stamps::new(dram.clone())?, [AtomicU64::new(0), AtomicU64::new(0)]);
-        Ok(Tree {
-            has_tags: heap.has_features(FEATURE_TAGGED_VALUES),
-            medium,
-            heap,
-            lanes,
-            dram,
-            locks,
-            tree_lock,
-            walks,
-            vacated,
-            spare,
-            stamps,
-            unsettled,
-            retire,
-            options,
-            class,
-            recovered,
-        })
-    }
 }
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Returns the tree's medium.
     pub fn medium(&self) -> &M {
-        &self.medium
+        self.nodes().medium()
     }
 
     /// Returns the region's allocator.
     pub fn heap(&self) -> &Heap<D> {
-        &self.heap
+        self.space.heap()
     }
 
     /// Returns the bytes of DRAM that its locks and the records of its changes have allocated.
     pub fn dram_bytes(&self) -> u64 {
-        self.locks.lent_bytes() + self.unsettled.lent_bytes()
+        self.nodes().dram_bytes() + self.reader.unsettled().lent_bytes()
     }
 
     /// Returns its options, including its order.
     pub fn options(&self) -> Options {
-        self.options
+        Options { order: self.nodes().order(), in_place: self.writers.is_in_place() }
     }
 
     /// Returns the changes that opening has undone.
@@ -177,34 +62,193 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.recovered
     }
 
-    pub(crate) fn node(&self, at: Offset) -> Node<'_, M> {
-        Node::new(&self.medium, at, self.options.order)
+    fn nodes(&self) -> &Nodes<M, D> {
+        self.reader.nodes()
     }
 
-    pub(crate) fn order(&self) -> usize {
-        self.options.order
+    /// Calls `show` with a key's value and returns the result; `None` if the key is absent. `show` runs under the
+    /// leaf's lock, so it should only copy. The value is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.reader.get(key, Patience::Wait, Absence::Assumed, show)
     }
 
-    /// Returns the owner of the values of a key with this checksum.
-    #[inline(always)]
-    pub(crate) fn owner(&self, checksum: u32) -> Owner {
-        Owner::new(checksum, self.has_tags)
+    /// Gets as [`Tree::get`] does, but returns an error if damage to the leaf makes the key seem absent.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.reader.get(key, Patience::Wait, Absence::Verified, show)
     }
 
-    /// Reserves a new node.
-    pub(crate) fn reserve_node(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, self.class.bytes(), agent)?)
+    /// Gets as [`Tree::get`] does, for callers that may not wait for a lock.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`]; [`Error::WouldWait`].
+    pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
+        self.reader.get(key, Patience::Try, Absence::Assumed, show)
     }
 
-    /// Returns the root's place. The caller holds the tree lock.
-    pub(crate) fn root(&self) -> Result<Place, Error> {
-        word::place(ROOT, self.medium.load(ROOT, Ordering::Acquire))
+    /// Passes the keys of one leaf to `page`, starting at `from`; there may be none. Returns false if that was the
+    /// last leaf. The items are durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    pub fn scan(&self, from: Bound<&[u8]>, direction: Direction, page: &mut impl Page) -> Result<bool, Error> {
+        Ok(self.scanning(direction).page(from, usize::MAX, page)? != Ended::AtEnd)
     }
 
-    /// Releases a place to which nothing refers any more, durably. The caller holds the lock of the node that
-    /// referred to it.
-    pub(crate) fn let_go(&self, place: Place) {
-        self.heap.mark_unlinked(place);
-        self.retire.retire(&self.medium, &self.heap, place);
+    /// Begins a scan of several pages.
+    pub fn scanning(&self, direction: Direction) -> Scan<'_, M, D> {
+        Scan::new(&self.reader, direction)
+    }
+
+    /// Changes a key if `allowed` returns true for its present value. `allowed` may be called more than once, and
+    /// runs under the leaf's lock. Threads with different `agent`s do not contend for lanes and allocator. The
+    /// change, or the value that `allowed` saw, is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`]; [`Error::Heap`] if there is no space; [`Error::Damaged`].
+    pub fn write(
+        &self,
+        agent: usize,
+        key: &[u8],
+        change: Change<'_>,
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
+    ) -> Result<Written, Error> {
+        check_key(key)?;
+        let lane = self.writers.lanes().take(agent);
+        let writer = Writer::new(&self.reader, &self.space, &self.writers, agent, lane);
+        Write::new(writer, key, change).run(allowed)
+    }
+
+    /// Changes several keys in one step. The keys are in ascending order and distinct, and no element of `writes` was
+    /// used before. Before anything changes, `holds` is called with the number and the present value of each key in
+    /// `asked`. If it returns false, nothing is changed, and that number is returned.
+    ///
+    /// # Errors
+    /// As for [`Tree::write`].
+    ///
+    /// # Panics
+    /// If the keys are not in order.
+    pub fn batch(
+        &self,
+        agent: usize,
+        asked: &[&[u8]],
+        holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
+        writes: &mut [BatchWrite<'_>],
+    ) -> Result<Option<usize>, Error> {
+        batch::run(&self.reader, &self.space, &self.writers, agent, asked, holds, writes)
+    }
+
+    /// Merges two children of one node of `level` (1 and above): of the node that covers the key `from`, or of the
+    /// first one. `ends_at` is called with the start of the next part; its last call counts.
+    ///
+    /// # Errors
+    /// [`Error::Heap`] if there is no space for a node, or the medium fails; [`Error::Damaged`].
+    pub fn merge(
+        &self,
+        agent: usize,
+        level: u8,
+        from: Option<&[u8]>,
+        ends_at: &mut dyn FnMut(&[u8]),
+    ) -> Result<Merged, Error> {
+        let alone = self.heap().is_swept().then(|| self.walks.exclude(Patience::Try));
+        let Some(Ok(_alone)) = alone else { return Ok(Merged::NotNow) };
+        Merger::new(self.nodes(), &self.space, self.writers.lanes(), agent).merge(level, from, ends_at)
+    }
+
+    /// Returns the approximate number of keys deleted since the last call, plus the pairs that a sweep found missing
+    /// in sparse nodes, and resets it.
+    pub fn take_vacated(&self) -> u64 {
+        self.writers.take_vacated()
+    }
+
+    /// Returns the same number without resetting it.
+    #[inline]
+    pub fn vacated_count(&self) -> u64 {
+        self.writers.vacated_count()
+    }
+
+    /// Walks the whole tree and frees everything that it does not reach. All free space is known when this returns,
+    /// even if another thread's sweep has found it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], with nothing freed; [`Error::Heap`] if the medium fails.
+    pub fn sweep(&self) -> Result<(), Error> {
+        sweep::sweep(self.nodes(), &self.walks, self.heap(), &self.writers)
+    }
+
+    /// Removes every key, whatever is damaged. Finishes the sweep first, which must not run over a tree that is being
+    /// released.
+    ///
+    /// # Errors
+    /// [`Error::Heap`] if there is no space for a node, or the medium fails.
+    pub fn clear(&self, agent: usize) -> Result<(), Error> {
+        let swept = clear::skip_damaged(self.sweep())?;
+        // Before any lane is taken, as for merges.
+        let alone = swept.is_none().then(|| self.walks.exclude(Patience::Wait)).transpose()?;
+        let unsettled = self.reader.unsettled();
+        let ticket =
+            self.writers.exclude(|lane| clear::replace_root(self.nodes(), &self.space, unsettled, agent, lane))?;
+        drop(alone);
+        unsettled.acknowledge(self.medium(), ticket)?;
+        self.sweep()
+    }
+
+    /// Calls `each` with every place that the tree occupies, except the lanes' logs.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if a word or a node is damaged.
+    pub fn each_named(&self, each: &mut dyn FnMut(Place)) -> Result<(), Error> {
+        let nodes = self.nodes();
+        self.walks.each_node_upwards(nodes, |node| nodes.places(node).try_for_each(|place| place.map(&mut *each)))
+    }
+
+    /// Calls `each` with every key whose value is intact. Skips damaged places and reports each to `left`. The store
+    /// is only read.
+    ///
+    /// # Errors
+    /// Those of `left`.
+    pub fn each_intact(
+        &self,
+        each: &mut dyn FnMut(&[u8], &Value<'_>),
+        left: &mut dyn FnMut(Error) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        salvage::each_intact(&self.reader, each, left)
+    }
+
+    /// Reads the whole tree and reports its damage: keys out of order or outside their separators, chunks whose
+    /// checksum does not fit, words that refer to no valid place or to a free one. Other threads may read and write
+    /// at the same time.
+    ///
+    /// # Errors
+    /// [`Error::Heap`] if the medium fails.
+    pub fn check(&self, on_damage: &mut dyn FnMut(Damage)) -> Result<Figures, Error> {
+        self.check_while(on_damage, &mut || true)
+    }
+
+    /// Checks as [`Tree::check`] does while `goes_on` returns true; it is called after every node.
+    ///
+    /// # Errors
+    /// As for [`Tree::check`]; [`Error::Stopped`] once `goes_on` returns false.
+    pub fn check_while(
+        &self,
+        on_damage: &mut dyn FnMut(Damage),
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Figures, Error> {
+        let (heap, lanes) = (self.heap(), self.writers.lanes());
+        let logs_bytes: u64 = (0..lanes.count()).map(|lane| heap.place_bytes(lanes.log(lane))).sum();
+        Check::new(&self.reader, heap, self.space.spare_bytes() + logs_bytes, on_damage).run(&self.walks, goes_on)
+    }
+
+    /// Counts nodes and pairs without reading keys and values; [`Figures::used_bytes`] stays 0.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    pub fn figures(&self) -> Result<Figures, Error> {
+        check::figures(self.nodes(), &self.walks)
     }
 }

@@ -16,7 +16,10 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heap::HeapError;
-use pmem::{Dram, DramBox, Medium, Ticket};
+use pmem::{Dram, DramBox, Medium, Ticket, Waited};
+
+use crate::Error;
+use crate::locks::{Held, NodeLock};
 
 /// Many times more than the changes in progress at one time, and small enough for the processor's second-level cache.
 const PLACE_COUNT_LOG2: u32 = 13;
@@ -60,14 +63,47 @@ impl<D: Dram> Unsettled<D> {
 
     /// Records that commits up to this one were acknowledged or shown to a reader.
     #[inline]
-    pub(crate) fn acknowledged(&self, ticket: Ticket) {
+    fn acknowledged(&self, ticket: Ticket) {
         if self.acknowledged.load(Ordering::Relaxed) < ticket.0 {
             self.acknowledged.fetch_max(ticket.0, Ordering::Relaxed);
         }
     }
 
+    /// Records the commit that every later reader of the node, or of the key with this checksum, must wait for.
+    pub(crate) fn committed(&self, held: &Held<'_>, checksum: u32, ticket: Ticket) {
+        self.note(checksum, ticket);
+        held.committed(ticket);
+    }
+
+    /// Waits until this commit of the caller is durable, or leaves that to the caller.
+    pub(crate) fn acknowledge<M: Medium>(&self, medium: &M, ticket: Ticket) -> Result<(), Error> {
+        if medium.acknowledge(ticket)? == Waited::Durable {
+            self.acknowledged(ticket);
+        }
+        Ok(())
+    }
+
+    /// Records that a thread has waited for this commit, the last that the lock's holder made. If it is durable, no
+    /// thread needs to wait for it any more.
+    pub(crate) fn settle(&self, lock: &NodeLock, ticket: Ticket, waited: Waited) {
+        if waited == Waited::Durable {
+            self.acknowledged(ticket);
+            lock.settle(ticket);
+        }
+    }
+
+    /// Decides whether a key's contents are durable even though `error` prevents the whole leaf from being durable.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settled_alone<M: Medium>(&self, medium: &M, checksum: u32, error: Error) -> Result<(), Error> {
+        match self.of(checksum) {
+            Some(ticket) => medium.acknowledge_met(ticket).map(drop).map_err(|_| error),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the commit of the key's last change, or a later one; `None` if that was acknowledged.
-    pub(crate) fn of(&self, checksum: u32) -> Option<Ticket> {
+    fn of(&self, checksum: u32) -> Option<Ticket> {
         let place = |i: usize| self.places.as_ref().map_or(u64::MAX, |places| places[i].load(Ordering::Relaxed));
         let [first, second] = places_of(checksum).map(place);
         let last = first.min(second).max(self.cleared.load(Ordering::Relaxed));

@@ -5,56 +5,34 @@
 //! level at a time, and a walk from the leaves up visits every separator. No node is merged while a walk is running
 //! (`merge.rs`).
 
-use core::alloc::Layout;
-use core::ptr::NonNull;
-use core::slice;
-
 use heap::HeapError;
-use pmem::{Dram, Medium};
+use pmem::{Dram, DramBox, Medium};
 
 use crate::Error;
-use crate::descent::Reached;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Mode, Patience};
-use crate::node::Target;
-use crate::retire::Retire;
-use crate::tree::Tree;
+use crate::locks::{Held, Mode, NodeLock, Patience};
+use crate::nodes::{Nodes, Reached, Target};
 
 /// A key, copied into allocated memory.
 struct Copied<'d, D: Dram> {
-    dram: &'d D,
-    memory: NonNull<u8>,
+    bytes: DramBox<[u8; KEY_BYTES_MAX], &'d D>,
     len: Option<usize>,
 }
 
-const LAYOUT: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a key fits memory"),
-};
-
 impl<'d, D: Dram> Copied<'d, D> {
     fn nothing(dram: &'d D) -> Result<Copied<'d, D>, Error> {
-        let memory = dram.allocate(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
-        Ok(Copied { dram, memory, len: None })
+        // SAFETY: zeros are bytes.
+        let bytes = unsafe { DramBox::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: KEY_BYTES_MAX })?;
+        Ok(Copied { bytes, len: None })
     }
 
     fn set(&mut self, key: &[u8]) {
-        assert!(key.len() <= KEY_BYTES_MAX);
-        // SAFETY: the memory was allocated for the longest key, and only this value uses it.
-        unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
+        self.bytes[..key.len()].copy_from_slice(key);
         self.len = Some(key.len());
     }
 
     fn get(&self) -> Option<&[u8]> {
-        // SAFETY: this many bytes were copied there.
-        self.len.map(|len| unsafe { slice::from_raw_parts(self.memory.as_ptr(), len) })
-    }
-}
-
-impl<D: Dram> Drop for Copied<'_, D> {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no longer used.
-        unsafe { self.dram.deallocate(self.memory, LAYOUT) }
+        self.len.map(|len| &self.bytes[..len])
     }
 }
 
@@ -67,19 +45,36 @@ pub(crate) struct Fences<'a> {
     pub(crate) upper: Option<&'a [u8]>,
 }
 
-impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+/// The walks over a tree: they share a latch that a merge holds exclusively.
+pub(crate) struct Walks<D: Dram> {
+    latch: NodeLock,
+    /// Holds the separators around the present node.
+    dram: D,
+}
+
+impl<D: Dram> Walks<D> {
+    pub(crate) fn new(dram: D) -> Walks<D> {
+        Walks { latch: NodeLock::default(), dram }
+    }
+
+    /// Keeps walks from running until the result is dropped.
+    pub(crate) fn exclude(&self, patience: Patience) -> Result<Held<'_>, Error> {
+        self.latch.lock(Mode::Exclusive, patience)
+    }
+
     /// Calls `each` with every node of a level. Returns false if the tree has no such level.
-    pub(crate) fn each_node(
+    pub(crate) fn each_node<M: Medium>(
         &self,
+        nodes: &Nodes<M, D>,
         level: u8,
         mut each: impl FnMut(Fences<'_>, &Reached<'_, M>) -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        let _walk = self.walks.lock(Mode::Shared, Patience::Wait)?;
+        let _walk = self.latch.lock(Mode::Shared, Patience::Wait)?;
         let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
         loop {
             upper.len = None;
             let target = lower.get().map_or(Target::First, Target::At);
-            let node = self.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+            let node = nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
                 if child < inner.meta.count {
                     upper.set(inner.node.key(child)?);
                 }
@@ -90,11 +85,24 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             each(Fences { lower: lower.get(), upper: upper.get() }, &node)?;
             drop(node);
-            self.medium.breathe();
+            nodes.medium().breathe();
             if upper.len.is_none() {
                 return Ok(true);
             }
             core::mem::swap(&mut lower, &mut upper);
         }
+    }
+
+    /// Calls `each` with every node, from the leaves up.
+    pub(crate) fn each_node_upwards<M: Medium>(
+        &self,
+        nodes: &Nodes<M, D>,
+        mut each: impl FnMut(&Reached<'_, M>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut level = 0;
+        while self.each_node(nodes, level, |_, node| each(node))? {
+            level += 1;
+        }
+        Ok(())
     }
 }

@@ -19,3 +19,15 @@ pub unsafe trait Dram: Send + Sync {
     /// `memory` came from [`Dram::allocate`] of this allocator with the same layout, and is not used any more.
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout);
 }
+
+// SAFETY: the memory is that of the allocator behind the reference.
+unsafe impl<D: Dram> Dram for &D {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        (**self).allocate(layout)
+    }
+
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).deallocate(memory, layout) }
+    }
+}

@@ -18,11 +18,9 @@ const IMPL_FILES_MAX: usize = 6;
 /// grow.
 const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/engines/hikv::HiKv", 179, 27),
-    ("crates/engines/ink::Ink", 41, 11),
     ("crates/heap::Heap", 102, 12),
     ("crates/hikv::Store", 113, 17),
     ("crates/journal::Journal", 83, 12),
-    ("crates/pbtree::Tree", 101, 16),
 ];
 
 /// The inherent methods of a type, and the files of its `impl` blocks.

@@ -6,18 +6,17 @@ use engine::{BatchOp, Condition, Error, Limits};
 use pbtree::{BatchWrite, Change, Value};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
 use crate::copy::{expiry_of, witness_of};
-use crate::update::put;
+use crate::writer::{Writer, put};
 
-impl<M: Medium, D: Dram> Ink<M, D> {
+impl<M: Medium, D: Dram> Writer<M, D> {
     /// Applies a batch in one step if its conditions hold; the last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         // If expired keys are reported, the written keys are also read.
-        let written = self.reaper.hook().is_set().then(|| last.keys().copied());
+        let written = self.reaper().hook().is_set().then(|| last.keys().copied());
         let asked: Vec<_> =
             conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
         let mut expired = BTreeMap::new();
@@ -25,7 +24,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             // Expired keys that an earlier attempt found may be gone and reported by now.
             expired.clear();
             let mut holds = |number: usize, held: Option<&Value<'_>>| {
-                let live = held.filter(|value| !self.is_past(expiry_of(value)));
+                let live = held.filter(|value| !self.items().is_past(expiry_of(value)));
                 match conditions.get(number) {
                     Some(condition) => condition.holds(live.map(|value| (witness_of(value), value.bytes))),
                     None => {
@@ -38,19 +37,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 }
             };
             let mut writes: Vec<_> = last.iter().map(|(key, op)| BatchWrite::new(key, change(op))).collect();
-            self.tree.batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
+            self.items().tree().batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
         });
         // Only now, as for one key.
         let expiring_count = ops.iter().filter(|op| !op.expiry().is_never()).count();
         if expiring_count > 0 {
-            self.reaper.expect(expiring_count as u64);
+            self.reaper().expect(expiring_count as u64);
         }
         let unmet = unmet?;
         if let Some(condition) = unmet {
             return Err(Error::ConditionFailed { condition });
         }
-        self.expect_merges();
-        expired.into_values().for_each(|item| self.reaper.hook().notify(item));
+        self.merging().expect(self.items().tree());
+        expired.into_values().for_each(|item| self.reaper().hook().notify(item));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::error::from_tree;
-use crate::update::put;
+use crate::writer::put;
 
 /// The start of a leaf.
 type Start = Vec<u8>;
@@ -43,11 +43,11 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
     type Cursor = Start;
 
     fn medium(&self) -> &M {
-        self.tree.medium()
+        self.tree().medium()
     }
 
     fn heap(&self) -> &Heap<D> {
-        self.tree.heap()
+        self.tree().heap()
     }
 
     fn compaction(&self) -> &Compaction<Start> {
@@ -56,8 +56,8 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
 
     /// Moves the values of one leaf, as far as it is intact.
     fn move_part(&self, pass: &mut Pass<Start>, start: Start) -> Result<Option<Start>, Error> {
-        let mut leaf = Evacuees { heap: self.tree.heap(), found: Vec::new(), end: Start::new() };
-        match self.tree.scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(from_tree) {
+        let mut leaf = Evacuees { heap: self.tree().heap(), found: Vec::new(), end: Start::new() };
+        match self.tree().scan(Bound::Included(&start), Direction::Forward, &mut leaf).map_err(from_tree) {
             Err(Error::Corrupt { offset, .. }) => pass.note(self, Moved::Damaged { offset }),
             scanned => _ = scanned?,
         }
@@ -74,17 +74,17 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
-        self.may_write()?;
-        self.tree.sweep().map_err(from_tree)
+        self.writer.may_write()?;
+        self.tree().sweep().map_err(from_tree)
     }
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     /// Moves one value. Values that are overwritten in place are not moved.
     fn move_value(&self, key: &[u8], stamp: u64) -> Result<Moved, Error> {
-        let found = match self.find_verified(key, Verify::Values) {
+        let found = match self.items().find_verified(key, Verify::Values) {
             Err(Error::Corrupt { offset, .. }) => return Ok(Moved::Damaged { offset }),
-            found => found?.filter(|found| found.stamp == stamp && !self.tree.options().in_place),
+            found => found?.filter(|found| found.stamp == stamp && !self.tree().options().in_place),
         };
         let Some(found) = found else { return Ok(Moved::Unexpected) };
         if self.medium().breaks(canary::MOVE_FREES_EARLY) {
@@ -94,7 +94,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let is_same = &mut |held: Option<&Value<'_>>| {
             held.is_some_and(|held| held.stamp == stamp || !is_checked).then_some(PriorState::Present)
         };
-        match self.write(key, put(&found.bytes, found.expiry), is_same) {
+        match self.writer.write(key, put(&found.bytes, found.expiry), is_same) {
             Ok(Some(_)) => Ok(Moved::Done { item_bytes: found.bytes.len() as u64 }),
             Ok(None) => Ok(Moved::Unexpected),
             Err(Error::Corrupt { offset, .. }) => Ok(Moved::Damaged { offset }),

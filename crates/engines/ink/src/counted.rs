@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use engine::Error;
 use parking_lot::Mutex;
-use pbtree::Figures;
+use pbtree::{Figures, FreeImmediately, Tree};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
 use crate::error::from_tree;
 
 /// Walks use at most one part in this many of a thread's time.
@@ -27,20 +26,20 @@ struct Walk {
     took: Duration,
 }
 
-impl<M: Medium, D: Dram> Ink<M, D> {
+impl Counted {
     /// Walks the tree.
-    pub(crate) fn count(&self) -> Result<Figures, Error> {
+    pub(crate) fn count<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> Result<Figures, Error> {
         let start = Instant::now();
-        let figures = self.tree.figures().map_err(from_tree)?;
+        let figures = tree.figures().map_err(from_tree)?;
         let ended = Instant::now();
-        *self.counted.0.lock() = Some(Walk { figures, ended, took: ended - start });
+        *self.0.lock() = Some(Walk { figures, ended, took: ended - start });
         Ok(figures)
     }
 
     /// Returns the counts of the last walk, or of a new one.
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn figures<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> Figures {
         let is_new = |walk: &&Walk| walk.took > QUICK && walk.ended.elapsed() < walk.took * SHARE;
-        let known = self.counted.0.lock().as_ref().filter(is_new).map(|walk| walk.figures);
-        known.unwrap_or_else(|| self.count().unwrap_or_default())
+        let known = self.0.lock().as_ref().filter(is_new).map(|walk| walk.figures);
+        known.unwrap_or_else(|| self.count(tree).unwrap_or_default())
     }
 }

@@ -20,12 +20,25 @@
 //! # Conditional writes
 //! A value has a stamp that no other value of the store ever has. A conditional write is made if, under the leaf's
 //! lock, the stamp is still the one that was read, or the key is still absent.
+//!
+//! # Modules
+//! A module uses only modules of the lines above its own.
+//!
+//! | modules | types, and their fields |
+//! |---|---|
+//! | `error` `copy` `pages` | copies of values and of leaves |
+//! | `counted` `sweep` `merging` | the state of one background job each, which gets the tree by reference |
+//! | `items` `walk` | `Items`: the tree, the clock, the level of checks; reads |
+//! | `writer` `batch` `reaper` | `Writer`: items, reaper, merges; writes |
+//! | the crate's root | `Ink`: the writer, the compaction, the sweep, the counts |
+//! | `open` `compact` `ops` `ordered` | the engine's interface |
 
 mod batch;
 mod compact;
 mod copy;
 mod counted;
 mod error;
+mod items;
 mod merging;
 mod open;
 mod ops;
@@ -33,11 +46,10 @@ mod ordered;
 mod pages;
 mod reaper;
 mod sweep;
-mod update;
+mod walk;
+mod writer;
 
-use std::sync::atomic::AtomicBool;
-
-use engine::{Clock, Compaction, Reaper, Verify};
+use engine::{Clock, Compaction, Verify};
 use pbtree::{FreeImmediately, Tree};
 use pmem::{Dram, Medium};
 
@@ -45,34 +57,34 @@ pub use pbtree::Options;
 pub use pbtree::layout::ORDERS;
 
 use counted::Counted;
-use merging::Merging;
+use items::Items;
+use sweep::Sweep;
+use writer::Writer;
 
 /// The engine's name in statistics and options.
 pub const NAME: &str = "ink";
 
 /// The InK engine over a medium.
 pub struct Ink<M: Medium, D: Dram> {
-    tree: Tree<M, D, FreeImmediately>,
-    clock: Clock,
-    verify: Verify,
-    reaper: Reaper,
+    writer: Writer<M, D>,
     compaction: Compaction<Vec<u8>>,
     counted: Counted,
-    merging: Merging,
-    sweep_met_damage: AtomicBool,
+    sweep: Sweep,
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
     /// Returns the store with this clock.
     #[must_use]
-    pub fn by_clock(self, clock: Clock) -> Ink<M, D> {
-        Ink { clock, ..self }
+    pub fn by_clock(mut self, clock: Clock) -> Ink<M, D> {
+        self.writer.items_mut().set_clock(clock);
+        self
     }
 
     /// Returns the store with this level of checks by reads.
     #[must_use]
-    pub fn verifying(self, verify: Verify) -> Ink<M, D> {
-        Ink { verify, ..self }
+    pub fn verifying(mut self, verify: Verify) -> Ink<M, D> {
+        self.writer.items_mut().set_verify(verify);
+        self
     }
 
     /// Returns the store with a limit above which the background ([`engine::Engine::step`]) compacts it: while it
@@ -85,6 +97,11 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Returns the tree.
     pub fn tree(&self) -> &Tree<M, D, FreeImmediately> {
-        &self.tree
+        self.items().tree()
+    }
+
+    #[inline(always)]
+    fn items(&self) -> &Items<M, D> {
+        self.writer.items()
     }
 }

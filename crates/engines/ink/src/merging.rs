@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use engine::{Error, Expectation, Progress, wait_for_readers};
 use parking_lot::Mutex;
-use pbtree::{Merged, Next, Pass};
+use pbtree::{FreeImmediately, Merged, Next, Pass, Tree};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
 use crate::error::from_tree;
 
 /// The pause before the next attempt while a walk prevents merges.
@@ -51,42 +50,40 @@ impl Merging {
     pub(crate) fn expectation(&self) -> &Expectation {
         &self.expectation
     }
-}
 
-impl<M: Medium, D: Dram> Ink<M, D> {
     /// Requests a pass once enough keys were deleted.
     #[inline]
-    pub(crate) fn expect_merges(&self) {
-        if self.is_merging_due() {
-            self.merging.expectation.expect();
+    pub(crate) fn expect<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) {
+        if self.is_due(tree) {
+            self.expectation.expect();
         }
     }
 
-    fn is_merging_due(&self) -> bool {
-        self.tree.vacated_count() >= self.merging.due_count.load(Ordering::Relaxed)
+    fn is_due<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> bool {
+        tree.vacated_count() >= self.due_count.load(Ordering::Relaxed)
     }
 
     /// Takes one step: merges below one parent.
-    pub(crate) fn merge(&self) -> Result<Progress, Error> {
-        let Some(mut place) = self.merging.under_way.try_lock() else { return Ok(Progress::Idle) };
+    pub(crate) fn step<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> Result<Progress, Error> {
+        let Some(mut place) = self.under_way.try_lock() else { return Ok(Progress::Idle) };
         if place.is_none() {
-            if !self.merging.expectation.begin() {
+            if !self.expectation.begin() {
                 return Ok(Progress::Idle);
             }
-            if !self.is_merging_due() {
-                self.merging.expectation.end();
+            if !self.is_due(tree) {
+                self.expectation.end();
                 return Ok(Progress::Idle);
             }
-            self.tree.take_vacated();
+            tree.take_vacated();
             *place = Some(UnderWay::default());
         }
         let under_way = place.as_mut().expect("it was just begun");
-        let progress = self.merge_part(under_way);
+        let progress = self.merge_part(tree, under_way);
         if !matches!(progress, Ok(Progress::More | Progress::Rest(_))) {
-            let due_count = under_way.pass.due_count(self.tree.options().order);
-            self.merging.due_count.store(due_count, Ordering::Relaxed);
+            let due_count = under_way.pass.due_count(tree.options().order);
+            self.due_count.store(due_count, Ordering::Relaxed);
             *place = None;
-            self.merging.expectation.end();
+            self.expectation.end();
         }
         progress
     }
@@ -94,15 +91,15 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Runs a full pass for a writer that found the region full, if any key was deleted since the last pass. Returns
     /// false if there was no pass, or if a walk prevents it for long.
     #[cold]
-    pub(crate) fn merge_for_space(&self) -> Result<bool, Error> {
-        if self.tree.take_vacated() == 0 || !self.tree.heap().is_swept() {
+    pub(crate) fn run_for_space<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> Result<bool, Error> {
+        if tree.take_vacated() == 0 || !tree.heap().is_swept() {
             return Ok(false);
         }
         let (mut under_way, mut progress) = (UnderWay::default(), Ok(Progress::More));
         wait_for_readers(|| {
-            progress = self.merge_part(&mut under_way);
+            progress = self.merge_part(tree, &mut under_way);
             while matches!(progress, Ok(Progress::More)) {
-                progress = self.merge_part(&mut under_way);
+                progress = self.merge_part(tree, &mut under_way);
             }
             matches!(progress, Ok(Progress::Rest(_)))
         });
@@ -110,14 +107,18 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     }
 
     /// Takes one step of a pass. Returns `Idle` at the end of the pass.
-    fn merge_part(&self, UnderWay { pass, from }: &mut UnderWay) -> Result<Progress, Error> {
+    fn merge_part<M: Medium, D: Dram>(
+        &self,
+        tree: &Tree<M, D, FreeImmediately>,
+        UnderWay { pass, from }: &mut UnderWay,
+    ) -> Result<Progress, Error> {
         loop {
             let mut behind = None;
             let ends_at = &mut |key: &[u8]| behind = Some(key.to_vec());
             let merged =
-                self.tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(from_tree)?;
+                tree.merge(epoch::thread_index(), pass.level(), from.as_deref(), ends_at).map_err(from_tree)?;
             if merged == Merged::Fewer {
-                self.merging.merged_count.fetch_add(1, Ordering::Relaxed);
+                self.merged_count.fetch_add(1, Ordering::Relaxed);
             }
             match pass.after(merged) {
                 Next::Here => continue,

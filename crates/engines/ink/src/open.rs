@@ -1,15 +1,15 @@
 //! Creating and opening a store.
 
-use std::sync::atomic::AtomicBool;
-
-use engine::{Clock, Compaction, OpenError, Reaper, Verify};
+use engine::{Compaction, OpenError};
 use heap::{HeapError, Parameters};
 use pbtree::{FreeImmediately, Options, Tree};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::counted::Counted;
-use crate::merging::Merging;
+use crate::items::Items;
+use crate::sweep::Sweep;
+use crate::writer::Writer;
 
 impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     /// Creates a store in an empty region. `parameters` hold the number of lanes, which is the number of concurrent
@@ -35,14 +35,10 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
 
     fn of(tree: Tree<M, D, FreeImmediately>) -> Ink<M, D> {
         Ink {
-            merging: Merging::of(tree.options().order),
-            tree,
-            clock: Clock::default(),
-            verify: Verify::Nothing,
-            reaper: Reaper::default(),
+            writer: Writer::new(Items::new(tree)),
             compaction: Compaction::above(None),
             counted: Counted::default(),
-            sweep_met_damage: AtomicBool::new(false),
+            sweep: Sweep::default(),
         }
     }
 }

@@ -14,7 +14,7 @@ use pmem::{Dram, Medium};
 
 use crate::copy::expiry_of;
 use crate::error::from_tree;
-use crate::update::put;
+use crate::writer::put;
 use crate::{Ink, NAME};
 
 impl<M: Medium, D: Dram> Engine for Ink<M, D> {
@@ -36,11 +36,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.tree.heap().superblock().uuid
+        self.tree().heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        let copied = self.find(key)?;
+        let copied = self.items().find(key)?;
         copied.iter().for_each(|copied| found(copied.witness(), &copied.bytes));
         Ok(copied.is_some())
     }
@@ -50,11 +50,11 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.write(key, put(value, expiry), &mut |held| Some(self.before(held))).map(drop)
+        self.writer.write(key, put(value, expiry), &mut |held| Some(self.items().before(held))).map(drop)
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.apply(conditions, ops)
+        self.writer.apply(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
@@ -67,46 +67,46 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        self.remove(key)
+        self.writer.remove(key)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.update_by(key, decide)
+        self.writer.update_by(key, decide)
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.expire_at(key, expiry)
+        self.writer.expire_at(key, expiry)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let expiry = self.read_with(key, expiry_of)?;
-        Ok(expiry.filter(|expiry| !self.is_past(*expiry)))
+        let expiry = self.items().read_with(key, expiry_of)?;
+        Ok(expiry.filter(|expiry| !self.items().is_past(*expiry)))
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.reaper.hook().set(callback);
+        self.writer.reaper().hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.reaper.hook().set_item(callback);
+        self.writer.reaper().hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
-        &self.clock
+        self.items().clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.may_write()?;
-        self.tree.clear(epoch::thread_index()).map_err(from_tree)
+        self.writer.may_write()?;
+        self.tree().clear(epoch::thread_index()).map_err(from_tree)
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.count()?.key_count)
+        Ok(self.counted.count(self.tree())?.key_count)
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.walk_all(&cursor, &mut |key, value, expiry| {
-            if !self.is_past(expiry) {
+        self.items().walk_all(&cursor, &mut |key, value, expiry| {
+            if !self.items().is_past(expiry) {
                 each(key, value, expiry);
             }
         })
@@ -119,37 +119,35 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.walk_all_skipping_damage(each, damaged)?;
+            self.items().walk_all_skipping_damage(each, damaged)?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let mut on_damage =
-            |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
-        let figures = self.tree.check(&mut on_damage).map_err(from_tree)?;
+        let figures = self.items().check(damaged)?;
         (0..figures.key_count).for_each(|_| check.count_item());
         check.set_state::<()>(None);
         Ok(())
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if self.may_write().is_err() {
+        if self.writer.may_write().is_err() {
             return Ok(Progress::Idle);
         }
-        let swept = self.sweep_once()?;
-        if self.tree.heap().prepare(self.tree.medium(), self.tree.heap().ahead_bytes()) {
+        let swept = self.sweep.run(self.tree())?;
+        if self.tree().heap().prepare(self.tree().medium(), self.tree().heap().ahead_bytes()) {
             return Ok(Progress::More);
         }
-        let merged = if swept { self.merge() } else { Ok(Progress::Idle) };
+        let merged = if swept { self.writer.merging().step(self.tree()) } else { Ok(Progress::Idle) };
         match merged {
             Ok(Progress::More) => merged,
-            _ => self.reap()?.or_else(|| merged)?.or_else(|| self.compaction_step()),
+            _ => self.writer.reap()?.or_else(|| merged)?.or_else(|| self.compaction_step()),
         }
     }
 
     fn assist_background(&self) -> Result<(), Error> {
-        if self.reaper.is_behind() && !epoch::is_pinned() { self.reap().map(drop) } else { Ok(()) }
+        if self.writer.reaper().is_behind() && !epoch::is_pinned() { self.writer.reap().map(drop) } else { Ok(()) }
     }
 
     fn tidy(&self) -> Progress {
@@ -161,18 +159,21 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.tree.medium().health()?)
+        Ok(self.tree().medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.tree.medium().sync()?)
+        Ok(self.tree().medium().sync()?)
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let (heap, is_writable) = (self.tree.heap(), self.may_write().is_ok());
+        let (heap, is_writable) = (self.tree().heap(), self.writer.may_write().is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
-        let is_wanted = !self.sweep_met_damage() && (is_unswept() || self.merging.expectation().is_wanted());
-        if is_wanted || is_writable && (heap.runs_low() || self.may_compact()) || self.reaper.expectation().is_wanted()
+        let is_wanted =
+            !self.sweep.met_damage(self.tree()) && (is_unswept() || self.writer.merging().expectation().is_wanted());
+        if is_wanted
+            || is_writable && (heap.runs_low() || self.may_compact())
+            || self.writer.reaper().expectation().is_wanted()
         {
             WantedThreads::One
         } else {
@@ -182,8 +183,9 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn sleep_time(&self) -> Option<Duration> {
         // Both calls also record that a thread watches the time.
-        let merging = if self.sweep_met_damage() { None } else { self.merging.expectation().sleep_time() };
-        let times = [self.reaper.expectation().sleep_time(), merging];
+        let merging =
+            if self.sweep.met_damage(self.tree()) { None } else { self.writer.merging().expectation().sleep_time() };
+        let times = [self.writer.reaper().expectation().sleep_time(), merging];
         times.into_iter().flatten().min()
     }
 
@@ -192,20 +194,20 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn stats(&self) -> EngineStats {
-        let (heap, medium) = (self.tree.heap(), self.tree.medium());
+        let (heap, medium) = (self.tree().heap(), self.tree().medium());
         let space = heap.stats();
-        let tree = self.figures();
-        let dram_bytes = space.dram_bytes + self.tree.dram_bytes();
+        let tree = self.counted.figures(self.tree());
+        let dram_bytes = space.dram_bytes + self.tree().dram_bytes();
         EngineStats {
             items: tree.key_count,
             taken_bytes: self.taken_bytes(),
             dram_bytes,
             swept: heap.is_swept(),
-            reaped_count: self.reaper.reaped_count(),
+            reaped_count: self.writer.reaper().reaped_count(),
             compaction: self.compaction.stats(),
             counts: medium.counts(),
             order: Some(OrderStats::native(0)),
-            figures: figures(&tree, self.merging.merged_count()),
+            figures: figures(&tree, self.writer.merging().merged_count()),
             ..EngineStats::of_space(space)
         }
     }

@@ -3,10 +3,9 @@
 use std::ops::Bound;
 
 use engine::{Error, Expiry};
-use pbtree::{Direction, Ended, FreeImmediately, Page, Scan, Seal, Value};
+use pbtree::{Direction, Ended, FreeImmediately, Page, Scan, Seal, Tree, Value};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
 use crate::copy::{does_not_fit, expiry};
 use crate::error::from_tree;
 
@@ -19,6 +18,15 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 const PAGE_SHARE: usize = 4;
 const PAGE_ITEMS_MIN: usize = 16;
 const PAGE_ITEMS_MAX: usize = 64;
+
+/// The treatment of damage by a walk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// A damaged pair, or a value whose checksum does not fit, is an error.
+    Refused,
+    /// A leaf has only the items before a damaged pair; values are not checked.
+    Skipped,
+}
 
 /// An item of a page.
 pub(crate) struct Item<'a> {
@@ -97,13 +105,29 @@ impl Copied {
     /// Reads the next page of a scan.
     pub(crate) fn follow<M: Medium, D: Dram>(
         &mut self,
-        scan: &mut Scan<'_, M, D, FreeImmediately>,
+        scan: &mut Scan<'_, M, D>,
         from: Bound<&[u8]>,
     ) -> Result<Ended, Error> {
         self.shown_count += self.entries.len();
         self.empty();
         let items_max = (self.shown_count / PAGE_SHARE).clamp(PAGE_ITEMS_MIN, PAGE_ITEMS_MAX);
         scan.page(from, items_max, self).map_err(from_tree)
+    }
+
+    /// Reads the items of the leaf that begins at `from`.
+    pub(crate) fn turn<M: Medium, D: Dram>(
+        &mut self,
+        tree: &Tree<M, D, FreeImmediately>,
+        from: Bound<&[u8]>,
+        damage: Damage,
+    ) -> Result<(), Error> {
+        self.empty();
+        self.has_more = false;
+        match tree.scan(from, Direction::Forward, self).map_err(from_tree) {
+            Err(Error::Corrupt { .. }) if damage == Damage::Skipped => Ok(()),
+            Ok(_) if damage == Damage::Refused => self.items().try_for_each(|item| item.check_intact()),
+            turned => turned.map(drop),
+        }
     }
 
     fn empty(&mut self) {
@@ -136,39 +160,5 @@ impl Copied {
             Direction::Forward => Bound::Included(&self.fence),
             Direction::Backward => Bound::Excluded(&self.fence),
         })
-    }
-}
-
-impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Reads the next leaf's items.
-    pub(crate) fn turn(&self, page: &mut Copied, from: Bound<&[u8]>, direction: Direction) -> Result<(), Error> {
-        page.empty();
-        page.has_more = false;
-        self.tree.scan(from, direction, page).map_err(from_tree)?;
-        Ok(())
-    }
-
-    /// Reads the next leaf's items; a damaged value is an error.
-    pub(crate) fn turn_of_whole(
-        &self,
-        page: &mut Copied,
-        from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<(), Error> {
-        self.turn(page, from, direction)?;
-        page.items().try_for_each(|item| item.check_intact())
-    }
-
-    /// As [`Ink::turn`], as far as damage lets it: what a leaf has before a damaged pair, and then the next leaf.
-    pub(crate) fn turn_skipping_damage(
-        &self,
-        page: &mut Copied,
-        from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<(), Error> {
-        match self.turn(page, from, direction) {
-            Err(Error::Corrupt { .. }) => Ok(()),
-            turned => turned,
-        }
     }
 }

@@ -5,14 +5,14 @@ use engine::{Error, PriorState, Progress};
 use pbtree::{Change, Value};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
+use crate::writer::Writer;
 
-impl<M: Medium, D: Dram> Ink<M, D> {
+impl<M: Medium, D: Dram> Writer<M, D> {
     /// Reaps a leaf, as far as it is intact.
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
-        self.reaper.reap(
-            &|expiry| self.is_past(expiry),
-            &mut |cursor, each| self.walk_past_damage(cursor, each),
+        self.reaper().reap(
+            &|expiry| self.items().is_past(expiry),
+            &mut |cursor, each| self.items().walk_past_damage(cursor, each),
             &mut |key| self.reap_key(key),
         )
     }
@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// past.
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         let is_due = &mut |held: Option<&Value<'_>>| {
-            let before = self.before(held);
+            let before = self.items().before(held);
             (before == PriorState::Expired && held.is_some_and(Value::is_intact)).then_some(before)
         };
         Ok(self.write(key, Change::Delete, is_due)?.is_some())

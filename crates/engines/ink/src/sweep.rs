@@ -2,27 +2,33 @@
 //! is cleared or opened again: no step sweeps again, and none merges, because a merge needs the free space.
 //! Everything else continues.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Error;
+use pbtree::{FreeImmediately, Tree};
 use pmem::{Dram, Medium};
 
-use crate::Ink;
 use crate::error::from_tree;
 
-impl<M: Medium, D: Dram> Ink<M, D> {
-    pub(crate) fn sweep_met_damage(&self) -> bool {
-        self.sweep_met_damage.load(Ordering::Relaxed) && !self.tree.heap().is_swept()
+/// The state of the sweep.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    met_damage: AtomicBool,
+}
+
+impl Sweep {
+    pub(crate) fn met_damage<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> bool {
+        self.met_damage.load(Ordering::Relaxed) && !tree.heap().is_swept()
     }
 
     /// Sweeps unless that was done. Returns true if the free space is known.
-    pub(crate) fn sweep_once(&self) -> Result<bool, Error> {
-        if self.sweep_met_damage() {
+    pub(crate) fn run<M: Medium, D: Dram>(&self, tree: &Tree<M, D, FreeImmediately>) -> Result<bool, Error> {
+        if self.met_damage(tree) {
             return Ok(false);
         }
-        match self.tree.sweep().map_err(from_tree) {
+        match tree.sweep().map_err(from_tree) {
             Err(Error::Corrupt { .. }) => {
-                self.sweep_met_damage.store(true, Ordering::Relaxed);
+                self.met_damage.store(true, Ordering::Relaxed);
                 Ok(false)
             }
             swept => swept.map(|()| true),

@@ -61,10 +61,10 @@ fn part_of(file: &str, function: &str) -> Option<&'static str> {
         ("heap", _) | ("pbtree", "retire.rs") => MEMORY,
         ("pbtree", "node.rs") if is_put => MODIFICATION,
         ("pbtree", "key.rs") if function.contains("write") => TRANSFER,
-        ("pbtree", "node.rs" | "key.rs" | "descent.rs" | "read.rs") => SEARCHING,
+        ("pbtree", "node.rs" | "key.rs" | "nodes.rs" | "read.rs") => SEARCHING,
         ("pbtree", _) if name.starts_with("locks/") => SEARCHING,
         ("pbtree", "value.rs") | ("ink", "copy.rs") => TRANSFER,
-        ("pbtree", "write.rs" | "single.rs" | "split.rs" | "pack.rs" | "stamps.rs") => MODIFICATION,
+        ("pbtree", "write.rs" | "writer.rs" | "split.rs" | "pack.rs" | "stamps.rs") => MODIFICATION,
         _ => return None,
     })
 }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn function_belongs_to_part_of_its_file() {
         let of = |file, function| part_of(file, function);
-        assert_eq!(of("/x/crates/pbtree/src/descent.rs", "descend"), Some(SEARCHING));
+        assert_eq!(of("/x/crates/pbtree/src/nodes.rs", "descend"), Some(SEARCHING));
         assert_eq!(of("/x/crates/pbtree/src/locks/latch.rs", "try_lock"), Some(SEARCHING));
         assert_eq!(of("/x/crates/pbtree/src/node.rs", "pbtree::node::Node<M>::insert_pair"), Some(MODIFICATION));
         assert_eq!(of("/x/crates/pbtree/src/key.rs", "pbtree::key::write"), Some(TRANSFER));

@@ -11,31 +11,79 @@ use core::ops::{Bound, Range};
 
 use pmem::{Dram, Medium};
 
-use super::{Direction, Page, Part, Scan};
+use super::page::{Direction, Ended, Page};
+use super::visit::{Visit, ask_for_first};
 use crate::Error;
 use crate::canary;
-use crate::descent::Reached;
 use crate::key;
 use crate::locks::{Mode, NodeLock, Patience};
-use crate::node::{Node, Target};
-use crate::retire::Retire;
+use crate::node::Node;
+use crate::nodes::{Reached, Target};
+use crate::read::Reader;
+
+/// A locked leaf, and the range of its pairs to show.
+type Part<'t, M> = (Reached<'t, M>, Range<usize>);
 
 /// A node that a scan may return to.
-pub(super) struct Spot<'t, M: Medium> {
+struct Spot<'t, M: Medium> {
     lock: &'t NodeLock,
     node: Node<'t, M>,
     version: u64,
 }
 
 impl<'t, M: Medium> Spot<'t, M> {
-    pub(super) fn of(node: &Reached<'t, M>) -> Spot<'t, M> {
+    fn of(node: &Reached<'t, M>) -> Spot<'t, M> {
         Spot { lock: node.held.lock(), node: node.node, version: node.held.version() }
     }
 }
 
-impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
+/// The state of a scan.
+pub struct Scan<'t, M: Medium, D: Dram> {
+    reader: &'t Reader<M, D>,
+    direction: Direction,
+    /// The leaf of the last page, and its pairs that were not shown.
+    leaf: Option<(Spot<'t, M>, Range<usize>)>,
+    /// The leaf's parent, and the number of the next child.
+    parent: Option<(Spot<'t, M>, usize)>,
+    /// That child, until its lines were prefetched.
+    next: Option<Node<'t, M>>,
+    /// True if there are leaves behind this one.
+    has_more: bool,
+}
+
+impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
+    /// Begins at no position: the first page searches for its start.
+    pub(crate) fn new(reader: &'t Reader<M, D>, direction: Direction) -> Scan<'t, M, D> {
+        Scan { reader, direction, leaf: None, parent: None, next: None, has_more: false }
+    }
+
+    /// Passes up to `items_max` items of one leaf to `page`, starting at `from`: for every page but the first, the
+    /// end of the page before. The items are durable when this returns.
+    ///
+    /// # Errors
+    /// As for [`Tree::scan`](crate::Tree::scan).
+    ///
+    /// # Panics
+    /// If `items_max` is 0.
+    pub fn page(&mut self, from: Bound<&[u8]>, items_max: usize, page: &mut impl Page) -> Result<Ended, Error> {
+        assert!(items_max > 0, "a page of nothing would be one for ever");
+        let (leaf, within) = self.find(from, page)?;
+        let mut visit = Visit { reader: self.reader, leaf: &leaf, next: &mut self.next, page };
+        let shown = visit.run(self.direction, within, items_max);
+        // Pairs that a damaged pair keeps from being shown must not be skipped.
+        let rest = shown.inspect_err(|_| self.parent = None)?;
+        let ended = match (rest.is_empty(), self.has_more) {
+            (false, _) => Ended::Within,
+            (true, true) => Ended::AtFence,
+            (true, false) => Ended::AtEnd,
+        };
+        self.leaf = (ended == Ended::Within).then(|| (Spot::of(&leaf), rest));
+        self.reader.settled(leaf)?;
+        Ok(ended)
+    }
+
     /// Finds the leaf of the next page.
-    pub(super) fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
+    fn find(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         if let Some(same) = self.same_leaf()? {
             return Ok(same);
         }
@@ -63,16 +111,16 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             // The scan would return there and never end.
             return Err(Error::out_of_order(parent.node.at));
         }
-        let leaf = self.tree.reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
+        let leaf = self.reader.nodes().reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
         let all = 0..leaf.meta.count;
-        self.ask_for_first(&leaf, &all);
+        ask_for_first(self.direction, leaf.node, &all);
         Ok(Some((leaf, all)))
     }
 
     /// Locks the node of a spot, if it is unchanged.
     fn again(&self, spot: &Spot<'t, M>) -> Result<Option<Reached<'t, M>>, Error> {
         let held = spot.lock.lock(Mode::Shared, Patience::Wait)?;
-        if held.version() != spot.version && !self.tree.medium.breaks(canary::CHANGES_UNSEEN) {
+        if held.version() != spot.version && !self.reader.nodes().medium().breaks(canary::CHANGES_UNSEEN) {
             return Ok(None);
         }
         Ok(Some(Reached { held, node: spot.node, meta: spot.node.meta()? }))
@@ -81,8 +129,8 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
     /// Finds the leaf that covers `from` from the root, and the range of its pairs within the bound.
     fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         (self.has_more, self.next) = (false, None);
-        let (tree, target) = (self.tree, target(from, self.direction));
-        let leaf = tree.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| {
+        let (nodes, target) = (self.reader.nodes(), target(from, self.direction));
+        let leaf = nodes.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| {
             self.pass(inner, child, page).map(drop)
         })?;
         let within = self.pairs_within(&leaf, from)?;
@@ -100,13 +148,13 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         if inner.meta.level == 1 {
             // Prefetched before the separator is read.
             inner.node.prefetch_key(fence);
-            self.tree.node(inner.node.child(child)?.offset).prefetch();
+            self.reader.nodes().node(inner.node.child(child)?.offset).prefetch();
         }
         let end = inner.node.key(fence)?;
         page.ends_at(end);
         self.has_more = true;
         if inner.meta.level == 1 && (1..inner.meta.count).contains(&next) {
-            self.next = Some(self.tree.node(inner.node.child(next)?.offset));
+            self.next = Some(self.reader.nodes().node(inner.node.child(next)?.offset));
             self.parent = Some((Spot::of(inner), next));
         }
         Ok(Some(end))
@@ -127,7 +175,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
         let (node, count) = (leaf.node, leaf.meta.count);
         let (key, is_included) = match from {
             Bound::Unbounded => {
-                self.ask_for_first(leaf, &(0..count));
+                ask_for_first(self.direction, node, &(0..count));
                 return Ok(0..count);
             }
             Bound::Included(key) => (key, true),
@@ -137,14 +185,14 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             Direction::Forward => i + usize::from(!is_shown)..count,
             Direction::Backward => 0..i + usize::from(is_shown),
         };
-        if let Some(i) =
-            node.find(count, (key, key::checksum(key)), |i| self.ask_for_first(leaf, &behind(i, is_included)))?
+        if let Some(i) = node
+            .find(count, (key, key::checksum(key)), |i| ask_for_first(self.direction, node, &behind(i, is_included)))?
         {
             return Ok(behind(i, is_included));
         }
         let gap = self.gap_within(leaf, key)?;
         let within = behind(gap, self.direction == Direction::Forward);
-        self.ask_for_first(leaf, &within);
+        ask_for_first(self.direction, node, &within);
         Ok(within)
     }
 

@@ -5,12 +5,13 @@ use core::ops::Range;
 
 use pmem::{Dram, Medium};
 
-use super::{Direction, Page, Scan};
+use super::page::{Direction, Page};
 use crate::Error;
-use crate::descent::Reached;
 use crate::key;
 use crate::layout::PAIR_BYTES;
-use crate::retire::Retire;
+use crate::node::Node;
+use crate::nodes::Reached;
+use crate::read::Reader;
 use crate::value::Value;
 use crate::word;
 
@@ -57,38 +58,47 @@ impl<M: Medium, const FORWARD: bool> Turns<'_, M, FORWARD> {
     }
 }
 
-impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
+/// The visit of a leaf.
+pub(super) struct Visit<'v, 't, M: Medium, D: Dram, P> {
+    pub(super) reader: &'t Reader<M, D>,
+    pub(super) leaf: &'v Reached<'t, M>,
+    /// The next leaf, until its lines were prefetched.
+    pub(super) next: &'v mut Option<Node<'t, M>>,
+    pub(super) page: &'v mut P,
+}
+
+impl<M: Medium, D: Dram, P: Page> Visit<'_, '_, M, D, P> {
     /// Shows up to `items_max` of these pairs and returns the range that is left. The start of the next page is then
     /// prefetched.
-    pub(super) fn visit(
+    pub(super) fn run(
         &mut self,
-        leaf: &Reached<'t, M>,
+        direction: Direction,
         within: Range<usize>,
         items_max: usize,
-        page: &mut impl Page,
     ) -> Result<Range<usize>, Error> {
-        let words = leaf.node.words(within.clone())?;
-        let is_forward = self.direction == Direction::Forward;
-        let shown = if is_forward {
-            self.visit_turns::<true>(leaf, within.start, words, items_max, page)
-        } else {
-            self.visit_turns::<false>(leaf, within.start, words, items_max, page)
-        };
-        let turn = shown?;
-        Ok(if is_forward { within.start + turn..within.end } else { within.start..within.end - turn })
+        let words = self.leaf.node.words(within.clone())?;
+        match direction {
+            Direction::Forward => {
+                let turn = self.visit_turns::<true>(within.start, words, items_max)?;
+                Ok(within.start + turn..within.end)
+            }
+            Direction::Backward => {
+                let turn = self.visit_turns::<false>(within.start, words, items_max)?;
+                Ok(within.start..within.end - turn)
+            }
+        }
     }
 
     /// Shows the pairs in `words`, of which the first has number `start` in the leaf. Returns how many were passed.
     #[inline(always)]
     fn visit_turns<const FORWARD: bool>(
         &mut self,
-        leaf: &Reached<'t, M>,
         start: usize,
         words: &[[u8; PAIR_BYTES as usize]],
         items_max: usize,
-        page: &mut impl Page,
     ) -> Result<usize, Error> {
-        let medium = self.tree.medium();
+        let Visit { reader, leaf, next, page } = self;
+        let medium = reader.nodes().medium();
         let turns = Turns::<M, FORWARD> { medium, words };
         let mut missing = items_max;
         for turn in 0..words.len() {
@@ -96,7 +106,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
                 return Ok(turn);
             }
             if turn + NEXT_LEAF_AHEAD >= words.len()
-                && let Some(next) = self.next.take()
+                && let Some(next) = next.take()
             {
                 next.prefetch();
             }
@@ -111,36 +121,41 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Scan<'t, M, D, R> {
             let key = unsafe { key::in_slot(medium, key_word) };
             let pair = key.and_then(|(key, checksum)| {
                 // SAFETY: as above.
-                Some((key, unsafe { Value::in_slot(medium, value_word, self.tree.owner(checksum)) }?))
+                Some((key, unsafe { Value::in_slot(medium, value_word, reader.owner(checksum)) }?))
             });
             match pair {
                 Some((key, value)) => page.item(key, &value),
-                None => self.visit_any(leaf, start + i, page)?,
+                None => visit_any(reader, leaf, start + i, *page)?,
             }
         }
         Ok(words.len())
     }
+}
 
-    /// Prefetches the first keys and values of these pairs.
-    pub(super) fn ask_for_first(&self, leaf: &Reached<'t, M>, within: &Range<usize>) {
-        let (node, count) = (leaf.node, within.len());
-        let pair = |turn| match self.direction {
-            Direction::Forward => within.start + turn,
-            Direction::Backward => within.end - 1 - turn,
-        };
-        (0..count.min(KEYS_AHEAD)).for_each(|turn| node.prefetch_key(pair(turn)));
-        let values = 0..count.min(VALUES_AHEAD);
-        values.for_each(|turn| node.prefetch_value_start(pair(turn), SCANNED_LINES_AHEAD));
+/// Shows a pair that is not in two slots, expires, or is damaged.
+#[cold]
+#[inline(never)]
+fn visit_any<M: Medium, D: Dram>(
+    reader: &Reader<M, D>,
+    leaf: &Reached<'_, M>,
+    i: usize,
+    page: &mut impl Page,
+) -> Result<(), Error> {
+    let key = leaf.node.key(i)?;
+    if let Some(value) = reader.value_of(leaf, i, key::checksum(key))? {
+        page.item(key, &value);
     }
+    Ok(())
+}
 
-    /// Shows a pair that is not in two slots, expires, or is damaged.
-    #[cold]
-    #[inline(never)]
-    fn visit_any(&self, leaf: &Reached<'t, M>, i: usize, page: &mut impl Page) -> Result<(), Error> {
-        let key = leaf.node.key(i)?;
-        if let Some(value) = self.tree.value_of(leaf, i, key::checksum(key))? {
-            page.item(key, &value);
-        }
-        Ok(())
-    }
+/// Prefetches the first keys and values of these pairs.
+pub(super) fn ask_for_first<M: Medium>(direction: Direction, leaf: Node<'_, M>, within: &Range<usize>) {
+    let count = within.len();
+    let pair = |turn| match direction {
+        Direction::Forward => within.start + turn,
+        Direction::Backward => within.end - 1 - turn,
+    };
+    (0..count.min(KEYS_AHEAD)).for_each(|turn| leaf.prefetch_key(pair(turn)));
+    let values = 0..count.min(VALUES_AHEAD);
+    values.for_each(|turn| leaf.prefetch_value_start(pair(turn), SCANNED_LINES_AHEAD));
 }

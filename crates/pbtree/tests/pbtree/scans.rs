@@ -120,7 +120,7 @@ fn changes_between_pages_hide_no_key() {
 
 /// Reads pages until the first error or the last page, and returns their number. `page` is the page before.
 fn pages(
-    scan: &mut Scan<'_, Sim, SimDram, FreeImmediately>,
+    scan: &mut Scan<'_, Sim, SimDram>,
     page: &mut Copied,
     mut from: Bound<Vec<u8>>,
     direction: Direction,

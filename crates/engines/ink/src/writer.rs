@@ -1,26 +1,66 @@
 //! Writes, unconditional and conditional.
 
-use engine::{CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, PriorState, Verify};
+use engine::{CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium, MediumError};
 
-use crate::Ink;
-use crate::copy::{Copy, check_intact, expiry_of};
+use crate::copy::expiry_of;
 use crate::error::from_tree;
+use crate::items::Items;
+use crate::merging::Merging;
 
 /// Returns the change that puts a value.
 pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
     Change::Put(NewValue { bytes, expiry: (!expiry.is_never()).then(|| expiry.ms()) })
 }
 
-impl<M: Medium, D: Dram> Ink<M, D> {
+/// Decides about a write by the key's present value: returns its state, or `None` to leave the key as it is.
+pub(crate) type Allowed<'a> = &'a mut dyn FnMut(Option<&Value<'_>>) -> Option<PriorState>;
+
+/// The store's writers: they change items, and report them to the reaper and to background merges.
+pub(crate) struct Writer<M: Medium, D: Dram> {
+    items: Items<M, D>,
+    reaper: Reaper,
+    merging: Merging,
+}
+
+impl<M: Medium, D: Dram> Writer<M, D> {
+    pub(crate) fn new(items: Items<M, D>) -> Writer<M, D> {
+        let merging = Merging::of(items.tree().options().order);
+        Writer { items, reaper: Reaper::default(), merging }
+    }
+
+    #[inline(always)]
+    pub(crate) fn items(&self) -> &Items<M, D> {
+        &self.items
+    }
+
+    pub(crate) fn items_mut(&mut self) -> &mut Items<M, D> {
+        &mut self.items
+    }
+
+    pub(crate) fn reaper(&self) -> &Reaper {
+        &self.reaper
+    }
+
+    pub(crate) fn merging(&self) -> &Merging {
+        &self.merging
+    }
+
+    /// Returns the error that prevents writes. A failed medium accepts no writes, which readers then must not see
+    /// either.
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        let medium = self.items.tree().medium();
+        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
+    }
+
     /// Writes if `allowed` returns the state of the key's present value; returns that state, or `None` if `allowed`
     /// did. Notifies the reaper of values that expire, and its hook of a value that had expired.
     pub(crate) fn write(
         &self,
         key: &[u8],
         change: Change<'_>,
-        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> Option<PriorState>,
+        allowed: Allowed<'_>,
     ) -> Result<Option<PriorState>, Error> {
         self.may_write()?;
         let (mut before, mut expired) = (None, None);
@@ -30,14 +70,14 @@ impl<M: Medium, D: Dram> Ink<M, D> {
                 held.filter(|_| before == Some(PriorState::Expired)).and_then(|held| self.copy_expired(key, held));
             before.is_some()
         };
-        let written = self.with_space(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
+        let written = self.with_space(|| self.items.tree().write(epoch::thread_index(), key, change, &mut seen));
         // Only now: a walk of the reaper that began before may have passed the key's old value.
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
             self.reaper.expect(1);
         }
         written?;
         if change == Change::Delete {
-            self.expect_merges();
+            self.merging.expect(self.items.tree());
         }
         expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
         Ok(before)
@@ -53,67 +93,24 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     /// Calls `work`. If the region seems full, calls it again once all free space is known, and again after a pass of
     /// merges.
     pub(crate) fn with_space<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
+        let tree = self.items.tree();
         // Read before the work: the sweep may end between the work's failure and a check.
-        let was_swept = self.tree.heap().is_swept();
+        let was_swept = tree.heap().is_swept();
+        let is_full = |done: &Result<T, TreeError>| matches!(done, Err(TreeError::Heap(error)) if error.is_full());
         let mut done = work();
         if !was_swept && is_full(&done) {
-            self.tree.sweep().map_err(from_tree)?;
+            tree.sweep().map_err(from_tree)?;
             done = work();
         }
-        if is_full(&done) && self.merge_for_space()? {
+        if is_full(&done) && self.merging.run_for_space(tree)? {
             done = work();
         }
         done.map_err(from_tree)
     }
 
-    /// Returns the error that prevents writes. A failed medium accepts no writes, which readers then must not see
-    /// either.
-    pub(crate) fn may_write(&self) -> Result<(), Error> {
-        let medium = self.tree.medium();
-        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
-    }
-
-    /// Returns true if this expiry has passed: the key is absent although there is a value.
-    pub(crate) fn is_past(&self, expiry: Expiry) -> bool {
-        self.clock.is_past(expiry)
-    }
-
-    /// Returns the state of a value for the write that replaces it. The clock is read once, so that the writer's
-    /// caller and the hook get the same state.
-    pub(crate) fn before(&self, held: Option<&Value<'_>>) -> PriorState {
-        match held {
-            None => PriorState::Absent,
-            Some(value) if self.is_past(expiry_of(value)) => PriorState::Expired,
-            Some(_) => PriorState::Present,
-        }
-    }
-
-    /// Calls `show` with the key's value, expired or not. Absence is checked as the store's `verify` requires.
-    pub(crate) fn read_with<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        let is_sure = self.verify >= Verify::Absence;
-        let shown = if is_sure { self.tree.get_verified(key, show) } else { self.tree.get(key, show) };
-        shown.map_err(from_tree)
-    }
-
-    /// Copies the key's value, expired or not; checks it as `verify` requires.
-    pub(crate) fn find_verified(&self, key: &[u8], verify: Verify) -> Result<Option<Copy>, Error> {
-        let copied = self.read_with(key, |value| {
-            if verify > Verify::Nothing {
-                check_intact(value)?;
-            }
-            Ok(Copy::of(value))
-        });
-        copied?.transpose()
-    }
-
-    /// Copies the key's value, unless it has expired.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
-        Ok(self.find_verified(key, self.verify)?.filter(|found| !self.is_past(found.expiry)))
-    }
-
     /// Deletes a key. Returns true if it existed.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
-        let before = self.write(key, Change::Delete, &mut |held| held.map(|held| self.before(Some(held))))?;
+        let before = self.write(key, Change::Delete, &mut |held| held.map(|held| self.items.before(Some(held))))?;
         Ok(before == Some(PriorState::Present))
     }
 
@@ -122,9 +119,9 @@ impl<M: Medium, D: Dram> Ink<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.may_write()?;
         loop {
-            let found = self.find_verified(key, Verify::Values)?;
+            let found = self.items.find_verified(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);
-            let live = found.as_ref().filter(|found| !self.is_past(found.expiry));
+            let live = found.as_ref().filter(|found| !self.items.is_past(found.expiry));
             let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
             let decision = decide(live.map(|live| CurrentItem { value: &live.bytes, expiry }));
             let before = match (&found, live) {
@@ -153,8 +150,4 @@ impl<M: Medium, D: Dram> Ink<M, D> {
             None => Decision::Keep,
         })
     }
-}
-
-fn is_full<T>(done: &Result<T, TreeError>) -> bool {
-    matches!(done, Err(TreeError::Heap(error)) if error.is_full())
 }
