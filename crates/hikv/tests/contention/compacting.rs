@@ -15,7 +15,7 @@ fn while_compacted<R>(store: &Store, work: impl FnOnce() -> R) -> (R, u64) {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let compacted = store.compact(|_| {}).expect("a sound store can be compacted");
-                assert_eq!(compacted.damaged, []);
+                assert!(compacted.damaged.is_empty(), "{:?}", compacted.damaged);
                 moved_items.fetch_add(compacted.moved_items, Ordering::Relaxed);
             }
         });

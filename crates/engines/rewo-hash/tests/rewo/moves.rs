@@ -76,7 +76,7 @@ fn moves_free_space_ahead_of_inserts() {
     let after = buckets(&store);
     let gone_count = before.iter().filter(|at| !after.contains(at)).count() as u64;
     assert!(gone_count > 0 && gone_count == moved_count && before.len() == after.len(), "{gone_count} {moved_count}");
-    assert!(wrong(&store).is_empty() && store.len().unwrap() == crowd.into());
+    assert!(wrong(&store).is_empty() && store.len().unwrap() == u64::from(crowd));
     assert!((0..crowd).all(|i| store.get(&key(i), &mut |_, value| assert_eq!(value, b"a value")).unwrap()));
     assert_eq!(relieved_count(&store), moved_count, "nothing has come since");
 }

@@ -64,7 +64,7 @@ fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error)
     assert!(is_expected(&error), "{error}");
     assert_plain(&error.to_string());
     assert_kept(&store, 0..count);
-    assert_eq!(store.len().unwrap(), count.into());
+    assert_eq!(store.len().unwrap(), u64::from(count));
     let large = store.put_from("large", 64 << 20, io::repeat(1)).unwrap_err();
     assert!(is_expected(&large), "{large}");
     (0..count).step_by(2).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));

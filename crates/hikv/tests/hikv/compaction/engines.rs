@@ -157,7 +157,7 @@ fn compaction_of_any_engine_undoes_no_write() {
             let (store, done) = (&store, &done);
             scope.spawn(move || {
                 while !done.load(Ordering::Acquire) {
-                    assert_eq!(store.compact(|_| {}).unwrap().damaged, []);
+                    assert!(store.compact(|_| {}).unwrap().damaged.is_empty());
                 }
             });
             writers.into_iter().for_each(|writer| writer.join().unwrap());
