@@ -103,7 +103,7 @@ fn read_batch_words(sim: &Sim) -> Option<BatchWords> {
     let at = word().of_word(word_now, "record") * 16;
     let header = bytes(sim, at, HEADER_BYTES);
     let body = bytes(sim, at + HEADER_BYTES, record().number(header, "count") * OPERATION_BYTES);
-    assert_eq!(record().number(header, "checksum"), crc32c(0, &[&header[..4], body].concat()).into());
+    assert_eq!(record().number(header, "checksum"), u64::from(crc32c(0, &[&header[..4], body].concat())));
     let operations: Vec<_> = body.chunks(OPERATION_BYTES as usize).map(|bytes| Operation::read(sim, bytes)).collect();
     operations.iter().filter(|operation| operation.is_marked()).for_each(Operation::assert_marked_as_documented);
     Some(BatchWords { state: state_name(word_now), operations })

@@ -83,7 +83,7 @@ fn segments_header() {
         [VERSION.into(), options().segment_bytes, 1, 1, 1 << 31, 0, REGION_BYTES, SALT.into()]
     );
     let checked = &header[..fields.start("checksum") as usize];
-    assert_eq!(fields.number(header, "checksum"), crc32c(0, checked).into());
+    assert_eq!(fields.number(header, "checksum"), u64::from(crc32c(0, checked)));
     assert_eq!((FRAMES_START_BYTES, options().segment_bytes), (4096, 4 << 20));
 }
 
@@ -111,7 +111,7 @@ fn frames_and_their_entries() {
             break;
         }
         let (frame, behind) = rest.split_at(FRAME_HEADER_BYTES + entry_bytes);
-        assert_eq!(fields.number(frame, "checksum"), crc32c(0, &frame[4..]).into());
+        assert_eq!(fields.number(frame, "checksum"), u64::from(crc32c(0, &frame[4..])));
         assert_eq!(
             (fields.number(frame, "sequence"), fields.number(frame, "tag")),
             (sequence, u64::from(SALT) << 32 | 1)

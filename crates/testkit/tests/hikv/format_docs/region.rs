@@ -40,7 +40,7 @@ fn versions() {
     let rows = table("versions", "Versions");
     assert_names(&rows, &["major", "minor", "features"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURES_KNOWN.into()]));
+    assert!(values.eq([u64::from(FORMAT_MAJOR), FORMAT_MINOR.into(), FEATURES_KNOWN.into()]));
 }
 
 /// Returns the head's fields, after comparing their offsets with the heap's.
