@@ -8,7 +8,6 @@ use items::NewItem;
 use pmem::Medium;
 
 use crate::order::Written;
-use crate::write::place_of;
 use crate::write::publish::{Prepared, WriteTarget};
 use crate::{HiKv, Memory};
 
@@ -22,7 +21,7 @@ pub(crate) fn publish_unwritten<M: Medium, D: Memory>(
 ) -> Result<(), Error> {
     let written = store.prepare(item)?;
     let slot = store.reserve(item.item_bytes())?;
-    let (from, to, medium) = (written.reservation.place().offset, slot.place().offset, &store.medium);
+    let (from, to, medium) = (written.reservation.place().offset, slot.place().offset, store.reader.medium());
     store.publish(target, Some(Prepared { reservation: slot, expiry: item.expiry, stamp: written.stamp }))?;
     for at in (0..item.item_bytes()).step_by(8) {
         medium.store(to.plus(at), medium.load(from.plus(at), Ordering::Relaxed), Ordering::Relaxed);
@@ -39,8 +38,10 @@ pub(crate) fn free_before_unlink<M: Medium, D: Memory>(
     signature: u64,
     key: &[u8],
 ) -> Result<(), Error> {
-    if let Some((position, _)) = store.find(signature, key)? {
-        store.heap.free(&store.medium, place_of(position)?);
+    if let Some((position, _)) = store.reader.find(signature, key)? {
+        let offset = position.offset().0;
+        let what = "an entry names an item of no size class";
+        store.heap.free(store.reader.medium(), position.place().ok_or(Error::Corrupt { offset, what })?);
     }
     Ok(())
 }
@@ -50,6 +51,6 @@ pub(crate) fn free_before_unlink<M: Medium, D: Memory>(
 #[cold]
 pub(crate) fn free_deleted<M: Medium, D: Memory>(store: &HiKv<M, D>, written: &Written<'_>) -> bool {
     let Written { old: Some(old), new: None, .. } = *written else { return false };
-    old.place().into_iter().for_each(|place| store.heap.free(&store.medium, place));
+    old.place().into_iter().for_each(|place| store.heap.free(store.reader.medium(), place));
     true
 }

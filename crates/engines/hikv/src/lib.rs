@@ -32,7 +32,9 @@
 //! Operations are pinned throughout. Exception: an operation that waits for readers (`clear`) is not pinned.
 
 mod broken;
+mod cache;
 pub mod canary;
+mod check;
 pub mod image;
 mod item;
 mod memory;
@@ -53,12 +55,13 @@ use epoch::Limbo;
 use heap::Heap;
 use index::cached_table::CacheStats;
 use index::partitioned_hash::{Cleared, Context, Cursor, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
-use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
+use cache::ReadCache;
+use engine::{Compacting, Compaction, EngineStats, ExpiredHook, Figure, WriteThrottle};
 use image::CleanImage;
+use read::Reader;
 use snapshots::Snapshots;
 use space::background::Background;
 use space::reaper::Reaper;
@@ -69,10 +72,8 @@ pub use order::Ordered;
 
 /// A HiKV store on a medium.
 pub struct HiKv<M, D: Dram> {
-    medium: M,
+    reader: Reader<M>,
     heap: Heap<D>,
-    index: PartitionedHash,
-    hasher: Hasher,
     limbo: Limbo<Garbage>,
     garbage: WriteThrottle,
     cleared: Limbo<Cleared>,
@@ -81,33 +82,31 @@ pub struct HiKv<M, D: Dram> {
     swept: AtomicBool,
     image: CleanImage,
     snapshots: Snapshots,
-    clock: Clock,
     reaper: Reaper,
     expired_hook: ExpiredHook,
     compaction: Compaction<Cursor>,
-    verify: Verify,
-    cache: Option<CachedTable>,
+    cache: ReadCache,
     order: Ordered<D>,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn cx(&self) -> Context<'_, M, D> {
-        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
+        Context { medium: self.reader.medium(), heap: &self.heap, limbo: &self.limbo }
     }
 
     /// Returns the medium.
     pub fn medium(&self) -> &M {
-        &self.medium
+        self.reader.medium()
     }
 
     fn gather_stats(&self) -> EngineStats {
-        let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
+        let (space, cache) = (self.heap.stats(), self.cache.stats());
         let snapshots = self.snapshots.stats();
         EngineStats {
-            items: self.index.len(),
+            items: self.reader.index().len(),
             dram_bytes: space.dram_bytes
-                + self.index.dram_bytes()
+                + self.reader.index().dram_bytes()
                 + snapshots.dram_bytes
                 + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
@@ -117,7 +116,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             reaped_count: self.reaper.reaped_count(),
             taken_bytes: self.taken_bytes(),
             compaction: self.compaction.stats(),
-            counts: self.medium.counts(),
+            counts: self.reader.medium().counts(),
             order: self.order.stats(),
             snapshots,
             figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
@@ -127,8 +126,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Returns the figures that only the hash index has.
     fn figures(&self) -> [Figure; 5] {
-        let (splits, segment_count) = (self.index.split_stats(), self.index.segment_count());
-        let load = self.index.len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
+        let (splits, segment_count) = (self.reader.index().split_stats(), self.reader.index().segment_count());
+        let load = self.reader.index().len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
         [
             Figure::gauge("segment_count", "Segments of the hash index", segment_count as f64),
             Figure::ratio("load", "Share of used entries in all segments, 0 to 1", load),

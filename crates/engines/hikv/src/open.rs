@@ -5,10 +5,12 @@ use heap::{EngineNumber, Heap, HeapError};
 use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
-use pmem::Medium;
+use pmem::{Dram, Medium};
 
+use super::cache::ReadCache;
 use super::image::CleanImage;
 use super::order::Ordered;
+use super::read::Reader;
 use super::snapshots::Snapshots;
 use super::{HiKv, Memory};
 use crate::space::background::Background;
@@ -61,10 +63,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let swept = heap.is_swept();
         engine::relax_by_threads();
         HiKv {
-            hasher: Hasher::new(heap.superblock().hash_seed),
-            medium,
+            reader: Reader::new(medium, index, Hasher::new(heap.superblock().hash_seed)),
             heap,
-            index,
             limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
             garbage: WriteThrottle::default(),
             cleared: Limbo::default(),
@@ -72,12 +72,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             swept: swept.into(),
             image,
             snapshots: Snapshots::of_epoch(epoch),
-            clock: Clock::default(),
             reaper: Reaper::default(),
             expired_hook: ExpiredHook::default(),
             compaction: Compaction::above(None),
-            verify: Verify::Nothing,
-            cache: None,
+            cache: ReadCache::default(),
             order: Ordered::never(dram),
         }
     }
@@ -97,10 +95,26 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self
     }
 
+    /// Gives the store a read cache of `limit_bytes`; none if that is 0.
+    ///
+    /// # Errors
+    /// [`OpenError::Heap`] if the memory cannot be allocated.
+    pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
+        self.cache = ReadCache::new(limit_bytes, dram)?;
+        Ok(self)
+    }
+
+    /// Sets the store's clock.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        self.reader.set_clock(clock);
+        self
+    }
+
     /// Sets the checks of reads (default: none).
     #[must_use]
     pub fn verifying(mut self, verify: Verify) -> HiKv<M, D> {
-        self.verify = verify;
+        self.reader.set_verify(verify);
         self
     }
 }

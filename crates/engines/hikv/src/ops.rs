@@ -9,8 +9,8 @@ use index::cached_table::Clear;
 use pmem::Medium;
 
 use super::read::COMPARED_FOR_PART_BYTES_MAX;
-use super::read::group::GROUP_COUNT;
-use super::write::check_key;
+use super::read::walk::{Part, cursor_at, place_of};
+use super::read::{GROUP_COUNT, check_key};
 use super::{HiKv, Memory};
 use crate::write::publish::{Prepared, WriteTarget};
 use engine::Streamed;
@@ -45,29 +45,29 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.read(key, u64::MAX, found)
+        self.cache.read(&self.reader, key, u64::MAX, found)
     }
 
     fn supports_lookup(&self) -> bool {
-        self.cache.is_none()
+        !self.cache.is_there()
     }
 
     fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.lookup_value(key)
+        self.reader.lookup_value(key)
     }
 
     fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
-        self.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
+        self.reader.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.read(key, COMPARED_FOR_PART_BYTES_MAX, found)
+        self.cache.read(&self.reader, key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
-            self.get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
+            self.cache.get_group(&self.reader, keys, |i, value| found(group * GROUP_COUNT + i, value))?;
         }
         Ok(())
     }
@@ -137,8 +137,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.announce(expiry);
         let reservation = self.with_space(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
-        let target = WriteTarget::any(self.hasher.signature(key), key);
+        unsafe { item.write(self.reader.medium(), reservation.place().offset) }?;
+        let target = WriteTarget::any(self.reader.signature(key), key);
         self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation, expiry, stamp })).map(drop)
     }
 
@@ -165,7 +165,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         check_key(key)?;
-        self.expiry_of(key)
+        let _pin = epoch::pin();
+        let found = self.reader.find_unexpired(self.reader.signature(key), key)?;
+        Ok(found.map(|(_, item)| item.expiry))
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
@@ -177,7 +179,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn clock(&self) -> &Clock {
-        &self.clock
+        self.reader.clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -186,8 +188,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
         self.order.suspend_build(self.disposal());
-        let hidden = self.hide_all();
-        let cleared = self.with_space(|| Ok(self.index.clear(self.cx())?));
+        let hidden = self.cache.hide_all(self.reader.medium());
+        let cleared = self.with_space(|| Ok(self.reader.index().clear(self.cx())?));
         self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;
@@ -204,11 +206,15 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn len(&self) -> Result<u64, Error> {
         self.finish_sweep()?;
-        Ok(self.index.len())
+        Ok(self.reader.index().len())
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.walk_part(&cursor, each)
+        let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
+        let _pin = epoch::pin();
+        let part = Part::at(&self.reader, place)?;
+        part.each_item(each)?;
+        Ok(cursor_at(part.next()))
     }
 
     fn random_cursor(&self, seed: u64) -> Cursor {
@@ -228,11 +234,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.medium.health()?)
+        Ok(self.reader.medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium.sync()?)
+        Ok(self.reader.medium().sync()?)
     }
 
     fn tidy(&self) -> Progress {
@@ -251,8 +257,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_wanted =
-            self.reaper.is_wanted() || self.medium.is_writable() && (self.heap.runs_low() || self.may_compact());
+        let is_wanted = self.reaper.is_wanted()
+            || self.reader.medium().is_writable() && (self.heap.runs_low() || self.may_compact());
         let space = if is_wanted { WantedThreads::One } else { WantedThreads::None };
         match self.order.wanted() {
             WantedThreads::None => space,

@@ -21,17 +21,19 @@ const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Does steps 1 to 3, if they are useful and possible. No other thread uses the store.
     pub(crate) fn write_image(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
+        if !self.reader.medium().is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
             return Ok(());
         }
-        let key_count = self.order.key_count().filter(|&count| count == self.index.len());
+        let key_count = self.order.key_count().filter(|&count| count == self.reader.index().len());
         if self.is_as_good_as_named(key_count) {
             return Ok(());
         }
         self.forget_image();
-        self.heap.empty_lanes(&self.medium);
+        self.heap.empty_lanes(self.reader.medium());
         let header = self.header(key_count);
-        match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("the image is smaller than a region"))
+        match self
+            .heap
+            .reserve_extent(self.reader.medium(), header.image_bytes().expect("the image is smaller than a region"))
         {
             // Reserving the extent may have raised the mark.
             Ok(reservation) => self.write_and_name(self.header(key_count), reservation),
@@ -46,7 +48,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn forget_image(&self) {
         let mut known = self.image.known.lock();
         if self.image.is_named() {
-            self.heap.forget_image(&self.medium);
+            self.heap.forget_image(self.reader.medium());
             *known = Known::Nothing;
             self.image.is_named.store(false, Ordering::Release);
         }
@@ -85,7 +87,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             generation: self.heap.generation(),
             number: self.heap.next_image_number(),
             mark_units: (self.heap.mark_bytes() / heap::layout::UNIT_BYTES) as u32,
-            segment_count: self.index.segment_count() as u32,
+            segment_count: self.reader.index().segment_count() as u32,
             free_word_count,
             key_count,
             space_checksum: 0,
@@ -95,13 +97,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     fn write_and_name(&self, header: Header, reservation: Reservation<'_, D>) -> Result<(), Error> {
         let start = reservation.place().offset;
-        let mut words = Words::new(&self.medium, start.plus(HEADER_BYTES as u64));
+        let mut words = Words::new(self.reader.medium(), start.plus(HEADER_BYTES as u64));
         let mut free_word_count = 0;
         self.heap.free_words(&mut |word| {
             free_word_count += 1;
             words.push(word);
         });
-        self.index.count_words(&mut |word| words.push(word));
+        self.reader.index().count_words(&mut |word| words.push(word));
         let header = Header { free_word_count, space_checksum: words.checksum(), ..header };
         let keys_start = words.end();
         if let Some(count) = header.key_count
@@ -112,8 +114,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let header = Header { order_checksum: words.checksum(), ..header };
         words.finish();
         // SAFETY: the space was reserved for the image.
-        unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
-        self.heap.name_image(&self.medium, reservation)?;
+        unsafe { self.reader.medium().stream(start, &[&header.to_bytes()]) };
+        self.heap.name_image(self.reader.medium(), reservation)?;
         let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
         *self.image.known.lock() = header.key_count.map_or(Known::Space, keys);
         self.image.is_named.store(true, Ordering::Release);

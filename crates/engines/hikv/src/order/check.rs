@@ -24,7 +24,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             is_sound = false;
             damaged(described(damage));
         });
-        let (ordered, hashed) = (tree.len(), self.index.len());
+        let (ordered, hashed) = (tree.len(), self.reader.index().len());
         if ordered != hashed {
             let what = format!("the ordered index has {ordered} keys, the hash index has {hashed}");
             damaged(Damage { offset: 0, what });
@@ -58,7 +58,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// have the item until it is reaped. The caller is pinned.
     fn is_hashed_at(&self, position: Position) -> Result<bool, Error> {
         let key = self.scanned(position)?.key;
-        let found = self.find(self.hasher.signature(key), key)?;
+        let found = self.reader.find(self.reader.signature(key), key)?;
         Ok(found.is_some_and(|(found, _)| found.item() == position.item()))
     }
 }

@@ -15,7 +15,7 @@ use super::ordered::{Ordered, Phase};
 use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Verify, Visit};
+use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Visit};
 use items::{Item, prefetch_ahead};
 
 /// A key and its value.
@@ -65,7 +65,9 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let mut last = None;
-        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
+        for &position in
+            prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(self.reader.medium(), position))
+        {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);
@@ -119,8 +121,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let pin = epoch::pin();
             if let Some(tree) = &*self.order.tree.read() {
                 let (from, direction, page) = cursor.parts();
-                tree.read_page(&Items(&self.medium), from, way(direction), page)?;
-                self.acknowledge_deferred()?;
+                tree.read_page(&Items(self.reader.medium()), from, way(direction), page)?;
+                self.reader.acknowledge_deferred()?;
                 return Ok(pin);
             }
             drop(pin);
@@ -136,7 +138,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let Some(tree) = &*tree else { return Ok(0) };
         loop {
             let (from, direction, page) = cursor.parts();
-            tree.read_page(&Items(&self.medium), from, way(direction), page)?;
+            tree.read_page(&Items(self.reader.medium()), from, way(direction), page)?;
             page.positions().iter().for_each(|&position| each(position));
             count += page.positions().len() as u64;
             if !cursor.follow_page() {
@@ -150,8 +152,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
         // SAFETY: as for `scanned`.
-        match unsafe { item::read_plain(&self.medium, position) } {
-            Some(plain) if self.verify < Verify::Values || plain.is_intact() => Ok(Some((plain.key(), plain.value()))),
+        match unsafe { item::read_plain(self.reader.medium(), position) } {
+            Some(plain) if self.reader.is_verified(&plain, u64::MAX) => Ok(Some((plain.key(), plain.value()))),
             _ => self.any_pair(position),
         }
     }
@@ -164,13 +166,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Returns an item that a leaf names, unless it has expired.
     fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
-        self.unexpired(self.scanned(position)?, position)
+        self.reader.unexpired(self.scanned(position)?, position)
     }
 
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: a leaf referred to it when the leaf was read, which was after the pin: so it was not retired before.
-        let item = unsafe { item::read(&self.medium, position) }?;
-        self.verify_value(&item, position)?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
+        self.reader.verify_value(&item, position)?;
         Ok(item)
     }
 

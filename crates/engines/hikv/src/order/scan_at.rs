@@ -33,7 +33,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             items.extend(self.version_at(at, position, item)?.map(|(_, item)| item));
         }
         let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
-        self.acknowledge_deferred()?;
+        self.reader.acknowledge_deferred()?;
         self.merge_kept(at, &mut items, &kept, cursor.is_backward())?;
         for item in items {
             let is_beyond = cut.as_ref().is_some_and(|cut| cursor.comes_before(cut, item.key));

@@ -11,7 +11,7 @@ use super::orphans::page_of;
 use super::survey::Survey;
 use super::vouched::Vouched;
 use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
-use crate::read::places::Places;
+use crate::check::Places;
 use items::Item;
 use items::layout::{HEADER_BYTES, Header};
 

@@ -15,7 +15,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the disposal of replaced items.
     #[inline(always)]
     pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {
-        Disposal { medium: &self.medium, index: self.cx(), snapshots: &self.snapshots }
+        Disposal { medium: self.reader.medium(), index: self.cx(), snapshots: &self.snapshots }
     }
 
     /// Returns the stamp of an item that is written now.
@@ -37,10 +37,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.snapshots.has_no_snapshot(stamp) {
             return Ok(true);
         }
-        if self.stamp() != stamp && !self.medium.breaks(canary::STALE_STAMP) {
+        if self.stamp() != stamp && !self.reader.medium().breaks(canary::STALE_STAMP) {
             return Ok(false);
         }
-        if !self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
+        if !self.reader.medium().breaks(canary::KEPT_AFTER_PUBLISH) {
             self.keep_for_snapshots(stamp, signature, key, old)?;
         }
         Ok(true)
@@ -66,7 +66,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn keep_if_visible(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
         let live = self.snapshots.live.read();
         // SAFETY: found in the index, under the bucket's lock.
-        let header = unsafe { item::read(&self.medium, position) }?.header;
+        let header = unsafe { item::read(self.reader.medium(), position) }?.header;
         if let Some(seer) = live.seer(header.epoch, stamp) {
             let version = Version { position, item_bytes: header.item_bytes(), from: header.epoch, until: stamp };
             self.snapshots.kept.insert(seer, signature, key, version);
@@ -92,10 +92,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn restamp(&self, position: Position, stamp: u32) -> Result<(), Error> {
         // SAFETY: the item was completely written to space that belongs to the caller, and no other thread has its
         // position.
-        let written = unsafe { item::read(&self.medium, position) }?;
+        let written = unsafe { item::read(self.reader.medium(), position) }?;
         // SAFETY: as above.
-        unsafe { items::restamp(&self.medium, position.offset(), &written, stamp) };
-        self.medium.order();
+        unsafe { items::restamp(self.reader.medium(), position.offset(), &written, stamp) };
+        self.reader.medium().order();
         Ok(())
     }
 }

@@ -5,8 +5,8 @@ use pmem::Medium;
 
 use crate::item;
 use crate::read::check_intact;
-use crate::read::walk::{cursor_at, place_of};
-use crate::write::check_key;
+use crate::read::check_key;
+use crate::read::walk::{Part, cursor_at, place_of};
 use crate::{HiKv, Memory};
 use engine::{Cursor, Error, Expiry, Moment, OnDamaged, OnItem, SnapshotEngine, Witness};
 use items::Item;
@@ -23,10 +23,10 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
     fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
+        let newest = self.reader.find(self.reader.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
         let seen = match newest {
             Some((position, item)) => {
-                self.verify_value(&item, position)?;
+                self.reader.verify_value(&item, position)?;
                 self.unexpired_at(at, position, item)?
             }
             None => self.kept_item(at, key)?,
@@ -51,10 +51,11 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
     ) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let (entries, next) = self.entries_at(place)?;
-        let kept = self.snapshots.kept.of_signatures(at, self.index.signatures(place, next));
+        let part = Part::at(&self.reader, place)?;
+        let next = part.next();
+        let kept = self.snapshots.kept.of_signatures(at, self.reader.index().signatures(place, next));
         if kept.is_empty() {
-            self.each_ahead(&entries, |signature, position| match self.whole_plain(signature, position) {
+            part.each_entry(|signature, position| match part.whole_plain(signature, position) {
                 Some(item) if at.sees(item.epoch()) => {
                     each(item.key(), item.value(), Expiry::NEVER);
                     Ok(())
@@ -62,8 +63,8 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
                 _ => self.met(at, signature, position).and_then(|seen| shown(seen, each)).or_else(&mut *damaged),
             })?;
         } else {
-            self.acknowledge_deferred()?;
-            self.visit_with_kept(at, &entries, &kept, each, damaged)?;
+            self.reader.acknowledge_deferred()?;
+            self.visit_with_kept(at, &part, &kept, each, damaged)?;
         }
         Ok(cursor_at(next))
     }
@@ -83,13 +84,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn visit_with_kept(
         &self,
         at: Moment,
-        entries: &[(u64, Position)],
+        part: &Part<'_, M>,
         kept: &[Position],
         each: &mut OnItem<'_>,
         damaged: &mut OnDamaged<'_>,
     ) -> Result<(), Error> {
-        let mut items = Vec::with_capacity(entries.len() + kept.len());
-        self.each_ahead(entries, |signature, position| match self.met(at, signature, position) {
+        let mut items = Vec::with_capacity(part.entry_count() + kept.len());
+        part.each_entry(|signature, position| match self.met(at, signature, position) {
             Ok(seen) => {
                 items.extend(seen);
                 Ok(())
@@ -110,15 +111,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the item that the snapshot sees of the key of an entry.
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: the walk passes positions to pinned callers, which stay pinned until they are done with the item.
-        let item = unsafe { item::read(&self.medium, position) }?;
-        self.check_signature(signature, &item, position)?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
+        self.reader.check_signature(signature, &item, position)?;
         self.version_at(at, position, item)
     }
 
     /// Returns an item that was kept for the snapshot, unless it had expired.
     fn kept_at(&self, at: Moment, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: kept for a live snapshot.
-        let item = unsafe { item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
         self.unexpired_at(at, position, item)
     }
 
@@ -149,10 +150,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the key's replaced item that the snapshot sees. The caller is pinned.
     fn kept_item(&self, at: Moment, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
-        self.acknowledge_deferred()?;
+        self.reader.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
-        let item = unsafe { item::read(&self.medium, position) }?;
-        self.verify_value(&item, position)?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
+        self.reader.verify_value(&item, position)?;
         self.unexpired_at(at, position, item)
     }
 }

@@ -21,7 +21,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         let taken = self.begin_snapshot()?;
         let (grace, mut backoff) = (Grace::start(), Backoff::long());
-        while !self.medium.breaks(canary::SNAPSHOT_BEFORE_WRITERS) && !grace.is_over() {
+        while !self.reader.medium().breaks(canary::SNAPSHOT_BEFORE_WRITERS) && !grace.is_over() {
             backoff.relax();
         }
         Ok(taken)
@@ -31,13 +31,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn begin_snapshot(&self) -> Result<Moment, Error> {
         let snapshots = &self.snapshots;
         let _taking = snapshots.taking.lock();
-        let (epoch, now_ms) = (snapshots.stamp(), self.clock.now_ms());
+        let (epoch, now_ms) = (snapshots.stamp(), self.reader.clock().now_ms());
         if epoch >= EPOCH_MAX {
             return Err(Error::TooManySnapshots { count: u64::from(epoch) });
         }
         snapshots.live.write().add(epoch);
-        if self.medium.is_writable() {
-            self.heap.set_snapshot_epoch(&self.medium, epoch + 1);
+        if self.reader.medium().is_writable() {
+            self.heap.set_snapshot_epoch(self.reader.medium(), epoch + 1);
             let live = snapshots.live.write();
             snapshots.summary.store(summary(epoch + 1, live.newest()), Ordering::Release);
         }

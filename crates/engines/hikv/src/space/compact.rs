@@ -19,7 +19,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
     type Cursor = Cursor;
 
     fn medium(&self) -> &M {
-        &self.medium
+        self.reader.medium()
     }
 
     fn heap(&self) -> &Heap<D> {
@@ -35,7 +35,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
         let mut found = Vec::new();
         let next = {
             let _pin = epoch::pin();
-            self.index.visit(&self.medium, cursor, |signature, position| {
+            self.reader.index().visit(self.reader.medium(), cursor, |signature, position| {
                 if position.place().is_some_and(|place| self.heap.is_evacuating(place)) {
                     found.push((signature, position.item()));
                 }
@@ -73,7 +73,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Ok(WriteResult::Unexpected) => pass.note(self, Moved::Unexpected),
                 Err(Error::Corrupt { .. }) => pass.note(self, Moved::Damaged { offset: item.offset().0 }),
                 Ok(WriteResult::QueueFull(_)) => {
-                    Ordered::make_space(self, self.index.partition(signature), &mut backoff)?;
+                    Ordered::make_space(self, self.reader.index().partition(signature), &mut backoff)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -87,22 +87,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn try_move(&self, pass: &mut Pass<Cursor>, signature: u64, old: Position) -> Result<Tried<'_, D, Moved>, Error> {
         let _pin = epoch::pin();
         let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
-        let Some(position) = self.index.find(&self.medium, signature, named)? else {
+        let Some(position) = self.reader.index().find(self.reader.medium(), signature, named)? else {
             return Ok(WriteResult::Unexpected);
         };
         // SAFETY: pinned since before the position was found.
-        let item = unsafe { item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
         if !item.is_intact() {
             return Ok(WriteResult::Done(Moved::Damaged { offset: old.offset().0 }));
         }
         let Some(new) = self.slot_to_move_to(pass, position)? else { return Ok(WriteResult::Done(Moved::NoSpace)) };
         // SAFETY: the slot was just reserved, and the item, which is read under the pin, is elsewhere.
-        unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
-        if self.medium.breaks(canary::MOVE_FREES_EARLY) {
-            position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
+        unsafe { items::copy(self.reader.medium(), new.place().offset, position.offset(), &item) }?;
+        if self.reader.medium().breaks(canary::MOVE_FREES_EARLY) {
+            position.place().into_iter().for_each(|place| self.heap.free(self.reader.medium(), place));
         }
         let new = Prepared { reservation: new, expiry: item.expiry, stamp: item.header.epoch };
-        let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
+        let target = match self.reader.medium().breaks(canary::MOVE_UNCHECKED) {
             false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
             true => WriteTarget::any(signature, item.key),
         };

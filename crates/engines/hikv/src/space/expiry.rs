@@ -6,38 +6,18 @@
 //! An expiry counts only if the item's checksum matches: damage is an error, never absence.
 
 use heap::FEATURE_EXPIRY;
-use index::Position;
 use pmem::Medium;
 
-use crate::read::check_intact;
 use crate::write::conditional::Change;
 use crate::{HiKv, Memory};
-use engine::{Clock, Error, Expiry};
-use items::Item;
+use engine::{Error, Expiry};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Returns the item unless it has expired.
-    #[inline(always)]
-    pub(crate) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {
-        if !self.clock.is_past(item.expiry) {
-            return Ok(Some(item));
-        }
-        check_intact(&item, position)?;
-        Ok(None)
-    }
-
-    /// Returns the key's item unless it has expired. The caller is pinned.
-    #[inline(always)]
-    pub(crate) fn find_unexpired(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
-        let Some((position, item)) = self.find(signature, key)? else { return Ok(None) };
-        Ok(self.unexpired(item, position)?.map(|item| (position, item)))
-    }
-
     /// Sets the feature flag before an item of this expiry is written.
     #[inline(always)]
     pub(crate) fn announce(&self, expiry: Expiry) {
         if !expiry.is_never() {
-            self.heap.set_features(&self.medium, FEATURE_EXPIRY);
+            self.heap.set_features(self.reader.medium(), FEATURE_EXPIRY);
         }
     }
 
@@ -55,24 +35,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             match item {
                 None => Change::Keep,
                 Some(item) if item.expiry == expiry => Change::Keep,
-                Some(_) if self.clock.is_past(expiry) => Change::Delete,
+                Some(_) if self.reader.clock().is_past(expiry) => Change::Delete,
                 Some(item) => Change::Put { value: item.value.into(), expiry },
             }
         })?;
         Ok(was_there)
-    }
-
-    /// Returns the key's expiry; `None` if the key is absent.
-    pub(crate) fn expiry_of(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let _pin = epoch::pin();
-        let found = self.find_unexpired(self.hasher.signature(key), key)?;
-        Ok(found.map(|(_, item)| item.expiry))
-    }
-
-    /// Sets the store's clock.
-    #[must_use]
-    pub fn by_clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
     }
 }

@@ -67,9 +67,9 @@ pub(crate) enum Deleted {
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the time at which the next round is due; [`NEVER`] if nothing expires.
     fn round_due_ms(&self) -> u64 {
-        match self.index.due() {
+        match self.reader.index().due() {
             NEVER => NEVER,
-            _ if !self.medium.is_writable() => NEVER,
+            _ if !self.reader.medium().is_writable() => NEVER,
             due_ms if self.reaper.pace.is_behind() => due_ms,
             due_ms => due_ms.max(self.reaper.not_before_ms.load(Ordering::SeqCst)),
         }
@@ -86,7 +86,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 return Some(Duration::from_millis(ROUND_INTERVAL_MS));
             }
             if self.round_due_ms() >= due_ms {
-                let left = || Duration::from_millis(due_ms.saturating_sub(self.clock.now_ms()));
+                let left = || Duration::from_millis(due_ms.saturating_sub(self.reader.clock().now_ms()));
                 return (due_ms != NEVER).then(|| left().min(SLEEP_MAX));
             }
         }
@@ -94,7 +94,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Continues the round, or begins one if it is due. Copies of reaped items go to `reaped`, if there is a callback.
     pub(crate) fn reap_step(&self, running: &mut Option<Round>, reaped: &mut Reaped) -> Result<Progress, Error> {
-        if running.is_none() && self.round_due_ms() > self.clock.now_ms() {
+        if running.is_none() && self.round_due_ms() > self.reader.clock().now_ms() {
             return Ok(Progress::Idle);
         }
         let round = running.get_or_insert_with(|| self.begin_round());
@@ -134,13 +134,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn begin_round(&self) -> Round {
         self.reaper.is_running.store(true, Ordering::SeqCst);
         self.reaper.pace.begin();
-        self.index.begin_due_round();
+        self.reader.index().begin_due_round();
         Round { cursor: Cursor::default(), began: Instant::now() }
     }
 
     fn end_round(&self, round: &Round) {
         let rest = round.began.elapsed().max(Duration::from_millis(ROUND_INTERVAL_MS));
-        self.reaper.not_before_ms.store(self.clock.after(rest).ms(), Ordering::SeqCst);
+        self.reaper.not_before_ms.store(self.reader.clock().after(rest).ms(), Ordering::SeqCst);
         self.reaper.pace.end();
         self.reaper.is_running.store(false, Ordering::SeqCst);
     }
@@ -153,11 +153,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         visited_count: &mut u64,
         expired: &mut Vec<Expired>,
     ) -> Result<Cursor, Error> {
-        let now_ms = self.clock.now_ms();
-        self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
+        let now_ms = self.reader.clock().now_ms();
+        self.reader.index().visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
             *visited_count += 1;
             // SAFETY: the index passes the position, and the caller is pinned.
-            let item = unsafe { item::read(&self.medium, position) };
+            let item = unsafe { item::read(self.reader.medium(), position) };
             // A damaged item stays, for a check of the store to report.
             let Some(item) = item.ok().filter(|item| !item.expiry.is_never()) else { return Ok::<_, Error>(NEVER) };
             if item.expiry.ms() > now_ms {
@@ -186,7 +186,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             };
             if !matches!(deleted, Ok(Deleted::All)) {
                 let left = expired[number..].iter();
-                left.for_each(|left| self.index.lower_due_of(self.cx(), left.signature, left.due_ms));
+                left.for_each(|left| self.reader.index().lower_due_of(self.cx(), left.signature, left.due_ms));
                 return deleted;
             }
         }
@@ -200,8 +200,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<Deleted, Error> {
         self.check_writable()?;
         // SAFETY: the caller's pin keeps the item, also if it was replaced since.
-        let item = unsafe { item::read(&self.medium, position) }?;
-        let target = match self.medium.breaks(canary::REAPS_RENEWED) {
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
+        let target = match self.reader.medium().breaks(canary::REAPS_RENEWED) {
             true => WriteTarget::any(signature, item.key),
             false => WriteTarget::holding(signature, item.key, Some(position)),
         };
@@ -213,7 +213,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     reaped.extend(copy);
                     return Ok(Deleted::All);
                 }
-                WriteResult::QueueFull(_) if !Ordered::drain_partition(self, self.index.partition(signature))? => break,
+                WriteResult::QueueFull(_)
+                    if !Ordered::drain_partition(self, self.reader.index().partition(signature))? =>
+                {
+                    break;
+                }
                 WriteResult::QueueFull(_) => {}
             }
         }

@@ -21,7 +21,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Does a step of sweep, growth and reaping, by one thread at a time. In a read-only store, free space is computed
     /// when a caller requests it.
     fn space_step(&self) -> Result<Progress, Error> {
-        if !self.medium.is_writable() {
+        if !self.reader.medium().is_writable() {
             return Ok(Progress::Idle);
         }
         let Some(mut background) = self.background.try_lock() else {
@@ -31,7 +31,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.heap.ahead_bytes()) {
+        if self.heap.prepare(self.reader.medium(), self.heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
         match self.reap_and_report(background)? {
@@ -54,7 +54,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Sweeps one segment.
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
-        let sweep = |from, misplaced: &mut dyn FnMut(Misplacement)| self.index.sweep(self.cx(), from, misplaced);
+        let sweep =
+            |from, misplaced: &mut dyn FnMut(Misplacement)| self.reader.index().sweep(self.cx(), from, misplaced);
         Ok(background.sweep.step(self.cx(), &self.swept, sweep)?)
     }
 

@@ -78,7 +78,7 @@ fn every_flipped_bit_is_an_error_where_values_are_verified() {
 /// Returns the slot of the key's entry.
 fn slot(rig: &Rig) -> Slot {
     let (_pin, item) = (epoch::pin(), rig.position(KEY));
-    let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
+    let bucket = rig.store.reader.index().lock(rig.store.cx(), rig.store.reader.signature(KEY));
     let found = bucket.find(|position| Ok::<_, Error>((position.item() == item).then_some(())));
     found.unwrap().expect("the key is there").slot
 }
@@ -124,7 +124,7 @@ fn key_that_has_two_entries_is_named() {
     let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
     let position = again.position();
     again.reservation.publish();
-    let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
+    let bucket = rig.store.reader.index().lock(rig.store.cx(), rig.store.reader.signature(KEY));
     bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
     drop(pin);
     let damage = rig.damage();

@@ -357,7 +357,7 @@ fn flipped_bit_never_makes_key_expire() {
         assert!(matches!(is_there, Ok(Some(_)) | Err(Error::Corrupt { .. })), "bit {bit}: {is_there:?}");
         assert_ne!(timed.rig.damage(), [""; 0], "bit {bit}");
         // Makes the reaper visit the segment.
-        store.index.lower_due_of(store.cx(), store.hasher.signature(b"key"), 1);
+        store.reader.index().lower_due_of(store.cx(), store.reader.signature(b"key"), 1);
         assert!(found(&timed).is_empty(), "bit {bit}");
         flip(bit);
     }

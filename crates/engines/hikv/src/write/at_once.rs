@@ -10,10 +10,11 @@ use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::{Candidate, LockedLookup, Target};
 use pmem::{Medium, Offset};
 
+use crate::cache::reveal;
 use crate::order::Written;
 use crate::write::publish::{Laid, WriteTarget};
 use crate::{HiKv, Memory};
-use engine::{Error, PriorState, Verify};
+use engine::{Error, PriorState};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Publishes `new`, whose item was written and flushed.
@@ -26,27 +27,27 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         key: &[u8],
         new: Laid,
     ) -> Result<(), Error> {
-        let Some(bucket) = self.index.lock_target(self.cx(), target) else {
+        let Some(bucket) = self.reader.index().lock_target(self.cx(), target) else {
             return self.publish_after_all(pin, target.signature(), key, new);
         };
         let lookup = bucket.lookup_candidate(target, candidate);
         let is_clear = match lookup {
-            LockedLookup::Entry(found) => self.plain_of(found.position, key).is_some(),
-            LockedLookup::Free(_) | LockedLookup::Full => self.verify < Verify::Absence,
+            LockedLookup::Entry(found) => self.reader.plain_of(found.position, key).is_some(),
+            LockedLookup::Free(_) | LockedLookup::Full => self.reader.trusts_absence(),
             LockedLookup::Unsure => false,
         };
         if !is_clear || !new.expiry.is_never() || !self.snapshots.has_no_snapshot(new.stamp) {
             drop(bucket);
             return self.publish_after_all(pin, target.signature(), key, new);
         }
-        let Some(ticket) = self.order.take(|| self.index.partition(target.signature())) else {
+        let Some(ticket) = self.order.take(|| self.reader.index().partition(target.signature())) else {
             drop(bucket);
             return self.publish_after_all(pin, target.signature(), key, new);
         };
         let position = new.position;
-        let mut hidden = self.hide(target.signature(), key);
-        if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
-            self.reveal(hidden.take(), Some(position));
+        let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key);
+        if self.reader.medium().breaks(cached_table::COPY_SHOWN_EARLY) {
+            reveal(self.reader.medium(), hidden.take(), Some(position));
         }
         let (old, published) = match lookup {
             LockedLookup::Entry(found) => (Some(found.position), bucket.replace_found(&found, position)),
@@ -72,15 +73,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
         let pin = epoch::pin();
-        let target = self.index.prefetch(&self.medium, self.hasher.signature(key));
+        let target = self.reader.index().prefetch(self.reader.medium(), self.reader.signature(key));
         target.prefetch_count();
-        let candidate = self.prefetch_old(&target);
-        let Some(bucket) = self.index.lock_target(self.cx(), &target) else {
+        let candidate = self.reader.prefetch_old(&target);
+        let Some(bucket) = self.reader.index().lock_target(self.cx(), &target) else {
             return self.remove_after_all(pin, target.signature(), key);
         };
         let found = match bucket.lookup_candidate(&target, candidate) {
             LockedLookup::Entry(found)
-                if self.plain_of(found.position, key).is_some() && self.snapshots.has_no_snapshot(self.stamp()) =>
+                if self.reader.plain_of(found.position, key).is_some()
+                    && self.snapshots.has_no_snapshot(self.stamp()) =>
             {
                 found
             }
@@ -89,11 +91,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 return self.remove_after_all(pin, target.signature(), key);
             }
         };
-        let Some(ticket) = self.order.take(|| self.index.partition(target.signature())) else {
+        let Some(ticket) = self.order.take(|| self.reader.index().partition(target.signature())) else {
             drop(bucket);
             return self.remove_after_all(pin, target.signature(), key);
         };
-        let mut hidden = self.hide(target.signature(), key);
+        let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key);
         let published = bucket.remove_found(&found);
         self.settle_parts(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)
@@ -103,7 +105,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// tries again.
     #[cold]
     pub(crate) fn split(&self, signature: u64, segment: Offset) {
-        let _ = self.index.split(self.cx(), signature, segment);
+        let _ = self.reader.index().split(self.cx(), signature, segment);
     }
 
     #[cold]

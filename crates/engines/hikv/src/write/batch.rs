@@ -29,12 +29,13 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
+use crate::cache::reveal;
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
 use crate::write::reservations::Reservations;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
+use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState};
 
 /// The number of keys for which old items are prefetched ahead: the number of cache misses that a core has in flight.
 const AHEAD_COUNT: usize = 12;
@@ -81,8 +82,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Carries out all of `ops` if all of `conditions` hold. Both keep the limits.
     pub(crate) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let asked = self.plan(conditions, ops);
-        self.heap.set_features(&self.medium, FEATURE_BATCHES);
-        let turn = self.index.batch_turn();
+        self.heap.set_features(self.reader.medium(), FEATURE_BATCHES);
+        let turn = self.reader.index().batch_turn();
         let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
         drop(turn);
         expired.into_iter().for_each(|item| self.expired_hook.notify(item));
@@ -92,8 +93,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Carries out a batch unless the region is full; then nothing has changed. Returns copies of the replaced items
     /// that had expired.
     fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<ExpiredItem>, Error> {
-        if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
-            self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
+        if self.reader.medium().breaks(canary::CONDITION_OUTSIDE_LOCK) {
+            self.conditions_hold(plan, |signature, key| self.reader.find(signature, key))?;
         }
         let reservations = self.write_items(plan)?;
         let record = self.reserve(record_bytes(plan.ops.len()))?;
@@ -102,12 +103,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let pin = epoch::pin();
             match self.lock_and_note(plan, &reservations) {
                 Ok(ready) => return self.carry_out(ready, plan, reservations, record, turn),
-                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
+                Err(Stop::Segments(full)) => self.reader.index().split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
                     if let Error::ConditionFailed { condition } = error {
                         let (signature, Condition { key, .. }) = plan.conditions[condition];
-                        self.find_again(signature, key)?;
+                        self.reader.find_again(signature, key)?;
                     }
                     return Err(error);
                 }
@@ -130,12 +131,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn partitions_of(&self, count: usize, signature: impl Fn(usize) -> u64) -> Vec<usize> {
         let (mut partitions, mut next) = (Vec::new(), 0);
         while next < count && self.order.is_offered() {
-            let partition = self.index.partition(signature(next));
+            let partition = self.reader.index().partition(signature(next));
             // A partition has some hundred of the signatures.
             let mut past = count;
             while next < past {
                 let middle = next.midpoint(past);
-                if self.index.partition(signature(middle)) == partition { next = middle + 1 } else { past = middle }
+                if self.reader.index().partition(signature(middle)) == partition {
+                    next = middle + 1
+                } else {
+                    past = middle
+                }
             }
             partitions.push(partition);
         }
@@ -148,14 +153,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         plan: &'a Plan<'_>,
         reservations: &Reservations<'_, M, D>,
     ) -> Result<Ready<'a, M, D>, Stop> {
-        let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
-        if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
+        let mut batch = self.reader.index().lock_batch(self.cx(), &plan.signatures);
+        if !self.reader.medium().breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
         }
         let (mut expiring, mut number) = (Vec::new(), 0);
         for (op, (signature, asked)) in plan.ops.iter().enumerate() {
             if let Some(&BatchLookup::Entry(_, old)) = batch.lookups().get(number + AHEAD_COUNT) {
-                self.medium.prefetch_line(old.offset());
+                self.reader.medium().prefetch_line(old.offset());
             }
             // Signatures of conditions are in between.
             while plan.signatures[number] != *signature {
@@ -164,10 +169,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let (key, new) = (asked.key(), reservations.position(op));
             let seen = batch.lookups()[number];
             match seen {
-                BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                BatchLookup::Entry(at, old) if self.reader.plain_of(old, key).is_some() => {
                     batch.replace(number, op as u32, (at, old), new);
                 }
-                BatchLookup::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                BatchLookup::Nothing if self.reader.trusts_absence() => note_absent(&mut batch, number, op, new),
                 _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
@@ -192,9 +197,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         new: Position,
         expiring: &mut Expiring,
     ) -> Result<(), Stop> {
-        let visit = |position| Ok::<_, Stop>(self.item_of(position, asked.key())?.map(|item| item.expiry));
+        let visit = |position| Ok::<_, Stop>(self.reader.item_of(position, asked.key())?.map(|item| item.expiry));
         let Some(found) = batch.find(number, visit)? else {
-            self.refuse_hidden(signature, asked.key())?;
+            self.reader.refuse_hidden(signature, asked.key())?;
             note_absent(batch, number, op, new);
             return Ok(());
         };
@@ -216,18 +221,19 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
-            { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
+            { asked }.try_for_each(|(signature, key)| self.reader.find_again(signature, key))?;
             return Ok(Vec::new());
         }
         self.stamp_together(&mut reservations, plan, &batch)?;
         let due = reservations.publish();
         let op_of = |change: &Change| plan.ops[change.by as usize];
-        let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
-        let changes = if self.cache.is_some() { batch.changes() } else { &[] };
+        let hide =
+            |(signature, op): (u64, &BatchOp<'a>)| self.cache.hide_of_batch(self.reader.medium(), signature, op.key());
+        let changes = if self.cache.is_there() { batch.changes() } else { &[] };
         let hidden: Vec<_> = changes.iter().map(op_of).map(hide).collect();
         let finished = batch.commit(turn, record.publish())?;
         for (signature, expiry) in due {
-            self.index.lower_due_of(self.cx(), signature, expiry.ms());
+            self.reader.index().lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
         self.enqueue_all(plan, &finished.changes, tickets);
@@ -235,10 +241,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; if a split finds no space now, a later put tries again.
-            let _ = self.index.split(self.cx(), signature, segment);
+            let _ = self.reader.index().split(self.cx(), signature, segment);
         }
-        let _ = self.medium.acknowledge(finished.durable)?;
-        hidden.into_iter().zip(finished.changes).for_each(|(hidden, change)| self.reveal(hidden, some(change.new)));
+        let _ = self.reader.medium().acknowledge(finished.durable)?;
+        hidden
+            .into_iter()
+            .zip(finished.changes)
+            .for_each(|(hidden, change)| reveal(self.reader.medium(), hidden, some(change.new)));
         Ok(expired)
     }
 
@@ -272,7 +281,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for change in changes {
             let (signature, op) = plan.ops[change.by as usize];
-            let queue = self.order.queue_of(self.index.partition(signature));
+            let queue = self.order.queue_of(self.reader.index().partition(signature));
             let written = Written { key: op.key(), old: some(change.old), new: some(change.new) };
             by_queue.entry(queue).or_default().push(written);
         }

@@ -52,7 +52,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
     ) -> Result<bool, Error> {
-        let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
+        let (signature, mut backoff) = (self.reader.signature(key), Backoff::long());
         loop {
             match self.with_space(|| self.try_change(signature, key, decide))? {
                 WriteResult::Done((changed, expired)) => {
@@ -60,14 +60,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     return Ok(changed);
                 }
                 WriteResult::Unexpected => {}
-                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::QueueFull(_) => {
+                    Ordered::make_space(self, self.reader.index().partition(signature), &mut backoff)?
+                }
             }
         }
     }
 
     /// Deletes the key if all of these conditions, which concern the same key, hold.
     pub(crate) fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
-        let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
+        let (signature, mut backoff) = (self.reader.signature(key), Backoff::long());
         loop {
             match self.try_delete_if(signature, key, conditions)? {
                 WriteResult::Done((_, expired)) => {
@@ -75,7 +77,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     return Ok(());
                 }
                 WriteResult::Unexpected => {}
-                WriteResult::QueueFull(_) => Ordered::make_space(self, self.index.partition(signature), &mut backoff)?,
+                WriteResult::QueueFull(_) => {
+                    Ordered::make_space(self, self.reader.index().partition(signature), &mut backoff)?
+                }
             }
         }
     }
@@ -88,8 +92,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         conditions: &[Condition<'_>],
     ) -> Result<Tried<'a, D, Was>, Error> {
         let _pin = epoch::pin();
-        let found = self.find(signature, key)?;
-        let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
+        let found = self.reader.find(signature, key)?;
+        let live = found.map_or(Ok(None), |(position, item)| self.reader.live_witness(position, item))?;
         if let Some(condition) = conditions.iter().position(|condition| !condition.holds(live)) {
             return Err(Error::ConditionFailed { condition });
         }
@@ -106,12 +110,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
     ) -> Result<Tried<'a, D, (bool, Option<ExpiredItem>)>, Error> {
         let _pin = epoch::pin();
-        let found = self.find(signature, key)?;
+        let found = self.reader.find(signature, key)?;
         let target = WriteTarget::holding(signature, key, found.map(|(position, _)| position));
         let item = match found {
             Some((position, item)) => {
                 check_intact(&item, position)?;
-                self.unexpired(item, position)?
+                self.reader.unexpired(item, position)?
             }
             None => None,
         };

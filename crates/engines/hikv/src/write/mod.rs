@@ -8,12 +8,12 @@ pub(crate) mod plan;
 pub(crate) mod publish;
 mod reservations;
 
-use heap::{Place, Reservation};
+use heap::Reservation;
 use index::Position;
-use index::partitioned_hash::{Candidate, Target};
 use pmem::{Medium, MediumError};
 
 use crate::order::Ordered;
+use crate::read::check_key;
 use crate::write::publish::{Laid, Prepared, WriteTarget};
 use crate::{HiKv, Memory, broken, canary};
 use engine::{Error, Expiry, Limits, Progress, wait_for_readers, with_space};
@@ -31,7 +31,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns an error if nothing can be written.
     #[inline(always)]
     pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
+        if self.reader.medium().is_writable() {
+            Ok(self.reader.medium().health()?)
+        } else {
+            Err(MediumError::ReadOnly.into())
+        }
     }
 
     /// Called before every change: none is made while a clean image is named.
@@ -46,7 +50,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     #[inline(always)]
     pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+        Ok(self.heap.reserve(self.reader.medium(), item_bytes, epoch::thread_index())?)
     }
 
     /// Does steps 1 and 2: reserves space, writes the item and flushes it.
@@ -61,7 +65,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.announce(item.expiry);
         let (place, stamp) = (self.reserve(item.item_bytes())?.publish(), self.stamp());
         // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, place.offset, stamp) };
+        unsafe { item.write(self.reader.medium(), place.offset, stamp) };
         Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
     }
 
@@ -119,38 +123,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
-        let signature = self.hasher.signature(item.key);
-        let target = self.index.prefetch(&self.medium, signature);
-        if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
+        let signature = self.reader.signature(item.key);
+        let target = self.reader.index().prefetch(self.reader.medium(), signature);
+        if self.reader.medium().breaks(canary::FREE_BEFORE_UNLINK) {
             broken::free_before_unlink(self, signature, item.key)?;
         }
-        if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
+        if self.reader.medium().breaks(canary::ENTRY_BEFORE_ITEM) {
             return broken::publish_unwritten(self, WriteTarget::any(signature, item.key), item);
         }
         let new = self.lay(item)?;
-        let candidate = self.prefetch_old(&target);
+        let candidate = self.reader.prefetch_old(&target);
         self.publish_at_once(pin, &target, candidate, item.key, new)
     }
-
-    /// Prefetches the old item, if there seems to be one, because locking the bucket waits for the write-back of the
-    /// new item. If there is none, prefetches the count that the write will change.
-    #[inline(always)]
-    pub(crate) fn prefetch_old(&self, target: &Target<'_>) -> Option<Candidate> {
-        let candidate = self.index.candidate(&self.medium, target.line(), target.signature());
-        match candidate {
-            Some(candidate) => self.medium.prefetch_line(candidate.position.offset()),
-            None => target.prefetch_count(),
-        }
-        candidate
-    }
-}
-
-#[inline(always)]
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
-}
-
-pub(crate) fn place_of(position: Position) -> Result<Place, Error> {
-    let offset = position.offset().0;
-    position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
 }

@@ -22,7 +22,7 @@ use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
 
 use crate::canary;
-use crate::read::group::GROUP_COUNT;
+use crate::read::GROUP_COUNT;
 use crate::write::publish::{Committed, Pending, Prepared, WriteTarget};
 use crate::{HiKv, Memory};
 use engine::{Engine, Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
@@ -77,16 +77,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Does steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
-        let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
+        let signatures: Group<_> = items.iter().map(|(key, _)| self.reader.signature(key)).collect();
         let targets: Group<_> =
-            signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
+            signatures.iter().map(|&signature| self.reader.index().prefetch(self.reader.medium(), signature)).collect();
         let mut prepared = Group::new();
         for ((number, &(key, value)), target) in items.iter().enumerate().zip(&targets) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(target);
+            self.reader.prefetch_old(target);
             prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
-        self.medium.order_unless(canary::ITEM_NOT_ORDERED);
+        self.reader.medium().order_unless(canary::ITEM_NOT_ORDERED);
         Ok(prepared)
     }
 
@@ -129,8 +129,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         pending: Group<Pending<'a, 'a>>,
         expired: &mut Group<ExpiredItem>,
     ) -> Result<(), MediumError> {
-        let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
-        let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
+        let commit = || self.reader.medium().acknowledge(self.reader.medium().commit(Level::Strongest));
+        let is_early = self.reader.medium().breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
             if self.before(pending.old_expiry) == PriorState::Expired {

@@ -12,9 +12,9 @@ use index::Position;
 use index::partitioned_hash::batch::Batch;
 use pmem::Medium;
 
+use crate::canary;
 use crate::{HiKv, Memory};
-use crate::{canary, item};
-use engine::{BatchOp, Condition, Error, Witness};
+use engine::{BatchOp, Condition, Error};
 use items::Item;
 
 /// A batch with signatures: conditions as they were given, each key's last operation in the order of signatures, and
@@ -114,7 +114,7 @@ fn spread<'a>(signed: &[Signed<'a>]) -> Vec<Signed<'a>> {
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the plan of a batch.
     pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &'a [BatchOp<'a>]) -> Plan<'a> {
-        let signature = |key| self.hasher.signature(key);
+        let signature = |key| self.reader.signature(key);
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
         let ops = last_of_each_key(ops, signature);
         let asked = conditions.iter().map(|(signature, _)| *signature);
@@ -132,27 +132,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         mut find: impl FnMut(u64, &[u8]) -> Result<Option<(Position, Item<'a>)>, Error>,
     ) -> Result<(), Error> {
         let is_forgotten = |key| {
-            self.medium.breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
+            self.reader.medium().breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
                 && plan.ops.iter().any(|(_, op)| op.key() == key)
         };
         for (number, (signature, condition)) in plan.conditions.iter().enumerate() {
             let found = find(*signature, condition.key)?;
-            let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
+            let live = found.map_or(Ok(None), |(position, item)| self.reader.live_witness(position, item))?;
             if !condition.holds(live) && !is_forgotten(condition.key) {
                 return Err(Error::ConditionFailed { condition: number });
             }
         }
         Ok(())
-    }
-
-    /// Returns the value of a key and its witness, unless the key has expired.
-    pub(crate) fn live_witness<'a>(
-        &self,
-        position: Position,
-        item: Item<'a>,
-    ) -> Result<Option<(Witness, &'a [u8])>, Error> {
-        let live = self.unexpired(item, position)?;
-        Ok(live.map(|item| (item::witness(item.header.checksum, position, item.expiry), item.value)))
     }
 
     /// Returns the key's item, under its pair's lock.
@@ -162,9 +152,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         signature: u64,
         key: &[u8],
     ) -> Result<Option<(Position, Item<'a>)>, Error> {
-        let found = batch.find(batch.number_of(signature), |position| self.item_of(position, key))?;
+        let found = batch.find(batch.number_of(signature), |position| self.reader.item_of(position, key))?;
         if found.is_none() {
-            self.refuse_hidden(signature, key)?;
+            self.reader.refuse_hidden(signature, key)?;
         }
         Ok(found.map(|found| (found.position, found.value)))
     }

@@ -11,6 +11,7 @@ use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
+use crate::cache::{Hidden, reveal};
 use crate::item;
 use crate::order::{self, Ordered, Written};
 use crate::{HiKv, Memory, broken, canary};
@@ -68,9 +69,6 @@ pub(crate) enum Committed {
     Together,
 }
 
-/// A write's hidden copy in the read cache, if there is a cache.
-pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
-
 /// An entry that was published and not settled.
 pub(crate) struct Pending<'k, 'r> {
     pub(crate) written: Written<'k>,
@@ -126,24 +124,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
-            let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
+            let mut bucket = self.reader.index().lock(self.cx(), signature).due_at(expiry.ms());
             if committed == Committed::Together {
                 bucket = bucket.in_group();
             }
-            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+            let found =
+                bucket.find(|position| Ok::<_, Error>(self.reader.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
             if old.is_none() {
-                self.refuse_hidden(signature, key)?;
+                self.reader.refuse_hidden(signature, key)?;
             }
-            if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
+            if !expected.allows(old) && !self.reader.medium().breaks(canary::CAS_IGNORES_CHANGE) {
                 return Ok(WriteResult::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
-                self.find_again(signature, key)?;
+                self.reader.find_again(signature, key)?;
                 return Ok(WriteResult::Done(None));
             }
-            let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
+            let Some(ticket) = self.order.take(|| self.reader.index().partition(signature)) else {
                 return Ok(WriteResult::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
@@ -153,9 +152,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 new = new.map(|new| self.stamp_anew(new)).transpose()?;
                 continue;
             }
-            let mut hidden = self.hide(signature, key);
-            if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
-                self.reveal(hidden.take(), position);
+            let mut hidden = self.cache.hide(self.reader.medium(), signature, key);
+            if self.reader.medium().breaks(cached_table::COPY_SHOWN_EARLY) {
+                reveal(self.reader.medium(), hidden.take(), position);
             }
             let published = match (&found, position) {
                 (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
@@ -165,7 +164,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             match published {
                 Ok(published) => {
                     new.map(|new| new.reservation.publish());
-                    if self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
+                    if self.reader.medium().breaks(canary::KEPT_AFTER_PUBLISH) {
                         self.keep_for_snapshots(stamp, signature, key, old)?;
                     }
                     self.reaper.expect(expiry);
@@ -176,20 +175,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Err(full) => {
                     hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
-                    self.index.split(self.cx(), signature, full)?;
+                    self.reader.index().split(self.cx(), signature, full)?;
                 }
             }
         }
-    }
-
-    /// Waits until the present item of the key is durable, for a writer that publishes nothing and reports the key's
-    /// state. The writer did not wait for that under its lock; this lookup as a reader does.
-    #[cold]
-    pub(crate) fn find_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
-        if self.medium.deferred().is_some() {
-            self.find(signature, key)?;
-        }
-        Ok(())
     }
 
     /// Does steps 5 and 6. If 5 fails, the change is published nevertheless, and the ordered index follows.
@@ -208,12 +197,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         ticket: order::Ticket<'a>,
         hidden: &mut Hidden<'a, 'k>,
     ) -> Result<(), MediumError> {
-        let settled = published.settle(&self.medium);
-        if self.medium.breaks(canary::PLAIN_ZERO_DELETE) && broken::free_deleted(self, &written) {
+        let settled = published.settle(self.reader.medium());
+        if self.reader.medium().breaks(canary::PLAIN_ZERO_DELETE) && broken::free_deleted(self, &written) {
             return Ok(());
         }
         if hidden.is_some() && settled.is_ok() {
-            self.reveal(hidden.take(), written.new);
+            reveal(self.reader.medium(), hidden.take(), written.new);
         }
         self.enqueue(ticket, written);
         settled
@@ -224,7 +213,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> PriorState {
         match old_expiry {
             None => PriorState::Absent,
-            Some(expiry) if self.clock.is_past(expiry) => PriorState::Expired,
+            Some(expiry) if self.reader.clock().is_past(expiry) => PriorState::Expired,
             Some(_) => PriorState::Present,
         }
     }
@@ -234,7 +223,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[cold]
     pub(crate) fn copy_expired(&self, position: Option<Position>) -> Option<ExpiredItem> {
         // SAFETY: the caller's pin keeps the item, which was found in the index.
-        let item = unsafe { item::read(&self.medium, position?) }.ok()?;
+        let item = unsafe { item::read(self.reader.medium(), position?) }.ok()?;
         // A damaged expiry or value is not reported.
         if item.is_intact() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
     }
@@ -289,7 +278,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 WriteResult::Unexpected => unreachable!("a write that may wait expects no item"),
             }
             drop(pin.take());
-            Ordered::make_space(self, self.index.partition(target.signature), &mut backoff)?;
+            Ordered::make_space(self, self.reader.index().partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
     }

@@ -73,7 +73,7 @@ impl<M: Medium, D: Memory> Reservations<'_, M, D> {
             self.due.push((signature, item.expiry));
         }
         // SAFETY: the caller's promise.
-        unsafe { item.write(&self.store.medium, at, self.stamp) };
+        unsafe { item.write(self.store.reader.medium(), at, self.stamp) };
     }
 }
 
@@ -110,14 +110,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         let count = ops.iter().take(TOGETHER_COUNT).take_while(is_of_class).count();
         let mut offsets = [Offset::NULL; TOGETHER_COUNT];
-        let count = self.heap.reserve_slots(&self.medium, class, epoch::thread_index(), &mut offsets[..count])?;
+        let count =
+            self.heap.reserve_slots(self.reader.medium(), class, epoch::thread_index(), &mut offsets[..count])?;
         let items = ops[..count].iter().filter_map(|(signature, op)| Some((*signature, new_item(op)?)));
         let position = |&offset: &Offset| Position::of(Place { offset, kind: PlaceKind::Slot(class) });
         reservations.positions.extend(offsets[..count].iter().map(position));
         let prefetched_bytes = class.bytes().min(PREFETCHED_BYTES_MAX);
         for (number, (signature, item)) in items.enumerate() {
             if let Some(next) = offsets[..count].get(number + 1) {
-                self.medium.prefetch_for_stream(next.span(prefetched_bytes));
+                self.reader.medium().prefetch_for_stream(next.span(prefetched_bytes));
             }
             // SAFETY: the space was just reserved.
             unsafe { reservations.write(offsets[number], signature, &item) };

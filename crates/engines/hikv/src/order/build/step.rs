@@ -64,7 +64,7 @@ impl<D: Memory> Ordered<D> {
                 build.stage = stage;
                 None
             }),
-            Stage::Collecting(collecting) => Ok(Some(collecting.next(engine.index.partition_count()))),
+            Stage::Collecting(collecting) => Ok(Some(collecting.next(engine.reader.index().partition_count()))),
             Stage::Loading(loading) => Ok(Some(loading.next())),
             Stage::Merging(_, tails) if self.delta.len() <= merge::STEP_COUNT as u64 && self.is_behind(tails) => {
                 Ok(Some(Task::Drain))
@@ -75,12 +75,12 @@ impl<D: Memory> Ordered<D> {
 
     /// Returns the stage after listening.
     fn start<M: Medium>(&self, engine: &HiKv<M, D>) -> Result<Stage<D>, Error> {
-        let sorted = engine.image.sorted(&engine.medium);
-        if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(&engine.medium, &sorted).ok()) {
+        let sorted = engine.image.sorted(engine.reader.medium());
+        if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(engine.reader.medium(), &sorted).ok()) {
             self.progress.begin(plan.estimated_count, 1);
             return Ok(Stage::Loading(self.loading(Arc::new(plan), parts, true)));
         }
-        let plan = Arc::new(Plan::sample(&engine.index, &engine.medium)?);
+        let plan = Arc::new(Plan::sample(engine.reader.index(), engine.reader.medium())?);
         self.progress.begin(plan.estimated_count, 2);
         let parts = (0..plan.part_count()).map(|_| Vec::new()).collect();
         Ok(Stage::Collecting(Collecting { plan, next_partition: 0, done_count: 0, parts }))
@@ -118,14 +118,15 @@ impl<D: Memory> Ordered<D> {
                 }
             }
             Task::Collect(plan, partition) => {
-                let parts = plan.collect(&engine.index, &engine.medium, partition, self.progress.done())?;
+                let parts =
+                    plan.collect(engine.reader.index(), engine.reader.medium(), partition, self.progress.done())?;
                 self.collected(engine, number, parts);
             }
             Task::Load(plan, loader, part, entries) => {
                 let _pin = epoch::pin();
                 // Items of an abandoned build may have been retired before the pin.
                 if self.build.lock().number == number {
-                    let loaded = plan.load(&engine.medium, &loader, part, entries, self.progress.done());
+                    let loaded = plan.load(engine.reader.medium(), &loader, part, entries, self.progress.done());
                     drop(loader);
                     match loaded {
                         Ok(loaded) => self.loaded(number, part, loaded)?,
@@ -147,7 +148,7 @@ impl<D: Memory> Ordered<D> {
             all.extend(more);
         }
         collecting.done_count += 1;
-        if collecting.done_count == engine.index.partition_count() {
+        if collecting.done_count == engine.reader.index().partition_count() {
             let (plan, parts) = (Arc::clone(&collecting.plan), std::mem::take(&mut collecting.parts));
             let count: usize = parts.iter().map(Vec::len).sum();
             self.progress.collected(count as u64);

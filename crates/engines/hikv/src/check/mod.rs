@@ -4,6 +4,8 @@
 //! A check stores nothing, so it also works on a read-only store. Writers and the background must not run during a
 //! check.
 
+mod places;
+
 use std::sync::Arc;
 
 use heap::PlaceKind;
@@ -14,10 +16,10 @@ use pmem::{Medium, MediumError, Offset};
 
 use crate::item;
 use crate::read::check_intact;
-use crate::read::places::Places;
 use crate::{HiKv, Memory};
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
+pub(crate) use places::Places;
 
 /// The state of a check.
 struct CheckState {
@@ -42,8 +44,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut wrong = Vec::new();
         let is_place = |offset| self.heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
         let CheckState { place, named, .. } = &mut *state;
-        *place = self.index.check_segment(
-            &self.medium,
+        *place = self.reader.index().check_segment(
+            self.reader.medium(),
             *place,
             &is_place,
             &mut |damage| damaged(Damage { offset: damage.at.0, what: damage.what.into() }),
@@ -61,10 +63,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             check.set_state(Some(state));
             return Ok(());
         }
-        if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
+        if let Err(MediumError::Unreadable { offset, .. }) = self.reader.medium().check_lost_ranges() {
             damaged(Damage { offset, what: "a part of the region cannot be read".into() });
         }
-        if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
+        if depth == Depth::Deep && !self.reader.medium().is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut state.named, damaged)?;
         }
         check.set_state::<CheckState>(None);
@@ -75,15 +77,19 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.finish_sweep()?;
         let rest = self.compaction.pause();
         self.check_head(depth, damaged)?;
-        Ok(Box::new(CheckState { place: Place::default(), named: Places::new(self.medium.len_bytes()), _rest: rest }))
+        Ok(Box::new(CheckState {
+            place: Place::default(),
+            named: Places::new(self.reader.medium().len_bytes()),
+            _rest: rest,
+        }))
     }
 
     /// Checks the superblock's copies, the head's words, chunk headers, and the clean image.
     fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
-        Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
+        Head::read(self.reader.medium(), &mut on_damage)?.chunks(self.reader.medium(), &mut on_damage, &mut |_| {});
         let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
-        if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
+        if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(self.reader.medium())?))) {
             damaged(Damage { offset: image.place.offset.0, what: what.into() });
         }
         Ok(())
@@ -106,7 +112,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     fn check_header(&self, position: Position) -> Result<(), Damage> {
         // SAFETY: the position comes from the index, and the caller is pinned.
-        let item = unsafe { item::read(&self.medium, position) };
+        let item = unsafe { item::read(self.reader.medium(), position) };
         item.map(drop).map_err(|error| damage_to_item(position, &error))
     }
 
@@ -117,7 +123,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let what = "an item expires in a store without the feature flag for expiry".into();
             return Err(Damage { offset: position.offset().0, what });
         }
-        if self.hasher.signature(item.key) != signature {
+        if self.reader.signature(item.key) != signature {
             return Err(damage("an entry's signature is not that of its key"));
         }
         if item.header.epoch > self.stamp() {
@@ -127,7 +133,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if earlier.iter().any(same_key) {
             return Err(damage("a key has two entries"));
         }
-        let found = self.find(signature, item.key).ok().flatten();
+        let found = self.reader.find(signature, item.key).ok().flatten();
         if found.is_none_or(|(found, _)| found.item() != position.item()) {
             return Err(damage("a lookup of the entry's key does not find the entry"));
         }
@@ -136,7 +142,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: the position comes from the index, and the caller is pinned.
-        let item = unsafe { item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
         check_intact(&item, position)?;
         Ok(item)
     }
@@ -146,7 +152,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn check_unnamed(&self, named: &mut Places, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
         self.heap.free_words(&mut |word| words.push(word));
-        Head::read(&self.medium, &mut |_, _| {})?.chunks(&self.medium, &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
+        Head::read(self.reader.medium(), &mut |_, _| {})?
+            .chunks(self.reader.medium(), &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
         let image = self.heap.named_image().map(|image| image.place.offset);
         for (unit, free) in listed(&words) {
             let Ok(chunk) = chunks.binary_search_by_key(&unit, |chunk| chunk.unit) else { continue };
