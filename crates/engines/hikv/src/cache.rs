@@ -81,10 +81,17 @@ impl ReadCache {
         }
     }
 
-    /// Hides the key's copy, before a write publishes, under the lock of the key's bucket.
+    /// Hides the key's copy, before a write publishes the item `new` or removes the key, under the lock of the key's
+    /// bucket.
     #[inline(always)]
-    pub(crate) fn hide<'a, 'k, M: Medium>(&'a self, medium: &M, signature: u64, key: &'k [u8]) -> Hidden<'a, 'k> {
-        self.0.as_ref().and_then(|cache| hide_in(cache, medium, LookupKey { bytes: key, signature }))
+    pub(crate) fn hide<'a, 'k, M: Medium>(
+        &'a self,
+        medium: &M,
+        signature: u64,
+        key: &'k [u8],
+        new: Option<Position>,
+    ) -> Hidden<'a, 'k> {
+        self.0.as_ref().and_then(|cache| hide_one(cache, medium, LookupKey { bytes: key, signature }, new))
     }
 
     /// Hides the key's copy, before a batch publishes, under the locks of its buckets.
@@ -94,7 +101,8 @@ impl ReadCache {
         signature: u64,
         key: &'k [u8],
     ) -> Hidden<'a, 'k> {
-        if medium.breaks(canary::BATCH_HIDES_NOTHING) { None } else { self.hide(medium, signature, key) }
+        let cache = self.0.as_ref().filter(|_| !medium.breaks(canary::BATCH_HIDES_NOTHING));
+        cache.and_then(|cache| hide_in(cache, medium, LookupKey { bytes: key, signature }))
     }
 
     /// Hides all copies, before the store is cleared.
@@ -160,6 +168,20 @@ fn get_each<M: Medium>(
 }
 
 #[inline(never)]
+fn hide_one<'a, 'k, M: Medium>(
+    cache: &'a CachedTable,
+    medium: &M,
+    key: LookupKey<'k>,
+    new: Option<Position>,
+) -> Hidden<'a, 'k> {
+    let mut hidden = hide_in(cache, medium, key);
+    if medium.breaks(canary::COPY_SHOWN_EARLY) {
+        reveal(medium, hidden.take(), new);
+    }
+    hidden
+}
+
+#[inline(always)]
 fn hide_in<'a, 'k, M: Medium>(cache: &'a CachedTable, medium: &M, key: LookupKey<'k>) -> Hidden<'a, 'k> {
     (!medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(key))
 }

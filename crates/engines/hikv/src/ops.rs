@@ -1,6 +1,7 @@
 //! The implementation of [`Engine`].
 
 use std::io::Read;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +9,21 @@ use epoch::Pinned;
 use index::cached_table::Clear;
 use pmem::Medium;
 
-use super::read::COMPARED_FOR_PART_BYTES_MAX;
-use super::read::walk::{Part, cursor_at, place_of};
-use super::read::{GROUP_COUNT, check_key};
-use super::{HiKv, Memory};
-use crate::write::publish::{Prepared, WriteTarget};
-use engine::Streamed;
+use crate::check;
+use crate::hikv::HiKv;
+use crate::memory::Memory;
+use crate::order::Scans;
+use crate::read::walk::{Part, cursor_at, place_of};
+use crate::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT, check_key};
+use crate::write::batch::BatchWrite;
+use crate::write::conditional::Update;
+use crate::write::multi_put::PutGroup;
+use crate::write::{Prepared, WriteTarget, check_lengths};
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, OnCompaction, OnExpired, OnExpiredItem, OnItem, OnResult, OrderedEngine, PackedLookup,
-    Progress, SnapshotEngine, ValueBuffer, WantedThreads, Witness, wait_for_readers,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, Engine, EngineStats,
+    Error, Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
+    OrderedEngine, PackedLookup, Progress, QueueStats, ScanCursor, SnapshotEngine, Streamed, ValueBuffer, Visit,
+    WantedThreads, Witness,
 };
 use items::NewItem;
 
@@ -41,69 +47,69 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.heap.superblock().uuid
+        self.writer.space().heap().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.cache.read(&self.reader, key, u64::MAX, found)
+        self.writer.cache().read(self.writer.reader(), key, u64::MAX, found)
     }
 
     fn supports_lookup(&self) -> bool {
-        !self.cache.is_there()
+        !self.writer.cache().is_there()
     }
 
     fn lookup<'a>(&'a self, _pinned: Pinned<'a>, key: &[u8], _buffer: &'a mut ValueBuffer) -> PackedLookup<'a> {
-        self.reader.lookup_value(key)
+        self.writer.reader().lookup_value(key)
     }
 
     fn lookup_many<'a>(&'a self, _pinned: Pinned<'a>, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
-        self.reader.lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
+        self.writer.reader().lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.cache.read(&self.reader, key, COMPARED_FOR_PART_BYTES_MAX, found)
+        self.writer.cache().read(self.writer.reader(), key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
-            self.cache.get_group(&self.reader, keys, |i, value| found(group * GROUP_COUNT + i, value))?;
+            self.writer
+                .cache()
+                .get_group(self.writer.reader(), keys, |i, value| found(group * GROUP_COUNT + i, value))?;
         }
         Ok(())
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.check_put(key, value.len() as u64)?;
-        self.bound_garbage();
-        self.put_item(&NewItem { key, value, expiry: Expiry::NEVER })
+        self.writer.admit_put(key, value.len() as u64)?;
+        self.writer.put(&NewItem { key, value, expiry: Expiry::NEVER })
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.check_put(key, value.len() as u64)?;
-        self.bound_garbage();
-        self.put_item(&NewItem { key, value, expiry })
+        self.writer.admit_put(key, value.len() as u64)?;
+        self.writer.put(&NewItem { key, value, expiry })
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
-        items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
-        self.bound_garbage();
+        items.iter().try_for_each(|(key, value)| {
+            check_lengths(key, value.len() as u64)?;
+            self.writer.check_writable()
+        })?;
+        self.writer.bound_garbage();
         items.chunks(GROUP_COUNT).try_for_each(|group| {
             let mut first = Ok(());
-            self.put_group(group, &mut |_, done| first = std::mem::replace(&mut first, Ok(())).and(done));
+            PutGroup::new(&self.writer, group)
+                .put(&mut |_, done| first = std::mem::replace(&mut first, Ok(())).and(done));
             first
         })
     }
 
     fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
-        self.bound_garbage();
+        self.writer.bound_garbage();
         for (number, group) in items.chunks(GROUP_COUNT).enumerate() {
             let mut on_result = |item, done| on_result(number * GROUP_COUNT + item, done);
-            let fits = group.iter().all(|(key, value)| self.check_put(key, value.len() as u64).is_ok());
-            if fits {
-                self.put_group(group, &mut on_result)
-            } else {
-                self.put_each(group, 0..group.len(), &mut on_result)
-            }
+            let puts = PutGroup::new(&self.writer, group);
+            if puts.fits() { puts.put(&mut on_result) } else { puts.put_each(0..group.len(), &mut on_result) }
         }
     }
 
@@ -114,105 +120,96 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.may_write()?;
+        self.writer.may_write()?;
         if conditions.is_empty() && ops.is_empty() {
             return Ok(());
         }
         Limits::check_batch(conditions, ops)?;
-        self.check_writable()?;
-        self.bound_garbage();
+        self.writer.admit()?;
         match BatchOp::single_delete(conditions, ops) {
-            Some(key) if conditions.is_empty() => self.remove_at_once(key).map(drop),
-            Some(key) => self.delete_if(key, conditions),
-            None => self.apply_batch(conditions, ops),
+            Some(key) if conditions.is_empty() => self.writer.remove(key).map(drop),
+            Some(key) => Update::of(&self.writer, key).delete_if(conditions),
+            None => BatchWrite::run(&self.writer, conditions, ops),
         }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
-        self.check_put(key, len_bytes)?;
-        self.bound_garbage();
+        self.writer.admit_put(key, len_bytes)?;
+        let (medium, space) = (self.medium(), self.writer.space());
         // Not pinned while the source is read, because it may be slow: other threads can free memory.
-        let stamp = self.stamp();
+        let stamp = self.writer.snapshots().stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
-        self.announce(expiry);
-        let reservation = self.with_space(|| self.reserve(item.item_bytes()))?;
+        space.announce(medium, expiry);
+        let reservation = self.writer.with_space(|| space.reserve(medium, item.item_bytes()))?;
         // SAFETY: the space was just reserved.
-        unsafe { item.write(self.reader.medium(), reservation.place().offset) }?;
-        let target = WriteTarget::any(self.reader.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { reservation, expiry, stamp })).map(drop)
+        unsafe { item.write(medium, reservation.place().offset) }?;
+        let target = WriteTarget::any(self.writer.reader().signature(key), key);
+        self.writer.publish_waiting(epoch::pin(), target, Some(Prepared { reservation, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
-        self.check_writable()?;
-        self.bound_garbage();
-        self.remove_at_once(key)
+        self.writer.admit()?;
+        self.writer.remove(key)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         check_key(key)?;
-        self.check_writable()?;
-        self.bound_garbage();
-        self.update_by(key, decide)
+        self.writer.admit()?;
+        Update::of(&self.writer, key).by(decide)
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         check_key(key)?;
-        self.check_writable()?;
-        self.bound_garbage();
-        self.expire_at(key, expiry)
+        self.writer.admit()?;
+        Update::of(&self.writer, key).expire(expiry)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        let found = self.reader.find_unexpired(self.reader.signature(key), key)?;
+        let found = self.writer.reader().find_unexpired(self.writer.reader().signature(key), key)?;
         Ok(found.map(|(_, item)| item.expiry))
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.expired_hook.set(callback);
+        self.writer.expired_hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.expired_hook.set_item(callback);
+        self.writer.expired_hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
-        self.reader.clock()
+        self.writer.reader().clock()
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.check_writable()?;
+        let (writer, medium) = (&self.writer, self.medium());
+        writer.check_writable()?;
         // Unknown free space could not be distinguished from the space that is freed now.
-        self.finish_sweep()?;
-        let no_snapshot = self.snapshots.exclude()?;
-        self.order.suspend_build(self.disposal());
-        let hidden = self.cache.hide_all(self.reader.medium());
-        let cleared = self.with_space(|| Ok(self.reader.index().clear(self.cx())?));
-        self.order.resume_build();
+        writer.space().finish_sweep(writer.reader())?;
+        let no_snapshot = writer.snapshots().exclude()?;
+        writer.order().suspend(writer.disposal());
+        let hidden = writer.cache().hide_all(medium);
+        let cleared = writer.with_space(|| Ok(writer.reader().index().clear(writer.cx())?));
+        writer.order().resume();
         drop(no_snapshot);
         let cleared = cleared?;
         hidden.into_iter().for_each(Clear::cleared);
-        self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background. So does a caller that
-        // would wait for a slow reader.
-        wait_for_readers(|| {
-            self.collect();
-            !self.cleared.is_empty() && !epoch::is_pinned()
-        });
+        writer.space().retire_cleared(medium, cleared);
         Ok(())
     }
 
     fn len(&self) -> Result<u64, Error> {
-        self.finish_sweep()?;
-        Ok(self.reader.index().len())
+        self.writer.space().finish_sweep(self.writer.reader())?;
+        Ok(self.writer.reader().index().len())
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let part = Part::at(&self.reader, place)?;
+        let part = Part::at(self.writer.reader(), place)?;
         part.each_item(each)?;
         Ok(cursor_at(part.next()))
     }
@@ -222,29 +219,31 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.check_step(check, damaged)
+        check::step(&self.writer, &self.compaction, check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        self.background_step()
+        let order = self.writer.order().step(self.writer.source())?;
+        let space = self.space_step()?;
+        Ok(if order == Progress::More { Progress::More } else { space })
     }
 
     fn assist_background(&self) -> Result<(), Error> {
-        HiKv::keep_pace(self)
+        self.keep_pace()
     }
 
     fn health(&self) -> Result<(), Error> {
-        Ok(self.reader.medium().health()?)
+        Ok(self.medium().health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {
-        Ok(self.reader.medium().sync()?)
+        Ok(self.medium().sync()?)
     }
 
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
-            self.collect();
-            self.has_garbage()
+            self.writer.space().collect(self.medium());
+            self.writer.space().has_garbage()
         })
     }
 
@@ -257,21 +256,22 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_wanted = self.reaper.is_wanted()
-            || self.reader.medium().is_writable() && (self.heap.runs_low() || self.may_compact());
+        let heap = self.writer.space().heap();
+        let is_wanted =
+            self.writer.reaper().is_wanted() || self.medium().is_writable() && (heap.runs_low() || self.may_compact());
         let space = if is_wanted { WantedThreads::One } else { WantedThreads::None };
-        match self.order.wanted() {
+        match self.writer.order().wanted() {
             WantedThreads::None => space,
             order => order.max(space),
         }
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        HiKv::sleep_time(self)
+        self.writer.reaper().sleep_time(self.writer.reader())
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
-        self.order.is_offered().then_some(self as &dyn OrderedEngine)
+        self.writer.order().is_offered().then_some(self as &dyn OrderedEngine)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
@@ -280,5 +280,75 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn stats(&self) -> EngineStats {
         self.gather_stats()
+    }
+}
+
+impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
+    fn take_snapshot(&self) -> Result<Moment, Error> {
+        let now_ms = || self.writer.reader().clock().now_ms();
+        self.writer.snapshots().take(self.medium(), self.writer.space().heap(), now_ms)
+    }
+
+    fn release_snapshot(&self, at: Moment) {
+        self.writer.snapshots().release(self.writer.disposal(), at);
+    }
+
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
+        self.writer.snapshots().reader(self.writer.reader(), at).get(key, found)
+    }
+
+    fn walk_at(
+        &self,
+        at: Moment,
+        cursor: Cursor,
+        each: &mut OnItem<'_>,
+        damaged: &mut OnDamaged<'_>,
+    ) -> Result<Cursor, Error> {
+        self.writer.snapshots().reader(self.writer.reader(), at).walk(&cursor, each, damaged)
+    }
+}
+
+impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
+    fn request_order(&self) -> Result<(), Error> {
+        self.writer.order().request()
+    }
+
+    fn catch_up(&self, early: Early) -> Result<(), Error> {
+        self.writer.order().catch_up(self.writer.source(), early)
+    }
+
+    fn apply(&self) -> Result<u64, Error> {
+        self.writer.order().drain_one(self.writer.disposal()).map(|count| count as u64)
+    }
+
+    fn set_callers_apply(&self, do_they: bool) {
+        self.writer.order().leave_to_callers(do_they);
+    }
+
+    fn queue_stats(&self) -> QueueStats {
+        self.writer.order().queue_stats()
+    }
+
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        self.scans().scan(cursor, each)
+    }
+
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        self.scans().scan_at(&self.writer.snapshots().reader(self.writer.reader(), at), cursor, each)
+    }
+
+    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
+        self.scans().count(cursor, end, || self.writer.space().may_expire())
+    }
+
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        let _rest = self.compaction.pause();
+        self.scans().check(damaged)
+    }
+}
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    fn scans(&self) -> Scans<'_, M, D> {
+        Scans::new(self.writer.reader(), self.writer.order(), self.writer.source())
     }
 }

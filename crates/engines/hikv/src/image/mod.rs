@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use pmem::{Medium, Offset};
 
 pub(super) use read::Found;
+pub(super) use write::Resting;
 
 /// The state of the region's image.
 #[derive(Debug, Default)]

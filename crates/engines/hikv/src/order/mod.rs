@@ -27,15 +27,19 @@ mod merge;
 mod ordered;
 mod paged;
 mod progress;
+mod queues;
 mod ring;
 mod scan;
 mod scan_at;
 mod sorted;
-mod step;
+mod source;
+mod tree;
 
 use index::Position;
 
 pub use ordered::Ordered;
+pub(crate) use scan::Scans;
+pub(crate) use source::Source;
 
 /// The change that a write made to its key.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@
 //! # A full queue of the order
 //! A delete needs a place in its queue of the ordered index. If the queue is full, the reaper drains it, one group at a
 //! time, and continues. If the reaper cannot drain, because another thread does or the next change is not written yet,
-//! the remaining keys stay with their segment. The round visits that segment again after [`BLOCKED_REST`]: a round
+//! the remaining keys stay with their segment. The round visits that segment again after a short rest: a round
 //! never skips an expired key.
 //!
 //! # Waking the worker
@@ -28,35 +28,37 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Expiry, Pace};
-use index::partitioned_hash::Cursor;
+use engine::{Clock, Expiry, Pace};
+use index::partitioned_hash::{Cursor, NEVER};
+use pmem::Medium;
+
+use crate::read::Reader;
 
 /// The time between two rounds: how often an idle store with expiring keys wakes up.
-pub(super) const ROUND_INTERVAL_MS: u64 = 1000;
-/// The pause before a blocked round continues: a writer fills its ticket, or another thread drains a group, in much
-/// less.
-pub(super) const BLOCKED_REST: Duration = Duration::from_millis(1);
+const ROUND_INTERVAL_MS: u64 = 1000;
+/// The longest sleep, so that a clock that was set forward is noticed.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
 
 /// A round, which takes many steps.
 #[derive(Debug)]
 pub(crate) struct Round {
-    pub(super) cursor: Cursor,
-    pub(super) began: Instant,
+    pub(crate) cursor: Cursor,
+    began: Instant,
 }
 
-/// The shared state of the reaper.
+/// The reaper's schedule, which writers and all background threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     /// The earliest time of the next round.
-    pub(super) not_before_ms: AtomicU64,
+    not_before_ms: AtomicU64,
     /// The time until which the worker sleeps.
-    pub(super) awaited_ms: AtomicU64,
+    awaited_ms: AtomicU64,
     /// A round has begun and not ended.
-    pub(super) is_running: AtomicBool,
+    is_running: AtomicBool,
     /// The worker should compute again how long it may sleep.
-    pub(super) is_wanted: AtomicBool,
-    pub(super) pace: Pace,
-    pub(super) reaped_count: AtomicU64,
+    is_wanted: AtomicBool,
+    pace: Pace,
+    reaped_count: AtomicU64,
 }
 
 impl Reaper {
@@ -80,5 +82,55 @@ impl Reaper {
     /// Returns the number of expired keys that were deleted since open.
     pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_reaped(&self) {
+        self.reaped_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the pace of writers and rounds.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// Returns the time at which the next round is due; [`NEVER`] if nothing expires.
+    pub(crate) fn round_due_ms<M: Medium>(&self, reader: &Reader<M>) -> u64 {
+        match reader.index().due() {
+            NEVER => NEVER,
+            _ if !reader.medium().is_writable() => NEVER,
+            due_ms if self.pace.is_behind() => due_ms,
+            due_ms => due_ms.max(self.not_before_ms.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Returns how long the background may sleep unless a caller requests a step; `None` for no limit.
+    pub(crate) fn sleep_time<M: Medium>(&self, reader: &Reader<M>) -> Option<Duration> {
+        self.is_wanted.store(false, Ordering::SeqCst);
+        loop {
+            let due_ms = self.round_due_ms(reader);
+            self.awaited_ms.store(due_ms, Ordering::SeqCst);
+            if self.is_running.load(Ordering::SeqCst) {
+                // Another thread's round: the time of the next one is known at its end.
+                return Some(Duration::from_millis(ROUND_INTERVAL_MS));
+            }
+            if self.round_due_ms(reader) >= due_ms {
+                let left = || Duration::from_millis(due_ms.saturating_sub(reader.clock().now_ms()));
+                return (due_ms != NEVER).then(|| left().min(SLEEP_MAX));
+            }
+        }
+    }
+
+    pub(crate) fn begin_round<M: Medium>(&self, reader: &Reader<M>) -> Round {
+        self.is_running.store(true, Ordering::SeqCst);
+        self.pace.begin();
+        reader.index().begin_due_round();
+        Round { cursor: Cursor::default(), began: Instant::now() }
+    }
+
+    pub(crate) fn end_round(&self, clock: &Clock, round: &Round) {
+        let rest = round.began.elapsed().max(Duration::from_millis(ROUND_INTERVAL_MS));
+        self.not_before_ms.store(clock.after(rest).ms(), Ordering::SeqCst);
+        self.pace.end();
+        self.is_running.store(false, Ordering::SeqCst);
     }
 }
