@@ -6,8 +6,9 @@ use index::cached_table::CacheStats;
 use index::partitioned_hash::{Cursor, SplitStats, layout::SEGMENT_ENTRY_COUNT};
 use pmem::{Backoff, Dram, Medium};
 
-use crate::image::Resting;
+use crate::image::write::Resting;
 use crate::memory::Memory;
+use crate::order::Scans;
 use crate::reap::ReapStep;
 use crate::write::Writer;
 use engine::{Compacting, Compaction, EngineStats, Error, Figure, Progress};
@@ -28,6 +29,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the medium.
     pub fn medium(&self) -> &M {
         self.writer.reader().medium()
+    }
+
+    pub(crate) fn scans(&self) -> Scans<'_, M, D> {
+        Scans::new(self.writer.reader(), self.writer.order(), self.writer.source())
     }
 
     /// Does a step of sweep, growth, reaping and compaction, by one thread at a time. In a read-only store, free space

@@ -12,7 +12,6 @@ use pmem::Medium;
 use crate::check;
 use crate::hikv::HiKv;
 use crate::memory::Memory;
-use crate::order::Scans;
 use crate::read::walk::{Part, cursor_at, place_of};
 use crate::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT, check_key};
 use crate::write::batch::BatchWrite;
@@ -139,8 +138,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         // Not pinned while the source is read, because it may be slow: other threads can free memory.
         let stamp = self.writer.snapshots().stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
-        space.announce(medium, expiry);
-        let reservation = self.writer.with_space(|| space.reserve(medium, item.item_bytes()))?;
+        let reservation = self.writer.with_space(|| space.reserve_for(medium, expiry, item.item_bytes()))?;
         // SAFETY: the space was just reserved.
         unsafe { item.write(medium, reservation.place().offset) }?;
         let target = WriteTarget::any(self.writer.reader().signature(key), key);
@@ -173,11 +171,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.writer.expired_hook().set(callback);
+        self.writer.reaper().set_callback(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.writer.expired_hook().set_item(callback);
+        self.writer.reaper().set_item_callback(callback);
     }
 
     fn clock(&self) -> &Clock {
@@ -344,11 +342,5 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
         let _rest = self.compaction.pause();
         self.scans().check(damaged)
-    }
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    fn scans(&self) -> Scans<'_, M, D> {
-        Scans::new(self.writer.reader(), self.writer.order(), self.writer.source())
     }
 }

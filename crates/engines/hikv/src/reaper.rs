@@ -25,13 +25,16 @@
 //! sees the other. Only the worker clears `is_wanted`, before all that: another thread that does a step does not have
 //! the worker's end of sleep, and may run between the writer's request and the worker's check.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Clock, Expiry, Pace};
+use engine::{Clock, ExpiredHook, ExpiredItem, Expiry, OnExpired, OnExpiredItem, Pace};
+use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
 use pmem::Medium;
 
+use crate::item;
 use crate::read::Reader;
 
 /// The time between two rounds: how often an idle store with expiring keys wakes up.
@@ -46,7 +49,7 @@ pub(crate) struct Round {
     began: Instant,
 }
 
-/// The reaper's schedule, which writers and all background threads share.
+/// The reaper's schedule and its callback, which writers and all background threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     /// The earliest time of the next round.
@@ -59,6 +62,7 @@ pub(crate) struct Reaper {
     is_wanted: AtomicBool,
     pace: Pace,
     reaped_count: AtomicU64,
+    hook: ExpiredHook,
 }
 
 impl Reaper {
@@ -82,6 +86,29 @@ impl Reaper {
     /// Returns the number of expired keys that were deleted since open.
     pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_callback(&self, callback: Option<Arc<OnExpired>>) {
+        self.hook.set(callback);
+    }
+
+    pub(crate) fn set_item_callback(&self, callback: Arc<OnExpiredItem>) {
+        self.hook.set_item(callback);
+    }
+
+    /// Returns a copy of a removed item that had expired, for the callback, if there is one. The caller has been pinned
+    /// since before the removal.
+    #[cold]
+    pub(crate) fn copy<M: Medium>(&self, medium: &M, position: Option<Position>) -> Option<ExpiredItem> {
+        // SAFETY: the caller's pin keeps the item, which was found in the index.
+        let item = unsafe { item::read(medium, position?) }.ok()?;
+        // A damaged expiry or value is not reported.
+        if item.is_intact() { self.hook.copy(item.key, item.value, item.expiry) } else { None }
+    }
+
+    /// Calls the callback for an item that had expired. The caller holds no lock and no pin.
+    pub(crate) fn notify(&self, item: ExpiredItem) {
+        self.hook.notify(item);
     }
 
     pub(crate) fn count_reaped(&self) {

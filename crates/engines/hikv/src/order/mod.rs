@@ -34,23 +34,9 @@ mod scan_at;
 mod sorted;
 mod source;
 mod tree;
-
-use index::Position;
+mod written;
 
 pub use ordered::Ordered;
 pub(crate) use scan::Scans;
 pub(crate) use source::Source;
-
-/// The change that a write made to its key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written<'a> {
-    /// The key.
-    pub(crate) key: &'a [u8],
-    /// The item that the key had before.
-    pub(crate) old: Option<Position>,
-    /// The item that the key has now.
-    pub(crate) new: Option<Position>,
-}
-
-/// A place in a queue, to be filled; `None` while the order is off.
-pub(crate) type Ticket<'a> = Option<ring::Ticket<'a>>;
+pub(crate) use written::{Ticket, Written};

@@ -8,7 +8,7 @@ use super::build::{Builder, Site};
 use super::queues::Queues;
 use super::source::Source;
 use super::tree::{Phase, Tree};
-use super::{Ticket, Written};
+use super::written::{Ticket, Written};
 use crate::canary;
 use crate::memory::Memory;
 use crate::snapshots::Disposal;

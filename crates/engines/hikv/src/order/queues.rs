@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::Written;
 use super::applied::Applied;
 use super::change::Change;
 use super::many::Many;
 use super::ring::{Ring, Ticket};
+use super::written::Written;
 use engine::WantedThreads;
 
 /// A worker is requested after this many changes of a queue: often enough that the queue does not fill up, and rarely

@@ -3,13 +3,10 @@
 use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
-use super::{Reader, check_key, is_short};
+use super::{GROUP_COUNT, Reader, check_key, is_short};
 use crate::item;
 use engine::Error;
 use items::Plain;
-
-/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
-pub(crate) const GROUP_COUNT: usize = 16;
 
 /// The slot of an absent key.
 const NOWHERE: Span = Span { start: Offset::NULL, len_bytes: 0 };

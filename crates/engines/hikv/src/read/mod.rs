@@ -14,7 +14,8 @@ use crate::item;
 use engine::{Clock, Error, Expiry, Hasher, Limits, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
 
-pub(crate) use group::GROUP_COUNT;
+/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
+pub(crate) const GROUP_COUNT: usize = 16;
 
 /// The hash index and its items, as lookups use them. A lookup needs neither the allocator nor DRAM.
 pub(crate) struct Reader<M> {
@@ -216,7 +217,8 @@ impl<M: Medium> Reader<M> {
     /// or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
-        self.plain_in(item::slot(position)?, key)
+        // SAFETY: the index passes positions to pinned callers, as for `item_of`.
+        unsafe { item::read_plain_of(&self.medium, item::slot(position)?, key) }
     }
 
     /// As [`Reader::plain_of`], by the position's slot.

@@ -4,12 +4,21 @@ use index::Position;
 use index::partitioned_hash::{Context, Garbage};
 use pmem::{Dram, Medium};
 
+use super::Snapshots;
 use super::kept::Kept;
 
 /// Retires replaced items, or leaves them to snapshots.
 pub(crate) struct Disposal<'a, M, D: Dram> {
-    pub(super) cx: Context<'a, M, D>,
-    pub(super) kept: &'a Kept,
+    cx: Context<'a, M, D>,
+    kept: &'a Kept,
+}
+
+impl Snapshots {
+    /// Returns the disposal of replaced items.
+    #[inline(always)]
+    pub(crate) fn disposal<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>) -> Disposal<'a, M, D> {
+        Disposal { cx, kept: &self.kept }
+    }
 }
 
 impl<M, D: Dram> Clone for Disposal<'_, M, D> {

@@ -1,11 +1,10 @@
 //! The work of writers for snapshots: keeping the items that they replace.
 
 use index::Position;
-use index::partitioned_hash::Context;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
+use super::Snapshots;
 use super::kept::Version;
-use super::{Disposal, Snapshots};
 use crate::canary;
 use crate::item;
 use engine::Error;
@@ -22,12 +21,6 @@ pub(crate) struct Replacement<'a> {
 }
 
 impl Snapshots {
-    /// Returns the disposal of replaced items.
-    #[inline(always)]
-    pub(crate) fn disposal<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>) -> Disposal<'a, M, D> {
-        Disposal { cx, kept: &self.kept }
-    }
-
     /// Returns true if the write may be published; false if its item must be stamped again first. Called under the
     /// bucket's lock, when the item will otherwise certainly be published.
     #[inline(always)]

@@ -59,6 +59,18 @@ impl<D: Dram> Space<D> {
         Ok(self.heap.reserve(medium, len_bytes, epoch::thread_index())?)
     }
 
+    /// Reserves space for an item of this expiry.
+    #[inline(always)]
+    pub(crate) fn reserve_for<M: Medium>(
+        &self,
+        medium: &M,
+        expiry: Expiry,
+        item_bytes: u64,
+    ) -> Result<Reservation<'_, D>, Error> {
+        self.announce(medium, expiry);
+        self.reserve(medium, item_bytes)
+    }
+
     /// Sets the feature flag before an item of this expiry is written.
     #[inline(always)]
     pub(crate) fn announce<M: Medium>(&self, medium: &M, expiry: Expiry) {

@@ -31,6 +31,7 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 
 use super::Writer;
 use super::plan::Plan;
+use super::publish::prior_state;
 use super::reservations::Reservations;
 use crate::cache::{Hidden, reveal};
 use crate::canary;
@@ -100,7 +101,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         let batch = BatchWrite { writer, plan, turn: writer.reader.index().batch_turn() };
         let expired = writer.with_space(|| batch.try_once())?;
         drop(batch.turn);
-        expired.into_iter().for_each(|item| writer.expired_hook.notify(item));
+        expired.into_iter().for_each(|item| writer.reaper.notify(item));
         Ok(())
     }
 
@@ -268,8 +269,11 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
             self.writer.reaper.expect(expiry);
         }
         self.enqueue_all(&finished.changes, tickets);
-        let expired = expiring.iter().filter(|(_, expiry)| self.writer.before(Some(*expiry)) == PriorState::Expired);
-        let expired = expired.filter_map(|&(old, _)| self.writer.copy_expired(Some(old))).collect();
+        let expired = expiring
+            .iter()
+            .filter(|(_, expiry)| prior_state(self.writer.reader.clock(), Some(*expiry)) == PriorState::Expired);
+        let expired =
+            expired.filter_map(|&(old, _)| self.writer.reaper.copy(self.writer.reader.medium(), Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; if a split finds no space now, a later put tries again.
             let _ = self.writer.reader.index().split(self.writer.cx(), signature, segment);

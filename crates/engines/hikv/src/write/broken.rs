@@ -61,8 +61,13 @@ fn free_before_unlink<M: Medium, D: Memory>(writer: &Writer<M, D>, signature: u6
 
 /// Frees a deleted item immediately, although its deletion may not be durable. Returns false if `written` is not a
 /// deletion.
-#[cold]
+#[inline(always)]
 pub(super) fn free_deleted<M: Medium, D: Memory>(writer: &Writer<M, D>, written: &Written<'_>) -> bool {
+    writer.reader.medium().breaks(canary::PLAIN_ZERO_DELETE) && free_old(writer, written)
+}
+
+#[cold]
+fn free_old<M: Medium, D: Memory>(writer: &Writer<M, D>, written: &Written<'_>) -> bool {
     let Written { old: Some(old), new: None, .. } = *written else { return false };
     old.place().into_iter().for_each(|place| writer.space.heap().free(writer.reader.medium(), place));
     true

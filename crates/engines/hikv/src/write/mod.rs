@@ -9,7 +9,6 @@ mod publish;
 mod reservations;
 mod target;
 
-use index::Position;
 use index::partitioned_hash::Context;
 use pmem::{Dram, Medium, MediumError};
 
@@ -21,9 +20,7 @@ use crate::read::{Reader, check_key};
 use crate::reaper::Reaper;
 use crate::snapshots::{Disposal, Snapshots};
 use crate::space::Space;
-use engine::{Error, ExpiredHook, Limits, Progress, with_space};
-use items::NewItem;
-use target::Laid;
+use engine::{Error, Limits, Progress, with_space};
 
 pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
 
@@ -36,7 +33,6 @@ pub(crate) struct Writer<M, D: Dram> {
     snapshots: Snapshots,
     order: Ordered<D>,
     reaper: Reaper,
-    expired_hook: ExpiredHook,
 }
 
 impl<M: Medium, D: Memory> Writer<M, D> {
@@ -56,7 +52,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             snapshots,
             order: Ordered::never(dram),
             reaper: Reaper::default(),
-            expired_hook: ExpiredHook::default(),
         }
     }
 
@@ -104,10 +99,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     #[inline(always)]
     pub(crate) fn reaper(&self) -> &Reaper {
         &self.reaper
-    }
-
-    pub(crate) fn expired_hook(&self) -> &ExpiredHook {
-        &self.expired_hook
     }
 
     /// Returns what a change of the index needs.
@@ -159,21 +150,17 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     #[cold]
     #[inline(never)]
     fn admit_unusual(&self) {
-        self.forget_image();
+        self.image.forget(self.reader.medium(), self.space.heap());
         self.bound_garbage();
     }
 
     /// Called before every change that [`Writer::admit`] does not precede: none is made while a clean image is named.
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
         self.may_write()?;
-        self.forget_image();
-        Ok(())
-    }
-
-    fn forget_image(&self) {
         if self.image.is_named() {
             self.image.forget(self.reader.medium(), self.space.heap());
         }
+        Ok(())
     }
 
     /// Slows a write that leaves garbage, if there is too much. Called once before the write, without a lock.
@@ -181,23 +168,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         if self.space.is_over() {
             self.space.hold_up(self.reader.medium());
         }
-    }
-
-    /// Does steps 1 and 2: reserves space, writes the item and flushes it.
-    #[inline(always)]
-    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        Ok(self.lay(item)?.hold(self.space.heap()))
-    }
-
-    /// As [`Writer::prepare`], and returns the position instead of the reservation.
-    #[inline(always)]
-    fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
-        let medium = self.reader.medium();
-        self.space.announce(medium, item.expiry);
-        let (place, stamp) = (self.space.reserve(medium, item.item_bytes())?.publish(), self.snapshots.stamp());
-        // SAFETY: the space was just reserved.
-        unsafe { item.write(medium, place.offset, stamp) };
-        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
     }
 
     /// Tries a second time if the region was full: free space may turn up. The caller is not pinned: otherwise garbage

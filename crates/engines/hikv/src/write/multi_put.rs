@@ -21,6 +21,7 @@
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
 
+use super::publish::prior_state;
 use super::target::{Committed, Pending, Prepared, WriteTarget};
 use super::{Writer, check_lengths};
 use crate::canary;
@@ -57,7 +58,7 @@ impl<'a, M: Medium, D: Memory> PutGroup<'a, M, D> {
     pub(crate) fn put(&self, on_result: &mut OnResult<'_>) {
         let mut expired = Group::new();
         let late = self.put_together(&mut expired, on_result);
-        expired.into_iter().for_each(|item| self.writer.expired_hook.notify(item));
+        expired.into_iter().for_each(|item| self.writer.reaper.notify(item));
         self.put_each(late, on_result);
     }
 
@@ -142,8 +143,8 @@ impl<'a, M: Medium, D: Memory> PutGroup<'a, M, D> {
         let is_early = self.writer.reader.medium().breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
-            if self.writer.before(pending.old_expiry) == PriorState::Expired {
-                expired.extend(self.writer.copy_expired(pending.written.old));
+            if prior_state(self.writer.reader.clock(), pending.old_expiry) == PriorState::Expired {
+                expired.extend(self.writer.reaper.copy(self.writer.reader.medium(), pending.written.old));
             }
             match waited {
                 Ok(Waited::Durable) => {

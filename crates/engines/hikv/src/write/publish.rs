@@ -14,17 +14,17 @@
 use epoch::Pin;
 use index::Position;
 use index::cached_table::Write;
-use index::partitioned_hash::{Candidate, LockedLookup, Published, Target};
+use index::partitioned_hash::{LockedLookup, Published};
 use pmem::{Backoff, Medium, MediumError, Offset};
 
 use super::target::{Committed, Expected, Laid, Pending, Prepared, Tried, Was, WriteTarget};
 use super::{Writer, broken};
 use crate::cache::{Hidden, reveal};
+use crate::canary;
 use crate::memory::Memory;
 use crate::order::{self, Written};
 use crate::snapshots::Replacement;
-use crate::{canary, item};
-use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
+use engine::{Clock, Error, Expiry, PriorState, WriteResult};
 use items::NewItem;
 
 impl<M: Medium, D: Memory> Writer<M, D> {
@@ -54,25 +54,12 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         if let Some(done) = broken::put(self, target.signature(), item) {
             return done;
         }
-        let new = self.lay(item)?;
+        let (key, new) = (item.key, self.lay(item)?);
         let candidate = self.reader.prefetch_old(&target);
-        self.publish_at_once(pin, &target, candidate, item.key, new)
-    }
-
-    /// Publishes `new`, whose item was written and flushed.
-    #[inline(always)]
-    fn publish_at_once(
-        &self,
-        pin: Pin,
-        target: &Target<'_>,
-        candidate: Option<Candidate>,
-        key: &[u8],
-        new: Laid,
-    ) -> Result<(), Error> {
-        let Some(bucket) = self.reader.index().lock_target(self.cx(), target) else {
+        let Some(bucket) = self.reader.index().lock_target(self.cx(), &target) else {
             return self.publish_after_all(pin, target.signature(), key, new);
         };
-        let lookup = bucket.lookup_candidate(target, candidate);
+        let lookup = bucket.lookup_candidate(&target, candidate);
         let is_clear = match lookup {
             LockedLookup::Entry(found) => self.reader.plain_of(found.position, key).is_some(),
             LockedLookup::Free(_) | LockedLookup::Full => self.reader.trusts_absence(),
@@ -106,6 +93,23 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             self.split(target.signature(), segment);
         }
         Ok(())
+    }
+
+    /// Does steps 1 and 2: reserves space, writes the item and flushes it.
+    #[inline(always)]
+    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        Ok(self.lay(item)?.hold(self.space.heap()))
+    }
+
+    /// As [`Writer::prepare`], and returns the position instead of the reservation.
+    #[inline(always)]
+    fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
+        let medium = self.reader.medium();
+        let reservation = self.space.reserve_for(medium, item.expiry, item.item_bytes())?;
+        let (place, stamp) = (reservation.publish(), self.snapshots.stamp());
+        // SAFETY: the space was just reserved.
+        unsafe { item.write(medium, place.offset, stamp) };
+        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
     }
 
     /// Removes the key; returns false if it was absent.
@@ -237,7 +241,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         hidden: &mut Hidden<'a, 'k>,
     ) -> Result<(), MediumError> {
         let settled = published.settle(self.reader.medium());
-        if self.reader.medium().breaks(canary::PLAIN_ZERO_DELETE) && broken::free_deleted(self, &written) {
+        if broken::free_deleted(self, &written) {
             return Ok(());
         }
         if hidden.is_some() && settled.is_ok() {
@@ -245,26 +249,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         }
         self.order.enqueue(self.disposal(), ticket, written);
         settled
-    }
-
-    /// Returns the state of the key before a write that has just removed an item of this expiry.
-    #[inline(always)]
-    pub(super) fn before(&self, old_expiry: Option<Expiry>) -> PriorState {
-        match old_expiry {
-            None => PriorState::Absent,
-            Some(expiry) if self.reader.clock().is_past(expiry) => PriorState::Expired,
-            Some(_) => PriorState::Present,
-        }
-    }
-
-    /// Returns a copy of a removed item that had expired, for the callback, if there is one. The caller has been pinned
-    /// since before the removal.
-    #[cold]
-    pub(super) fn copy_expired(&self, position: Option<Position>) -> Option<ExpiredItem> {
-        // SAFETY: the caller's pin keeps the item, which was found in the index.
-        let item = unsafe { item::read(self.reader.medium(), position?) }.ok()?;
-        // A damaged expiry or value is not reported.
-        if item.is_intact() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
     }
 
     /// Does steps 3 to 6, and returns a copy of the item that had expired before. The caller is pinned.
@@ -280,14 +264,14 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             WriteResult::Unexpected => return Ok(WriteResult::Unexpected),
             WriteResult::QueueFull(new) => return Ok(WriteResult::QueueFull(new)),
         };
-        let before = self.before(pending.old_expiry);
+        let before = prior_state(self.reader.clock(), pending.old_expiry);
         let Pending { written, published, ticket, mut hidden, .. } = pending;
         let (crowded, old) = (published.crowded, written.old);
         self.settle(written, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
             self.split(target.signature, segment);
         }
-        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
+        let expired = if before == PriorState::Expired { self.reaper.copy(self.reader.medium(), old) } else { None };
         Ok(WriteResult::Done((before, expired)))
     }
 
@@ -305,7 +289,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             match self.publish(target, new)? {
                 WriteResult::Done((before, expired)) => {
                     drop(pin);
-                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
+                    expired.into_iter().for_each(|item| self.reaper.notify(item));
                     return Ok(before);
                 }
                 WriteResult::QueueFull(waiting) => new = waiting,
@@ -315,5 +299,15 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             self.order.make_space(self.source(), self.reader.index().partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
+    }
+}
+
+/// Returns the state of the key before a write that has just removed an item of this expiry.
+#[inline(always)]
+pub(super) fn prior_state(clock: &Clock, old_expiry: Option<Expiry>) -> PriorState {
+    match old_expiry {
+        None => PriorState::Absent,
+        Some(expiry) if clock.is_past(expiry) => PriorState::Expired,
+        Some(_) => PriorState::Present,
     }
 }
