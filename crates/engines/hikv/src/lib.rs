@@ -27,6 +27,22 @@
 //! | position 0 stored (the overflow bit stays), not flushed | the mark or the 0; both read as absent |
 //! | the item retired | the same; its space is free after opening |
 //!
+//! # Modules
+//! A module uses only those below it. The store ([`HiKv`]) is a writer and the compaction of its space; the writer owns
+//! the parts, and each part owns its fields.
+//! ```text
+//! ops, open                   the engine's traits; create and open a store
+//! compact                     moves items, as updates
+//! hikv                        the store: steps of the background, closing, statistics
+//! check  reap                 a check of the store; a step that deletes expired keys
+//! write                       Writer: one key (fast and general path), groups, updates, batches
+//! order                       Ordered: queues of changes, the tree and its builder; scans
+//! snapshots  space  cache     kept items; allocator, sweep and garbage; copies of hot items
+//! reaper  salvage             when expired keys are deleted; the items of a damaged region
+//! read  image                 Reader: the medium, the hash index, lookups, walks; the clean image
+//! item, places, memory, canary
+//! ```
+//!
 //! # Lock order
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout. Exception: an operation that waits for readers (`clear`) is not pinned.
@@ -42,6 +58,7 @@ mod memory;
 mod open;
 mod ops;
 mod order;
+mod places;
 mod read;
 mod reap;
 mod reaper;

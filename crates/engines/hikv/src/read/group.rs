@@ -66,8 +66,8 @@ impl<M: Medium> Reader<M> {
         self.lookup_lines(keys, &route, &targets, values, |slot, key| self.plain_in(slot, key))
     }
 
-    /// Does the part of [`Reader::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's item
-    /// if it is in a slot.
+    /// Does the part of [`Reader::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's
+    /// item if it is in a slot.
     #[inline(always)]
     fn lookup_lines<'a>(
         &'a self,

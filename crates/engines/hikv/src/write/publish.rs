@@ -1,15 +1,15 @@
-//! Publishes a written item, or a removal: steps 3 to 6 of a write.
+//! Writes an item and publishes it, or removes a key: the steps of a write.
 //!
 //! # Two paths
-//! The fast path ([`Writer::put`], [`Writer::remove`]) reads only the key's home line. That is enough for most keys: the
-//! entry is in its home line, or absent, and has no mark. The old item, if there is one, is in a slot, and neither item
-//! expires. No snapshot was taken since the new item was stamped, and none is live. The key's queue has a free place.
-//! Otherwise nothing has been changed yet, and the general path does all of it from the beginning, with the bucket
-//! unlocked.
+//! Steps 3 to 6 have a fast path ([`Writer::put`], [`Writer::remove`]), which reads only the key's home line. That is
+//! enough for most keys: the entry is in its home line, or absent, and has no mark. The old item, if there is one, is
+//! in a slot, and neither item expires. No snapshot was taken since the new item was stamped, and none is live. The
+//! key's queue has a free place. Otherwise nothing has been changed yet, and the general path does all of it from the
+//! beginning, with the bucket unlocked.
 //!
-//! The general path ([`Writer::enter`]) serves deletes and puts of all kinds, groups of puts, and changes that hold only
-//! while the key's entry is the one that the caller saw. Such a caller read the item under a pin that lasts until the
-//! change is published. So the item's space was not reused, and an equal position names the same item.
+//! The general path ([`Writer::enter`]) serves puts and deletes of all kinds, groups of puts, and changes that hold
+//! only while the key's entry is the one that the caller saw. Such a caller read the item under a pin that lasts until
+//! the change is published. So the item's space was not reused, and an equal position names the same item.
 
 use epoch::Pin;
 use index::Position;

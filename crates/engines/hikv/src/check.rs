@@ -4,8 +4,6 @@
 //! A check stores nothing, so it also works on a read-only store. Writers and the background must not run during a
 //! check.
 
-mod places;
-
 use std::sync::Arc;
 
 use heap::salvage::{Chunk, Head, listed};
@@ -16,12 +14,11 @@ use pmem::{Dram, Medium, MediumError, Offset};
 
 use crate::item;
 use crate::memory::Memory;
+use crate::places::Places;
 use crate::read::{Reader, check_intact};
 use crate::write::Writer;
 use engine::{Check, Compaction, Damage, Depth, Error};
 use items::Item;
-
-pub(crate) use places::Places;
 
 /// The state of a check.
 struct CheckState {
