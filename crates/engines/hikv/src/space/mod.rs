@@ -67,16 +67,16 @@ impl<D: Dram> Space<D> {
         expiry: Expiry,
         item_bytes: u64,
     ) -> Result<Reservation<'_, D>, Error> {
-        self.announce(medium, expiry);
-        self.reserve(medium, item_bytes)
+        if !expiry.is_never() {
+            self.announce(medium);
+        }
+        Ok(self.heap.reserve(medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// Sets the feature flag before an item of this expiry is written.
+    /// Sets the feature flag before an item that expires is written.
     #[inline(always)]
-    pub(crate) fn announce<M: Medium>(&self, medium: &M, expiry: Expiry) {
-        if !expiry.is_never() {
-            self.heap.set_features(medium, FEATURE_EXPIRY);
-        }
+    pub(crate) fn announce<M: Medium>(&self, medium: &M) {
+        self.heap.set_features(medium, FEATURE_EXPIRY);
     }
 
     /// Returns true if items may have expired that were not reaped yet.

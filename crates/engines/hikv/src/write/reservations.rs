@@ -94,7 +94,7 @@ impl<'a, M: Medium, D: Dram> Reservations<'a, M, D> {
     #[inline(always)]
     unsafe fn write(&mut self, at: Offset, signature: u64, item: &NewItem<'_>) {
         if !item.expiry.is_never() {
-            self.space.announce(self.medium, item.expiry);
+            self.space.announce(self.medium);
             self.due.push((signature, item.expiry));
         }
         // SAFETY: the caller's promise.
