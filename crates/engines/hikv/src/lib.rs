@@ -31,8 +31,7 @@
 //! A module uses only those below it. The store ([`HiKv`]) is a writer and the compaction of its space; the writer owns
 //! the parts, and each part owns its fields.
 //! ```text
-//! ops, open                   the engine's traits; create and open a store
-//! compact                     moves items, as updates
+//! hikv::{ops, open, compact}  the engine's traits; create and open a store; moves of items, as updates
 //! hikv                        the store: steps of the background, closing, statistics
 //! check  reap                 a check of the store; a step that deletes expired keys
 //! write                       Writer: one key (fast and general path), groups, updates, batches
@@ -50,13 +49,10 @@
 mod cache;
 pub mod canary;
 mod check;
-mod compact;
 mod hikv;
 pub mod image;
 mod item;
 mod memory;
-mod open;
-mod ops;
 mod order;
 mod places;
 mod read;

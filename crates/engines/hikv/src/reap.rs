@@ -63,7 +63,7 @@ impl<'a, M: Medium, D: Memory> ReapStep<'a, M, D> {
         let progress = self.continue_round(&mut background.round);
         drop(background);
         let has_called_back = !self.reaped.is_empty();
-        self.reaped.into_iter().for_each(|item| self.writer.reaper().notify(item));
+        self.reaped.into_iter().for_each(|item| self.writer.reaper().hook().notify(item));
         // The step ends with a callback, which may have closed the store.
         if has_called_back { progress.map(|_| Progress::More) } else { progress }
     }

@@ -25,11 +25,10 @@
 //! sees the other. Only the worker clears `is_wanted`, before all that: another thread that does a step does not have
 //! the worker's end of sleep, and may run between the writer's request and the worker's check.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Clock, ExpiredHook, ExpiredItem, Expiry, OnExpired, OnExpiredItem, Pace};
+use engine::{Clock, ExpiredHook, ExpiredItem, Expiry, Pace};
 use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
 use pmem::Medium;
@@ -88,12 +87,9 @@ impl Reaper {
         self.reaped_count.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_callback(&self, callback: Option<Arc<OnExpired>>) {
-        self.hook.set(callback);
-    }
-
-    pub(crate) fn set_item_callback(&self, callback: Arc<OnExpiredItem>) {
-        self.hook.set_item(callback);
+    /// Returns the callback for expired keys. It is called without a lock and a pin.
+    pub(crate) fn hook(&self) -> &ExpiredHook {
+        &self.hook
     }
 
     /// Returns a copy of a removed item that had expired, for the callback, if there is one. The caller has been pinned
@@ -104,11 +100,6 @@ impl Reaper {
         let item = unsafe { item::read(medium, position?) }.ok()?;
         // A damaged expiry or value is not reported.
         if item.is_intact() { self.hook.copy(item.key, item.value, item.expiry) } else { None }
-    }
-
-    /// Calls the callback for an item that had expired. The caller holds no lock and no pin.
-    pub(crate) fn notify(&self, item: ExpiredItem) {
-        self.hook.notify(item);
     }
 
     pub(crate) fn count_reaped(&self) {

@@ -105,7 +105,7 @@ mod tests {
     /// Changes the tree without the engine.
     fn change_tree(store: &Store, number: u32, edit: Edit) {
         let key = number.to_be_bytes();
-        let slot = store.writer.order().tree.read();
+        let slot = store.writer().order().tree.read();
         let tree = slot.as_ref().expect("the order is ready");
         let change = Change { key: KeyStart::whole(&key), edit };
         tree.apply(&Items(store.medium()), &[change], |_, applied| applied.unwrap());

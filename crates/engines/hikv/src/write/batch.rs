@@ -101,7 +101,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         let batch = BatchWrite { writer, plan, turn: writer.reader.index().batch_turn() };
         let expired = writer.with_space(|| batch.try_once())?;
         drop(batch.turn);
-        expired.into_iter().for_each(|item| writer.reaper.notify(item));
+        expired.into_iter().for_each(|item| writer.reaper.hook().notify(item));
         Ok(())
     }
 

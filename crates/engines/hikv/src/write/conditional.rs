@@ -90,7 +90,7 @@ impl<'a, 'k, M: Medium, D: Memory> Update<'a, 'k, M, D> {
         loop {
             match attempt()? {
                 WriteResult::Done((done, expired)) => {
-                    expired.into_iter().for_each(|item| self.writer.reaper.notify(item));
+                    expired.into_iter().for_each(|item| self.writer.reaper.hook().notify(item));
                     return Ok(done);
                 }
                 WriteResult::Unexpected => {}

@@ -58,7 +58,7 @@ impl<'a, M: Medium, D: Memory> PutGroup<'a, M, D> {
     pub(crate) fn put(&self, on_result: &mut OnResult<'_>) {
         let mut expired = Group::new();
         let late = self.put_together(&mut expired, on_result);
-        expired.into_iter().for_each(|item| self.writer.reaper.notify(item));
+        expired.into_iter().for_each(|item| self.writer.reaper.hook().notify(item));
         self.put_each(late, on_result);
     }
 

@@ -289,7 +289,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             match self.publish(target, new)? {
                 WriteResult::Done((before, expired)) => {
                     drop(pin);
-                    expired.into_iter().for_each(|item| self.reaper.notify(item));
+                    expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
                     return Ok(before);
                 }
                 WriteResult::QueueFull(waiting) => new = waiting,

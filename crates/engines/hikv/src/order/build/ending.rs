@@ -94,21 +94,21 @@ mod tests {
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
         store.request_order().unwrap();
-        let number = store.writer.order().builder.build.lock().number;
+        let number = store.writer().order().builder.build.lock().number;
         store.clear().unwrap();
         let failure = || Error::Corrupt { offset: 64, what: "an item is damaged" };
-        store.writer.order().builder.abort_build(
-            &store.writer.order().tree,
-            store.writer.disposal(),
+        store.writer().order().builder.abort_build(
+            &store.writer().order().tree,
+            store.writer().disposal(),
             number,
             failure(),
         );
         assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
         store.request_order().unwrap();
-        let number = store.writer.order().builder.build.lock().number;
-        store.writer.order().builder.abort_build(
-            &store.writer.order().tree,
-            store.writer.disposal(),
+        let number = store.writer().order().builder.build.lock().number;
+        store.writer().order().builder.abort_build(
+            &store.writer().order().tree,
+            store.writer().disposal(),
             number,
             failure(),
         );

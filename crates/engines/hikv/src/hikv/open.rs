@@ -6,8 +6,8 @@ use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
 use pmem::{Dram, Medium};
 
+use super::HiKv;
 use crate::cache::ReadCache;
-use crate::hikv::HiKv;
 use crate::image::CleanImage;
 use crate::memory::Memory;
 use crate::order::Ordered;

@@ -7,8 +7,8 @@ use index::Position;
 use index::partitioned_hash::Cursor;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
+use super::HiKv;
 use crate::canary;
-use crate::hikv::HiKv;
 use crate::item;
 use crate::memory::Memory;
 use crate::write::{Expected, Prepared, Tried, WriteTarget, Writer};

@@ -9,8 +9,8 @@ use epoch::Pinned;
 use index::cached_table::Clear;
 use pmem::Medium;
 
+use super::HiKv;
 use crate::check;
-use crate::hikv::HiKv;
 use crate::memory::Memory;
 use crate::read::walk::{Part, cursor_at, place_of};
 use crate::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT, check_key};
@@ -171,11 +171,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.writer.reaper().set_callback(callback);
+        self.writer.reaper().hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.writer.reaper().set_item_callback(callback);
+        self.writer.reaper().hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {

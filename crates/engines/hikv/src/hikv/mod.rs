@@ -1,5 +1,9 @@
 //! The store: a writer and the compaction of its space, with its statistics and the steps of its background.
 
+mod compact;
+mod open;
+mod ops;
+
 use std::time::{Duration, Instant};
 
 use index::cached_table::CacheStats;
@@ -21,8 +25,8 @@ const TURN_MAX: Duration = Duration::from_millis(1);
 
 /// A HiKV store on a medium.
 pub struct HiKv<M, D: Dram> {
-    pub(crate) writer: Writer<M, D>,
-    pub(crate) compaction: Compaction<Cursor>,
+    writer: Writer<M, D>,
+    compaction: Compaction<Cursor>,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -31,13 +35,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.writer.reader().medium()
     }
 
-    pub(crate) fn scans(&self) -> Scans<'_, M, D> {
+    fn scans(&self) -> Scans<'_, M, D> {
         Scans::new(self.writer.reader(), self.writer.order(), self.writer.source())
     }
 
     /// Does a step of sweep, growth, reaping and compaction, by one thread at a time. In a read-only store, free space
     /// is computed when a caller requests it.
-    pub(crate) fn space_step(&self) -> Result<Progress, Error> {
+    fn space_step(&self) -> Result<Progress, Error> {
         let (medium, space) = (self.medium(), self.writer.space());
         if !medium.is_writable() {
             return Ok(Progress::Idle);
@@ -59,7 +63,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Does a step of the reaper for a writer, if the reaper is behind.
-    pub(crate) fn keep_pace(&self) -> Result<(), Error> {
+    fn keep_pace(&self) -> Result<(), Error> {
         let (pace, space) = (self.writer.reaper().pace(), self.writer.space());
         if !pace.is_behind() || !space.is_swept() || epoch::is_pinned() {
             return Ok(());
@@ -73,7 +77,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Writes a clean image, if that is possible (`image`).
-    pub(crate) fn write_image(&self) -> Result<(), Error> {
+    fn write_image(&self) -> Result<(), Error> {
         let (medium, heap, order) = (self.medium(), self.writer.space().heap(), self.writer.order());
         if !medium.is_writable() || !heap.may_have_image() || !self.is_at_rest()? {
             return Ok(());
@@ -101,7 +105,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(true)
     }
 
-    pub(crate) fn gather_stats(&self) -> EngineStats {
+    fn gather_stats(&self) -> EngineStats {
         let (space, snapshots) = (self.writer.space().stats(), self.writer.snapshots().stats());
         let (index, cache) = (self.writer.reader().index(), self.writer.cache().stats());
         EngineStats {
@@ -152,4 +156,16 @@ fn split_load(splits: SplitStats) -> f64 {
 fn cache_figures(cache: &CacheStats) -> [Figure; 5] {
     let hit_count = cache.hit_count + cache.absent_count;
     Figure::of_cache(cache.hit_ratio(), hit_count, cache.miss_count, cache.evicted_count, cache.live_bytes)
+}
+
+/// The parts of a store, of which tests see more than the engine's traits show.
+#[cfg(test)]
+impl<M, D: Dram> HiKv<M, D> {
+    pub(crate) fn writer(&self) -> &Writer<M, D> {
+        &self.writer
+    }
+
+    pub(crate) fn compaction(&self) -> &Compaction<Cursor> {
+        &self.compaction
+    }
 }
