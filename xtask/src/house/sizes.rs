@@ -17,7 +17,6 @@ const IMPL_FILES_MAX: usize = 6;
 /// Types above the limits, with the methods and files that they may have at most. An entry may shrink or vanish, not
 /// grow.
 const LARGE_TYPES: &[(&str, usize, usize)] = &[
-    ("crates/engines/hikv::HiKv", 179, 27),
     ("crates/heap::Heap", 102, 12),
     ("crates/hikv::Store", 113, 17),
     ("crates/journal::Journal", 83, 12),

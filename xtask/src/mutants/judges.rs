@@ -119,7 +119,7 @@ const JUDGES: [Judges; 18] = [
     Judges { place: "undo-log", quick: &[lib("hikv-undo-log"), UNDO_LOG], slow: &[PBTREE] },
     Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
-        place: "engines/hikv/src/read/cached.rs",
+        place: "engines/hikv/src/cache.rs",
         quick: &[plain("hikv-engine-hikv"), explored(&["reader_waits_for"])],
         slow: &[explored(&["cached"])],
     },

@@ -68,3 +68,21 @@ fn capacity_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
 pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
     items::prefetch(medium, position.offset(), position.slot_bytes());
 }
+
+/// Stamps an item again that was written before a snapshot was taken. Reads the whole item for that. The item is then
+/// flushed, and ordered before later stores.
+///
+/// # Errors
+/// As for [`read`].
+///
+/// # Safety
+/// The item was completely written to space that belongs to the caller, and no other thread has its position.
+#[cold]
+pub(super) unsafe fn restamp<M: Medium>(medium: &M, position: Position, stamp: u32) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let written = unsafe { read(medium, position) }?;
+    // SAFETY: the caller's promise.
+    unsafe { items::restamp(medium, position.offset(), &written, stamp) };
+    medium.order();
+    Ok(())
+}

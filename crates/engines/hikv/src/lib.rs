@@ -27,19 +27,37 @@
 //! | position 0 stored (the overflow bit stays), not flushed | the mark or the 0; both read as absent |
 //! | the item retired | the same; its space is free after opening |
 //!
+//! # Modules
+//! A module uses only those below it. The store ([`HiKv`]) is a writer and the compaction of its space; the writer owns
+//! the parts, and each part owns its fields.
+//! ```text
+//! hikv::{ops, open, compact}  the engine's traits; create and open a store; moves of items, as updates
+//! hikv                        the store: steps of the background, closing, statistics
+//! check  reap                 a check of the store; a step that deletes expired keys
+//! write                       Writer: one key (fast and general path), groups, updates, batches
+//! order                       Ordered: queues of changes, the tree and its builder; scans
+//! snapshots  space  cache     kept items; allocator, sweep and garbage; copies of hot items
+//! reaper  salvage             when expired keys are deleted; the items of a damaged region
+//! read  image                 Reader: the medium, the hash index, lookups, walks; the clean image
+//! item, places, memory, canary
+//! ```
+//!
 //! # Lock order
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout. Exception: an operation that waits for readers (`clear`) is not pinned.
 
-mod broken;
+mod cache;
 pub mod canary;
+mod check;
+mod hikv;
 pub mod image;
 mod item;
 mod memory;
-mod open;
-mod ops;
 mod order;
+mod places;
 mod read;
+mod reap;
+mod reaper;
 pub mod salvage;
 mod snapshots;
 mod space;
@@ -47,112 +65,7 @@ mod space;
 mod tests;
 mod write;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use epoch::Limbo;
-use heap::Heap;
-use index::cached_table::CacheStats;
-use index::partitioned_hash::{Cleared, Context, Cursor, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
-use index::{CachedTable, PartitionedHash};
-use parking_lot::Mutex;
-use pmem::{Dram, Medium};
-
-use engine::{Clock, Compacting, Compaction, EngineStats, ExpiredHook, Figure, Hasher, Verify, WriteThrottle};
-use image::CleanImage;
-use snapshots::Snapshots;
-use space::background::Background;
-use space::reaper::Reaper;
-
 pub use heap::Parameters;
+pub use hikv::HiKv;
 pub use memory::Memory;
 pub use order::Ordered;
-
-/// A HiKV store on a medium.
-pub struct HiKv<M, D: Dram> {
-    medium: M,
-    heap: Heap<D>,
-    index: PartitionedHash,
-    hasher: Hasher,
-    limbo: Limbo<Garbage>,
-    garbage: WriteThrottle,
-    cleared: Limbo<Cleared>,
-    background: Mutex<Background>,
-    /// Every entry is counted, and free space is known unless the store is damaged or read-only.
-    swept: AtomicBool,
-    image: CleanImage,
-    snapshots: Snapshots,
-    clock: Clock,
-    reaper: Reaper,
-    expired_hook: ExpiredHook,
-    compaction: Compaction<Cursor>,
-    verify: Verify,
-    cache: Option<CachedTable>,
-    order: Ordered<D>,
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    #[inline(always)]
-    fn cx(&self) -> Context<'_, M, D> {
-        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
-    }
-
-    /// Returns the medium.
-    pub fn medium(&self) -> &M {
-        &self.medium
-    }
-
-    fn gather_stats(&self) -> EngineStats {
-        let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
-        let snapshots = self.snapshots.stats();
-        EngineStats {
-            items: self.index.len(),
-            dram_bytes: space.dram_bytes
-                + self.index.dram_bytes()
-                + snapshots.dram_bytes
-                + cache.map_or(0, |cache| cache.dram_bytes),
-            swept: self.swept.load(Ordering::Acquire),
-            garbage_count: self.limbo.len() + self.cleared.len(),
-            garbage_bytes: self.limbo.bytes(),
-            held_up_count: self.garbage.count(),
-            reaped_count: self.reaper.reaped_count(),
-            taken_bytes: self.taken_bytes(),
-            compaction: self.compaction.stats(),
-            counts: self.medium.counts(),
-            order: self.order.stats(),
-            snapshots,
-            figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
-            ..EngineStats::of_space(space)
-        }
-    }
-
-    /// Returns the figures that only the hash index has.
-    fn figures(&self) -> [Figure; 5] {
-        let (splits, segment_count) = (self.index.split_stats(), self.index.segment_count());
-        let load = self.index.len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
-        [
-            Figure::gauge("segment_count", "Segments of the hash index", segment_count as f64),
-            Figure::ratio("load", "Share of used entries in all segments, 0 to 1", load),
-            Figure::counter("split_count", "Segments split since open", splits.split_count as f64),
-            Figure::ratio(
-                "split_load",
-                "Mean share of used entries in segments when they were split, 0 to 1",
-                split_load(splits),
-            ),
-            Figure::counter(
-                "chained_count",
-                "Segments chained since open, because hashes of keys are unevenly distributed",
-                splits.chained_count as f64,
-            ),
-        ]
-    }
-}
-
-fn split_load(splits: SplitStats) -> f64 {
-    let capacity = splits.split_count * SEGMENT_ENTRY_COUNT;
-    if capacity == 0 { 0.0 } else { splits.split_entry_count as f64 / capacity as f64 }
-}
-
-fn cache_figures(cache: &CacheStats) -> [Figure; 5] {
-    let hit_count = cache.hit_count + cache.absent_count;
-    Figure::of_cache(cache.hit_ratio(), hit_count, cache.miss_count, cache.evicted_count, cache.live_bytes)
-}

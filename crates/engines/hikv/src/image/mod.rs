@@ -21,16 +21,14 @@
 //! the order's build -> known image -> allocator.
 
 pub mod layout;
-mod read;
-mod write;
+pub(super) mod read;
+pub(super) mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use index::Position;
 use parking_lot::Mutex;
 use pmem::{Medium, Offset};
-
-pub(super) use read::Found;
 
 /// The state of the region's image.
 #[derive(Debug, Default)]

@@ -1,40 +1,46 @@
 //! Closing with an image, and invalidating an image.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
-use heap::Reservation;
-use pmem::{Backoff, Checksum, Medium, Offset};
+use heap::{Heap, Reservation};
+use index::{PartitionedHash, Position};
+use pmem::{Checksum, Dram, Medium, Offset};
 
 use super::layout::{HEADER_BYTES, Header};
-use super::{Keys, Known};
-use crate::order::Ordered;
-use crate::{HiKv, Memory};
+use super::{CleanImage, Keys, Known};
 use engine::Error;
 
 /// The length of the pieces in which words are written: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
-/// The time for which a close waits for readers that keep retired items, before it writes no image: many times the
-/// duration of a read, and less than a user who ends a program would notice.
-const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Does steps 1 to 3, if they are useful and possible. No other thread uses the store.
-    pub(crate) fn write_image(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
+/// A store at rest, of which an image is written: all free space is known, and nothing waits to be freed.
+pub(crate) struct Resting<'a, M, D: Dram> {
+    pub(crate) medium: &'a M,
+    pub(crate) heap: &'a Heap<D>,
+    pub(crate) index: &'a PartitionedHash,
+    /// The number of keys in order, if the order of all keys is known.
+    pub(crate) key_count: Option<u64>,
+}
+
+/// Passes the items in key order to its parameter, and returns their number.
+type EachSorted<'f> = dyn FnMut(&mut dyn FnMut(Position)) -> Result<u64, Error> + 'f;
+
+impl CleanImage {
+    /// Does steps 2 and 3, if they are useful and possible. No other thread uses the store.
+    pub(crate) fn write<M: Medium, D: Dram>(
+        &self,
+        of: &Resting<'_, M, D>,
+        each_sorted: &mut EachSorted<'_>,
+    ) -> Result<(), Error> {
+        if self.is_as_good_as(of.key_count) {
             return Ok(());
         }
-        let key_count = self.order.key_count().filter(|&count| count == self.index.len());
-        if self.is_as_good_as_named(key_count) {
-            return Ok(());
-        }
-        self.forget_image();
-        self.heap.empty_lanes(&self.medium);
-        let header = self.header(key_count);
-        match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("the image is smaller than a region"))
-        {
+        self.forget(of.medium, of.heap);
+        of.heap.empty_lanes(of.medium);
+        let header = of.header();
+        match of.heap.reserve_extent(of.medium, header.image_bytes().expect("the image is smaller than a region")) {
             // Reserving the extent may have raised the mark.
-            Ok(reservation) => self.write_and_name(self.header(key_count), reservation),
+            Ok(reservation) => self.write_and_name(of, reservation, each_sorted),
             Err(error) if error.is_full() => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -43,42 +49,60 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Does steps 4 and 5.
     #[cold]
     #[inline(never)]
-    pub(crate) fn forget_image(&self) {
-        let mut known = self.image.known.lock();
-        if self.image.is_named() {
-            self.heap.forget_image(&self.medium);
+    pub(crate) fn forget<M: Medium, D: Dram>(&self, medium: &M, heap: &Heap<D>) {
+        let mut known = self.known.lock();
+        if self.is_named() {
+            heap.forget_image(medium);
             *known = Known::Nothing;
-            self.image.is_named.store(false, Ordering::Release);
+            self.is_named.store(false, Ordering::Release);
         }
-    }
-
-    /// Returns true if all free space is known and nothing waits to be freed.
-    fn is_at_rest(&self) -> Result<bool, Error> {
-        if !self.heap.is_swept() || !Ordered::come_to_rest(self)? {
-            return Ok(false);
-        }
-        let (start, mut backoff) = (Instant::now(), Backoff::long());
-        while !(self.limbo.is_empty() && self.cleared.is_empty()) {
-            if start.elapsed() > READER_WAIT_MAX {
-                return Ok(false);
-            }
-            self.collect();
-            backoff.relax();
-        }
-        Ok(true)
     }
 
     /// Returns true if a new image would hold no more than the named one.
-    fn is_as_good_as_named(&self, key_count: Option<u64>) -> bool {
-        match *self.image.known.lock() {
+    fn is_as_good_as(&self, key_count: Option<u64>) -> bool {
+        match *self.known.lock() {
             Known::Nothing => false,
             Known::Space => key_count.is_none(),
             Known::Order(_) => true,
         }
     }
 
+    fn write_and_name<M: Medium, D: Dram>(
+        &self,
+        of: &Resting<'_, M, D>,
+        reservation: Reservation<'_, D>,
+        each_sorted: &mut EachSorted<'_>,
+    ) -> Result<(), Error> {
+        let (header, start) = (of.header(), reservation.place().offset);
+        let mut words = Words::new(of.medium, start.plus(HEADER_BYTES as u64));
+        let mut free_word_count = 0;
+        of.heap.free_words(&mut |word| {
+            free_word_count += 1;
+            words.push(word);
+        });
+        of.index.count_words(&mut |word| words.push(word));
+        let header = Header { free_word_count, space_checksum: words.checksum(), ..header };
+        let keys_start = words.end();
+        if let Some(count) = header.key_count
+            && each_sorted(&mut |position| words.push(position.word()))? != count
+        {
+            return Ok(());
+        }
+        let header = Header { order_checksum: words.checksum(), ..header };
+        words.finish();
+        // SAFETY: the space was reserved for the image.
+        unsafe { of.medium.stream(start, &[&header.to_bytes()]) };
+        of.heap.name_image(of.medium, reservation)?;
+        let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
+        *self.known.lock() = header.key_count.map_or(Known::Space, keys);
+        self.is_named.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl<M: Medium, D: Dram> Resting<'_, M, D> {
     /// Returns the header without checksums, with one more extent than now: the image's.
-    fn header(&self, key_count: Option<u64>) -> Header {
+    fn header(&self) -> Header {
         let mut free_word_count = 1;
         self.heap.free_words(&mut |_| free_word_count += 1);
         Header {
@@ -87,37 +111,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             mark_units: (self.heap.mark_bytes() / heap::layout::UNIT_BYTES) as u32,
             segment_count: self.index.segment_count() as u32,
             free_word_count,
-            key_count,
+            key_count: self.key_count,
             space_checksum: 0,
             order_checksum: 0,
         }
-    }
-
-    fn write_and_name(&self, header: Header, reservation: Reservation<'_, D>) -> Result<(), Error> {
-        let start = reservation.place().offset;
-        let mut words = Words::new(&self.medium, start.plus(HEADER_BYTES as u64));
-        let mut free_word_count = 0;
-        self.heap.free_words(&mut |word| {
-            free_word_count += 1;
-            words.push(word);
-        });
-        self.index.count_words(&mut |word| words.push(word));
-        let header = Header { free_word_count, space_checksum: words.checksum(), ..header };
-        let keys_start = words.end();
-        if let Some(count) = header.key_count
-            && self.each_sorted(&mut |position| words.push(position.word()))? != count
-        {
-            return Ok(());
-        }
-        let header = Header { order_checksum: words.checksum(), ..header };
-        words.finish();
-        // SAFETY: the space was reserved for the image.
-        unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
-        self.heap.name_image(&self.medium, reservation)?;
-        let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
-        *self.image.known.lock() = header.key_count.map_or(Known::Space, keys);
-        self.image.is_named.store(true, Ordering::Release);
-        Ok(())
     }
 }
 

@@ -36,14 +36,58 @@ use std::sync::Arc;
 
 use epoch::Grace;
 use index::bplus_tree::{BPlusTree, Loader, Part};
+use parking_lot::Mutex;
 use pmem::Dram;
 
 use super::collect::{Collected, Entries, Plan};
+use super::progress::BuildProgress;
+use super::queues::Queues;
+use super::source::Source;
+use super::tree::Tree;
 use engine::Error;
+
+/// The builder of a store's tree.
+#[derive(Debug)]
+pub(super) struct Builder<D: Dram> {
+    build: Mutex<Build<D>>,
+    progress: BuildProgress,
+    dram: D,
+}
+
+/// The parts of a store that a build works with.
+pub(super) struct Site<'a, M, D: Dram> {
+    pub(super) source: Source<'a, M, D>,
+    pub(super) queues: &'a Queues,
+    pub(super) tree: &'a Tree<D>,
+}
+
+impl<M, D: Dram> Clone for Site<'_, M, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, D: Dram> Copy for Site<'_, M, D> {}
+
+impl<D: Dram> Builder<D> {
+    pub(super) fn new(dram: D) -> Builder<D> {
+        Builder { build: Mutex::new(Build::default()), progress: BuildProgress::default(), dram }
+    }
+
+    /// Returns true while the tree is being built.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.build.lock().is_asked_for()
+    }
+
+    /// Returns the finished steps of the build, and all steps.
+    pub(super) fn progress(&self) -> (u64, u64) {
+        self.progress.now()
+    }
+}
 
 /// The state of the tree's build.
 #[derive(Debug)]
-pub(super) struct Build<D: Dram> {
+struct Build<D: Dram> {
     stage: Stage<D>,
     /// Counts builds: the result of a thread for an abandoned build is discarded.
     number: u64,
@@ -104,7 +148,7 @@ impl<D: Dram> Default for Build<D> {
 
 impl<D: Dram> Build<D> {
     /// Returns true while the tree is being built.
-    pub(super) fn is_asked_for(&self) -> bool {
+    fn is_asked_for(&self) -> bool {
         !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
     }
 

@@ -66,7 +66,7 @@ impl Change {
         })
     }
 
-    /// The words of a place that stands for changes outside the queue: see `ordered::Queue`.
+    /// The words of a place that stands for changes outside the queue: see `many`.
     pub(super) const MANY: [u64; CHANGE_WORDS] = [u64::MAX; CHANGE_WORDS];
 
     /// Returns the change in a place of a queue; `None` if the writer changed nothing.

@@ -10,21 +10,22 @@ use pmem::Medium;
 
 use super::items::Items;
 use super::paged::{Paged, way};
-use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, OrderedEngine, ScanCursor};
+use super::scan::Scans;
+use crate::memory::Memory;
+use engine::{Damage, Direction, Error, ScanCursor};
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+impl<M: Medium, D: Memory> Scans<'_, M, D> {
     /// Checks the tree while its lock excludes drainers; returns the number of compared keys.
-    pub(super) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        self.catch_up(Early::Wait)?;
-        let slot = self.order.tree.write();
-        let Some(tree) = &*slot else { return Err(self.not_ordered_yet()) };
+    pub(crate) fn check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        self.catch_up()?;
+        let slot = self.order.tree.lock();
+        let Some(tree) = &*slot else { return Err(self.order.not_ordered_yet()) };
         let mut is_sound = true;
-        tree.check(&Items(self.medium()), &mut |damage| {
+        tree.check(&Items(self.reader.medium()), &mut |damage| {
             is_sound = false;
             damaged(described(damage));
         });
-        let (ordered, hashed) = (tree.len(), self.index.len());
+        let (ordered, hashed) = (tree.len(), self.reader.index().len());
         if ordered != hashed {
             let what = format!("the ordered index has {ordered} keys, the hash index has {hashed}");
             damaged(Damage { offset: 0, what });
@@ -40,7 +41,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         loop {
             let _pin = epoch::pin();
             let (from, direction, page) = cursor.parts();
-            tree.read_page(&Items(self.medium()), from, way(direction), page)?;
+            tree.read_page(&Items(self.reader.medium()), from, way(direction), page)?;
             for &position in cursor.page().positions() {
                 count += 1;
                 if !self.is_hashed_at(position)? {
@@ -58,7 +59,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// have the item until it is reaped. The caller is pinned.
     fn is_hashed_at(&self, position: Position) -> Result<bool, Error> {
         let key = self.scanned(position)?.key;
-        let found = self.find(self.hasher.signature(key), key)?;
+        let found = self.reader.find(self.reader.signature(key), key)?;
         Ok(found.is_some_and(|(found, _)| found.item() == position.item()))
     }
 }
@@ -76,8 +77,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::{Ordered, Parameters};
-    use engine::{Clock, Engine, OrderState};
+    use crate::{HiKv, Ordered, Parameters};
+    use engine::{Clock, Early, Engine, OrderState, OrderedEngine};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;
@@ -104,7 +105,7 @@ mod tests {
     /// Changes the tree without the engine.
     fn change_tree(store: &Store, number: u32, edit: Edit) {
         let key = number.to_be_bytes();
-        let slot = store.order.tree.read();
+        let slot = store.writer().order().tree.read();
         let tree = slot.as_ref().expect("the order is ready");
         let change = Change { key: KeyStart::whole(&key), edit };
         tree.apply(&Items(store.medium()), &[change], |_, applied| applied.unwrap());

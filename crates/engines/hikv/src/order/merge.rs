@@ -1,11 +1,10 @@
 //! Applies the delta to a tree that was loaded: each change sets its result, whatever the tree holds for the key.
 
 use arrayvec::ArrayVec;
-use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit};
+use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use pmem::{Dram, Medium};
 
-use super::change::{Change, GROUP_COUNT};
-use super::drain::{failure, tree_change};
+use super::change::{Change, GROUP_COUNT, INLINE_BYTES};
 use super::items::Items;
 use crate::snapshots::Disposal;
 use engine::Error;
@@ -23,7 +22,7 @@ pub(super) fn apply<M: Medium, D: Dram>(
     let mut result = Ok(());
     for group in changes.chunks(GROUP_COUNT) {
         if result.is_ok() {
-            result = apply_group(tree, disposal.medium, group);
+            result = apply_group(tree, disposal.medium(), group);
         }
     }
     // Even if the tree is lost: nothing else refers to these items.
@@ -62,4 +61,30 @@ fn apply_one<M: Medium, D: Dram>(
     let mut result = Ok(());
     tree.apply(&Items(medium), &[change], |_, applied| result = applied);
     result
+}
+
+/// Returns the change in the tree's form.
+pub(super) fn tree_change(change: &Change) -> tree::Change<'_> {
+    let edit = match (change.old, change.new) {
+        (None, Some(new)) => Edit::Insert(new),
+        (Some(old), Some(new)) => Edit::Replace { old, new },
+        (Some(old), None) => Edit::Remove(old),
+        (None, None) => unreachable!("an empty change does not leave the queue"),
+    };
+    let key = change.key().map_or_else(|| KeyStart::new(change.head(), INLINE_BYTES + 1), KeyStart::whole);
+    tree::Change { key, edit }
+}
+
+pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
+    let position = change.new.or(change.old).map_or(0, |position| position.offset().0);
+    match error {
+        ChangeError::Keys(error) => error,
+        ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+        ChangeError::Exists(_) => {
+            Error::Corrupt { offset: position, what: "a new key is already in the ordered index" }
+        }
+        ChangeError::Missing(_) => {
+            Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }
+        }
+    }
 }

@@ -27,26 +27,16 @@ mod merge;
 mod ordered;
 mod paged;
 mod progress;
+mod queues;
 mod ring;
 mod scan;
 mod scan_at;
 mod sorted;
-mod step;
-
-use index::Position;
+mod source;
+mod tree;
+mod written;
 
 pub use ordered::Ordered;
-
-/// The change that a write made to its key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written<'a> {
-    /// The key.
-    pub(crate) key: &'a [u8],
-    /// The item that the key had before.
-    pub(crate) old: Option<Position>,
-    /// The item that the key has now.
-    pub(crate) new: Option<Position>,
-}
-
-/// A place in a queue, to be filled; `None` while the order is off.
-pub(crate) type Ticket<'a> = Option<ring::Ticket<'a>>;
+pub(crate) use scan::Scans;
+pub(crate) use source::Source;
+pub(crate) use written::{Ticket, Written};

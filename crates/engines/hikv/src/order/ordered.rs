@@ -1,77 +1,28 @@
-//! The order of a store's keys from the first request on: phases, and the work of writers, drainers and scans in each
-//! phase.
-//!
-//! | phase | writers | drainers | scans |
-//! |---|---|---|---|
-//! | off | take no ticket, retire replaced items | retire the old items of changes left in the queues | wait |
-//! | building | take tickets | note changes in the delta, which the build merges at its end | wait |
-//! | ready | take tickets | apply changes to the tree, retire the old items | run |
-//!
-//! # Invariants
-//! - Phase and tree change together, under the tree's write lock; the tree is there exactly when the phase is ready.
-//! - The phase changes from off to building only with empty queues and when no writer that saw an earlier phase is
-//!   still writing. The build reads the index only when no writer that saw the phase off is still writing.
-//! - While the phase is building, no item is retired that was in the index at the begin of the phase, or came later: so
-//!   positions stay valid from when the build collects them until the delta is merged.
+//! The order of a store's keys: the work of writers and drainers for it, and its steps.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-
+use index::Position;
 use index::bplus_tree::BPlusTree;
-use parking_lot::{Mutex, RwLock};
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
-use super::applied::Applied;
-use super::build::Build;
-use super::change::Change;
-use super::delta::Delta;
-use super::many::Many;
-use super::progress::BuildProgress;
-use super::ring::Ring;
-use super::{Ticket, Written};
-use crate::Memory;
+use super::build::{Builder, Site};
+use super::queues::Queues;
+use super::source::Source;
+use super::tree::{Phase, Tree};
+use super::written::{Ticket, Written};
 use crate::canary;
+use crate::memory::Memory;
 use crate::snapshots::Disposal;
-use engine::{OrderState, OrderStats, WantedThreads};
+use engine::{Early, Error, OrderState, OrderStats, Progress, QueueStats, WantedThreads};
 
 /// The most changes of a queue (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
-/// A worker is requested after this many changes of a queue: often enough that the queue does not fill up, and rarely
-/// enough that the cost of waking a worker is negligible for writes.
-const ASK_EVERY: u64 = 256;
-
-/// One queue, of a group of partitions. The thread that holds `drainer` applies its changes.
-#[derive(Debug)]
-pub(super) struct Queue {
-    pub(super) ring: Ring,
-    pub(super) drainer: Mutex<()>,
-    pub(super) many: Many,
-    pub(super) applied: Applied,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(super) enum Phase {
-    Off,
-    Building,
-    Ready,
-}
 
 /// The order of a store: queues, tree, and the tree's build.
 #[derive(Debug)]
 pub struct Ordered<D: Dram> {
-    pub(super) queues: Box<[Queue]>,
-    phase: AtomicU8,
-    pub(super) tree: RwLock<Option<BPlusTree<D>>>,
-    pub(super) delta: Delta,
-    pub(super) build: Mutex<Build<D>>,
-    pub(super) progress: BuildProgress,
-    /// The number of workers that should do a step.
-    pub(super) wanted: AtomicU8,
-    /// The caller's threads apply changes.
-    is_callers: AtomicBool,
-    /// The queue at which the next of those threads begins.
-    pub(super) next_queue: AtomicUsize,
-    pub(super) dram: D,
+    pub(super) queues: Queues,
+    pub(super) tree: Tree<D>,
+    pub(super) builder: Builder<D>,
 }
 
 impl<D: Dram + Clone> Ordered<D> {
@@ -99,118 +50,41 @@ impl<D: Dram + Clone> Ordered<D> {
     }
 
     fn with_queues(queue_count: usize, queue_bound: usize, dram: D) -> Ordered<D> {
-        let queue = |_| Queue {
-            ring: Ring::new(queue_bound),
-            drainer: Mutex::default(),
-            many: Many::default(),
-            applied: Applied::default(),
-        };
-        Ordered {
-            queues: (0..queue_count).map(queue).collect(),
-            phase: AtomicU8::new(Phase::Off as u8),
-            tree: RwLock::new(None),
-            delta: Delta::default(),
-            build: Mutex::new(Build::default()),
-            progress: BuildProgress::default(),
-            wanted: AtomicU8::new(WantedThreads::None as u8),
-            is_callers: AtomicBool::new(false),
-            next_queue: AtomicUsize::new(0),
-            dram,
-        }
-    }
-}
-
-impl<D: Dram> Ordered<D> {
-    #[inline(always)]
-    pub(super) fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Acquire) {
-            0 => Phase::Off,
-            1 => Phase::Building,
-            _ => Phase::Ready,
-        }
-    }
-
-    /// Returns false for a store that is opened without order.
-    pub(crate) fn is_offered(&self) -> bool {
-        !self.queues.is_empty()
-    }
-
-    /// Sets the phase. The caller holds the tree's write lock.
-    pub(super) fn set_phase(&self, phase: Phase) {
-        self.phase.store(phase as u8, Ordering::Release);
-    }
-
-    /// Requests steps of workers.
-    pub(super) fn ask(&self, wanted: WantedThreads) {
-        self.wanted.store(wanted as u8, Ordering::Release);
-    }
-
-    /// Requests steps after every [`ASK_EVERY`] changes: of all workers if the queue is crowded.
-    fn ask_for(&self, is_crowded: bool) {
-        if is_crowded {
-            self.ask(WantedThreads::All);
-        } else if !self.is_callers.load(Ordering::Relaxed) {
-            self.ask(WantedThreads::One);
-        }
-    }
-
-    /// Sets whether the caller's threads apply changes.
-    pub(super) fn leave_to_callers(&self, do_they: bool) {
-        self.is_callers.store(do_they, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    pub(super) fn queue(&self, partition: usize) -> &Queue {
-        &self.queues[partition % self.queues.len()]
-    }
-
-    pub(crate) fn queued_count(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
-    }
-
-    /// Returns the number of changes applied since the store was opened, and of updates among them.
-    pub(crate) fn applied(&self) -> [u64; 2] {
-        let counts = self.queues.iter().map(|queue| queue.applied.counts());
-        counts.fold([0; 2], |[changes, updates], [more_changes, more_updates]| {
-            [changes + more_changes, updates + more_updates]
-        })
-    }
-
-    /// Drops tree and delta, and retires the items that the delta kept. The queues stay as they are.
-    pub(super) fn fall<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
-        let mut tree = self.tree.write();
-        self.set_phase(Phase::Off);
-        let (_tree, deferred) = (tree.take(), self.delta.take_all());
-        deferred.into_iter().for_each(|change| disposal.retire(change.old));
+        Ordered { queues: Queues::new(queue_count, queue_bound), tree: Tree::default(), builder: Builder::new(dram) }
     }
 }
 
 /// The work of writers.
 impl<D: Memory> Ordered<D> {
+    /// Returns false for a store that is opened without order.
+    pub(crate) fn is_offered(&self) -> bool {
+        !self.queues.all().is_empty()
+    }
+
     /// Takes a ticket for a change in a partition; `None` while its queue is full. Calls `partition` only if there are
     /// queues. The caller holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn take(&self, partition: impl FnOnce() -> usize) -> Option<Ticket<'_>> {
-        if self.phase() == Phase::Off {
+        if self.tree.phase() == Phase::Off {
             return Some(None);
         }
-        self.queue(partition()).ring.take().map(Some)
+        self.queues.of(partition()).ring.take().map(Some)
     }
 
     /// Returns true if the partition's queue has a free place, and fewer changes of batches wait than the queue has
     /// places. So the waiting changes are bounded by that number and the changes of sixteen batches. Other threads may
     /// take the space.
     pub(crate) fn has_space(&self, partition: usize) -> bool {
-        if self.phase() == Phase::Off {
+        if self.tree.phase() == Phase::Off {
             return true;
         }
-        let queue = self.queue(partition);
+        let queue = self.queues.of(partition);
         queue.ring.len().max(queue.many.len()) < queue.ring.capacity()
     }
 
     /// Returns the queue of a partition's changes; 0 if there are no queues.
     pub(crate) fn queue_of(&self, partition: usize) -> usize {
-        partition.checked_rem(self.queues.len()).unwrap_or(0)
+        self.queues.number_of(partition)
     }
 
     /// Queues a change, with the old item to be retired. The caller is pinned and holds no lock.
@@ -219,11 +93,8 @@ impl<D: Memory> Ordered<D> {
         let Some(ticket) = ticket else {
             return disposal.retire(written.old);
         };
-        if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask_for(ticket.is_crowded());
-        }
-        ticket.fill(Change::of(written.key, written.old, written.new).to_words());
-        if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
+        self.queues.fill(ticket, written);
+        if disposal.medium().breaks(canary::RETIRE_BEFORE_TREE) {
             disposal.retire(written.old);
         }
     }
@@ -243,36 +114,134 @@ impl<D: Memory> Ordered<D> {
         let Some(ticket) = ticket else {
             return all.iter().for_each(|written| disposal.retire(written.old));
         };
-        if all.len() as u64 >= ASK_EVERY || ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask_for(ticket.is_crowded());
-        }
-        let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
-        self.queues[queue].many.put(ticket.number(), changes);
-        ticket.fill(Change::MANY);
-        if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
+        self.queues.fill_many(queue, ticket, all);
+        if disposal.medium().breaks(canary::RETIRE_BEFORE_TREE) {
             all.iter().for_each(|written| disposal.retire(written.old));
         }
     }
+}
 
-    /// Returns the number of ordered keys, if there is a tree.
-    pub(crate) fn key_count(&self) -> Option<u64> {
-        self.tree.read().as_ref().map(BPlusTree::len)
+/// The work of the background and of scans.
+impl<D: Memory> Ordered<D> {
+    /// Starts building the tree, unless it is there or being built. Returns once the error that lost an earlier tree.
+    pub(crate) fn request(&self) -> Result<(), Error> {
+        self.builder.request(&self.tree, &self.queues)
+    }
+
+    /// Does a bounded piece of the work.
+    pub(crate) fn step<M: Medium>(&self, source: Source<'_, M, D>) -> Result<Progress, Error> {
+        self.queues.ask(WantedThreads::None);
+        if self.build_step(source)? == Progress::More {
+            return Ok(Progress::More);
+        }
+        Ok(if self.drain_all(source.disposal)? > 0 { Progress::More } else { Progress::Idle })
+    }
+
+    /// Makes space in the partition's full queue, or lets other threads run. The caller holds no lock, and no pin of
+    /// its own.
+    pub(crate) fn make_space<M: Medium>(
+        &self,
+        source: Source<'_, M, D>,
+        partition: usize,
+        backoff: &mut Backoff,
+    ) -> Result<(), Error> {
+        self.queues.ask(WantedThreads::All);
+        if !self.drain_partition(source.disposal, partition)? && self.build_step(source)? == Progress::Idle {
+            // Another thread drains, or the next ticket's writer is not done yet.
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    /// Applies a group of the changes in the partition's queue; returns false if that is not possible now. For callers
+    /// that may be pinned.
+    pub(crate) fn drain_partition<M: Medium>(
+        &self,
+        disposal: Disposal<'_, M, D>,
+        partition: usize,
+    ) -> Result<bool, Error> {
+        Ok(self.drain(disposal, self.queues.of(partition))? > 0)
+    }
+
+    fn build_step<M: Medium>(&self, source: Source<'_, M, D>) -> Result<Progress, Error> {
+        let site = Site { source, queues: &self.queues, tree: &self.tree };
+        self.builder.step(site, || self.drain_all(source.disposal))
+    }
+
+    /// Empties the queues and drops an unfinished build; returns false if changes are left. The caller ensures that no
+    /// thread writes during the call.
+    pub(crate) fn come_to_rest<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<bool, Error> {
+        self.builder.give_up(&self.tree, disposal);
+        while self.queues.queued_count() > 0 {
+            if self.drain_all(disposal)? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Drops the tree until [`Ordered::resume`], because every key is deleted.
+    pub(crate) fn suspend<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+        self.builder.suspend(&self.tree, disposal);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.builder.resume(&self.queues);
+    }
+
+    /// Waits until every write that any thread could have read before the call is in the tree.
+    pub(crate) fn catch_up<M: Medium>(&self, source: Source<'_, M, D>, early: Early) -> Result<(), Error> {
+        let mut backoff = Backoff::long();
+        while self.tree.phase() != Phase::Ready {
+            self.request()?;
+            // A pinned thread keeps the build from starting, so it would wait for itself.
+            if early == Early::Refuse || epoch::is_pinned() {
+                return Err(self.not_ordered_yet());
+            }
+            if self.step(source)? == Progress::Idle {
+                backoff.relax();
+            }
+        }
+        for queue in self.queues.all() {
+            let (tail, mut backoff) = (queue.ring.tail(), Backoff::long());
+            while queue.ring.head() < tail && self.tree.phase() == Phase::Ready {
+                if self.drain(source.disposal, queue)? == 0 {
+                    backoff.relax();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn not_ordered_yet(&self) -> Error {
+        let (done, total) = self.builder.progress();
+        Error::NotOrderedYet { done, total }
+    }
+
+    /// Sets whether the caller's threads apply changes.
+    pub(crate) fn leave_to_callers(&self, do_they: bool) {
+        self.queues.leave_to_callers(do_they);
     }
 
     /// Returns the number of workers that should do a step.
     #[inline(always)]
     pub(crate) fn wanted(&self) -> WantedThreads {
-        match self.wanted.load(Ordering::Relaxed) {
-            0 => WantedThreads::None,
-            wanted => Self::wanted_of(wanted),
-        }
+        self.queues.wanted()
     }
 
-    /// Separate, because most writes wake no worker.
-    #[cold]
-    #[inline(never)]
-    fn wanted_of(wanted: u8) -> WantedThreads {
-        if wanted == 1 { WantedThreads::One } else { WantedThreads::All }
+    /// Returns the number of ordered keys, if there is a tree.
+    pub(crate) fn key_count(&self) -> Option<u64> {
+        self.tree.key_count()
+    }
+
+    /// Calls `each` with every item in key order, if there is a tree; returns their number.
+    pub(crate) fn each_sorted<M: Medium>(&self, medium: &M, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        self.tree.each_sorted(medium, each)
+    }
+
+    pub(crate) fn queue_stats(&self) -> QueueStats {
+        let [applied_count, updated_count] = self.queues.applied();
+        QueueStats { queued_count: self.queues.queued_count(), applied_count, updated_count }
     }
 
     /// Returns the statistics, if the store has order.
@@ -280,19 +249,19 @@ impl<D: Memory> Ordered<D> {
         if !self.is_offered() {
             return None;
         }
-        let state = match self.phase() {
+        let state = match self.tree.phase() {
             Phase::Ready => OrderState::Ready,
-            _ if self.build.lock().is_asked_for() => OrderState::Building,
+            _ if self.builder.is_at_work() => OrderState::Building,
             _ => OrderState::Off,
         };
-        let (tree, (done, total)) = (self.tree.read(), self.progress.now());
-        let [applied_count, updated_count] = self.applied();
+        let (tree, (done, total)) = (self.tree.read(), self.builder.progress());
+        let QueueStats { queued_count, applied_count, updated_count } = self.queue_stats();
         Some(OrderStats {
             state,
             done,
             total,
-            queued_count: self.queued_count(),
-            delta_count: self.delta.len(),
+            queued_count,
+            delta_count: self.tree.delta_count(),
             applied_count,
             updated_count,
             dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),

@@ -8,64 +8,37 @@ use std::ops::Bound;
 
 use epoch::Pin;
 use index::Position;
-use pmem::{Backoff, Medium};
+use pmem::{Dram, Medium};
 
 use super::items::Items;
-use super::ordered::{Ordered, Phase};
+use super::ordered::Ordered;
 use super::paged::{Paged, way};
+use super::source::Source;
 use crate::item;
-use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, QueueStats, ScanCursor, Verify, Visit};
+use crate::memory::Memory;
+use crate::read::Reader;
+use engine::{Early, Error, ScanCursor, Visit};
 use items::{Item, prefetch_ahead};
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
-impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
-    fn request_order(&self) -> Result<(), Error> {
-        self.order.ask_for_order()
+/// Reads the items of a store in key order.
+pub(crate) struct Scans<'a, M, D: Dram> {
+    pub(super) reader: &'a Reader<M>,
+    pub(super) order: &'a Ordered<D>,
+    source: Source<'a, M, D>,
+}
+
+impl<'a, M: Medium, D: Memory> Scans<'a, M, D> {
+    pub(crate) fn new(reader: &'a Reader<M>, order: &'a Ordered<D>, source: Source<'a, M, D>) -> Scans<'a, M, D> {
+        Scans { reader, order, source }
     }
 
-    fn catch_up(&self, early: Early) -> Result<(), Error> {
-        let mut backoff = Backoff::long();
-        while self.order.phase() != Phase::Ready {
-            self.order.ask_for_order()?;
-            // A pinned thread keeps the build from starting, so it would wait for itself.
-            if early == Early::Refuse || epoch::is_pinned() {
-                return Err(self.not_ordered_yet());
-            }
-            if Ordered::step(self)? == Progress::Idle {
-                backoff.relax();
-            }
-        }
-        for queue in &self.order.queues {
-            let (tail, mut backoff) = (queue.ring.tail(), Backoff::long());
-            while queue.ring.head() < tail && self.order.phase() == Phase::Ready {
-                if self.order.drain(self.disposal(), queue)? == 0 {
-                    backoff.relax();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn apply(&self) -> Result<u64, Error> {
-        self.order.drain_one(self.disposal()).map(|count| count as u64)
-    }
-
-    fn set_callers_apply(&self, do_they: bool) {
-        self.order.leave_to_callers(do_they);
-    }
-
-    fn queue_stats(&self) -> QueueStats {
-        let [applied_count, updated_count] = self.order.applied();
-        QueueStats { queued_count: self.order.queued_count(), applied_count, updated_count }
-    }
-
-    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+    pub(crate) fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
-        let mut last = None;
-        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(&self.medium, position)) {
+        let (medium, mut last) = (self.reader.medium(), None);
+        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);
@@ -81,16 +54,18 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         }
     }
 
-    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        self.scan_page_at(at, cursor, each)
-    }
-
-    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
+    /// Counts the keys of a page. Unless items may expire, their items need not be read.
+    pub(crate) fn count(
+        &self,
+        cursor: &mut ScanCursor,
+        end: Bound<&[u8]>,
+        may_expire: impl FnOnce() -> bool,
+    ) -> Result<(u64, bool), Error> {
         let _pin = self.read_page(cursor)?;
         let page = cursor.page();
         let is_within = page.next().is_some_and(|next| next_is_before(next, end));
         // Only the item shows whether a key has expired.
-        if (is_within || end == Bound::Unbounded) && !self.may_expire() {
+        if (is_within || end == Bound::Unbounded) && !may_expire() {
             let count = page.positions().len() as u64;
             return Ok((count, cursor.follow_page()));
         }
@@ -105,78 +80,53 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         Ok((count, cursor.follow_page()))
     }
 
-    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
-        let _rest = self.compaction.pause();
-        self.catch_up(Early::Wait)?;
-        self.check_tree(damaged)
+    pub(super) fn catch_up(&self) -> Result<(), Error> {
+        self.order.catch_up(self.source, Early::Wait)
     }
-}
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Reads the next leaf. Its items stay while the caller keeps the pin.
     pub(super) fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
         loop {
             let pin = epoch::pin();
             if let Some(tree) = &*self.order.tree.read() {
                 let (from, direction, page) = cursor.parts();
-                tree.read_page(&Items(&self.medium), from, way(direction), page)?;
-                self.acknowledge_deferred()?;
+                tree.read_page(&Items(self.reader.medium()), from, way(direction), page)?;
+                self.reader.acknowledge_deferred()?;
                 return Ok(pin);
             }
             drop(pin);
             // A thread is deleting every key, or the tree was dropped.
-            self.catch_up(Early::Wait)?;
-        }
-    }
-
-    /// Calls `each` with every item in key order, if there is a tree; returns their number.
-    pub(crate) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
-        let (mut cursor, mut count) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), 0);
-        let tree = self.order.tree.read();
-        let Some(tree) = &*tree else { return Ok(0) };
-        loop {
-            let (from, direction, page) = cursor.parts();
-            tree.read_page(&Items(&self.medium), from, way(direction), page)?;
-            page.positions().iter().for_each(|&position| each(position));
-            count += page.positions().len() as u64;
-            if !cursor.follow_page() {
-                return Ok(count);
-            }
+            self.catch_up()?;
         }
     }
 
     /// Returns key and value of an item that a leaf names, unless it has expired. Most items are plain: they are read
     /// in place, without an [`Item`] in memory.
     #[inline(always)]
-    fn pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
+    fn pair(&self, position: Position) -> Result<Option<Pair<'a>>, Error> {
         // SAFETY: as for `scanned`.
-        match unsafe { item::read_plain(&self.medium, position) } {
-            Some(plain) if self.verify < Verify::Values || plain.is_intact() => Ok(Some((plain.key(), plain.value()))),
+        match unsafe { item::read_plain(self.reader.medium(), position) } {
+            Some(plain) if self.reader.is_verified(&plain, u64::MAX) => Ok(Some((plain.key(), plain.value()))),
             _ => self.any_pair(position),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn any_pair(&self, position: Position) -> Result<Option<Pair<'_>>, Error> {
+    fn any_pair(&self, position: Position) -> Result<Option<Pair<'a>>, Error> {
         Ok(self.shown(position)?.map(|item| (item.key, item.value)))
     }
 
     /// Returns an item that a leaf names, unless it has expired.
-    fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
-        self.unexpired(self.scanned(position)?, position)
+    fn shown(&self, position: Position) -> Result<Option<Item<'a>>, Error> {
+        self.reader.unexpired(self.scanned(position)?, position)
     }
 
-    pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
+    pub(super) fn scanned(&self, position: Position) -> Result<Item<'a>, Error> {
         // SAFETY: a leaf referred to it when the leaf was read, which was after the pin: so it was not retired before.
-        let item = unsafe { item::read(&self.medium, position) }?;
-        self.verify_value(&item, position)?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
+        self.reader.verify_value(&item, position)?;
         Ok(item)
-    }
-
-    pub(super) fn not_ordered_yet(&self) -> Error {
-        let (done, total) = self.order.progress.now();
-        Error::NotOrderedYet { done, total }
     }
 }
 

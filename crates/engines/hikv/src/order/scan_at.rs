@@ -10,8 +10,9 @@ use index::Position;
 use pmem::Medium;
 
 use super::paged::Paged;
-use crate::{HiKv, Memory};
-use engine::Moment;
+use super::scan::Scans;
+use crate::memory::Memory;
+use crate::snapshots::SnapshotReader;
 use engine::{Error, ScanCursor, Visit};
 use items::Item;
 
@@ -19,10 +20,11 @@ use items::Item;
 /// any number of kept keys.
 const KEPT_COUNT_MAX: usize = 256;
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(super) fn scan_page_at(
+impl<'a, M: Medium, D: Memory> Scans<'a, M, D> {
+    /// As [`Scans::scan`], at the snapshot that `seen` reads.
+    pub(crate) fn scan_at(
         &self,
-        at: Moment,
+        seen: &SnapshotReader<'a, M>,
         cursor: &mut ScanCursor,
         each: &mut Visit<'_>,
     ) -> Result<bool, Error> {
@@ -30,11 +32,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut items = Vec::new();
         for &position in cursor.page().positions() {
             let item = self.scanned(position)?;
-            items.extend(self.version_at(at, position, item)?.map(|(_, item)| item));
+            items.extend(seen.version(position, item)?.map(|(_, item)| item));
         }
-        let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
-        self.acknowledge_deferred()?;
-        self.merge_kept(at, &mut items, &kept, cursor.is_backward())?;
+        let (kept, cut) = seen.kept_within(cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
+        self.reader.acknowledge_deferred()?;
+        self.merge_kept(seen, &mut items, &kept, cursor.is_backward())?;
         for item in items {
             let is_beyond = cut.as_ref().is_some_and(|cut| cursor.comes_before(cut, item.key));
             if is_beyond {
@@ -54,9 +56,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    fn merge_kept<'a>(
-        &'a self,
-        at: Moment,
+    fn merge_kept(
+        &self,
+        seen: &SnapshotReader<'a, M>,
         items: &mut Vec<Item<'a>>,
         kept: &[Position],
         is_backward: bool,
@@ -66,7 +68,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         for &position in kept {
             let item = self.scanned(position)?;
-            items.extend(self.unexpired_at(at, position, item)?.map(|(_, item)| item));
+            items.extend(seen.unexpired(position, item)?.map(|(_, item)| item));
         }
         items.sort_unstable_by_key(|item| item.key);
         items.dedup_by_key(|item| item.key);

@@ -3,25 +3,17 @@
 use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
-use super::is_short;
+use super::{GROUP_COUNT, Reader, check_key, is_short};
 use crate::item;
-use crate::write::check_key;
-use crate::{HiKv, Memory};
-use engine::{Error, Verify};
+use engine::Error;
 use items::Plain;
-
-/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
-pub(crate) const GROUP_COUNT: usize = 16;
 
 /// The slot of an absent key.
 const NOWHERE: Span = Span { start: Offset::NULL, len_bytes: 0 };
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+impl<M: Medium> Reader<M> {
     /// Passes the values of up to [`GROUP_COUNT`] keys to `found`, in order.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        if let Some(cache) = &self.cache {
-            return self.get_each(cache, keys, found);
-        }
         let _pin = epoch::pin();
         let mut values = [None; GROUP_COUNT];
         let found_count = self.lookup_group(keys, &mut values);
@@ -50,7 +42,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             if !is_short(key) {
                 return self.lookup_group_any_length(keys, values);
             }
-            let signature = self.hasher.signature(key);
+            let signature = self.signature(key);
             *target = (signature, self.index.home_line(&self.medium, &route, signature));
         }
         self.lookup_lines(keys, &route, &targets, values, |slot, key| {
@@ -59,7 +51,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         })
     }
 
-    /// As [`HiKv::lookup_group`], for keys of any length; returns 0 if a key is too long.
+    /// As [`Reader::lookup_group`], for keys of any length; returns 0 if a key is too long.
     #[inline(never)]
     fn lookup_group_any_length<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
         if keys.iter().any(|key| check_key(key).is_err()) {
@@ -68,14 +60,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let route = self.index.route();
         let mut targets = [(0, Offset(0)); GROUP_COUNT];
         for (key, target) in keys.iter().zip(&mut targets) {
-            let signature = self.hasher.signature(key);
+            let signature = self.signature(key);
             *target = (signature, self.index.home_line(&self.medium, &route, signature));
         }
         self.lookup_lines(keys, &route, &targets, values, |slot, key| self.plain_in(slot, key))
     }
 
-    /// Does the part of [`HiKv::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's item
-    /// if it is in a slot.
+    /// Does the part of [`Reader::lookup_group`] after the prefetch of the keys' lines. `item_in` returns the key's
+    /// item if it is in a slot.
     #[inline(always)]
     fn lookup_lines<'a>(
         &'a self,
@@ -96,7 +88,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                         None => found_count = found_count.min(i),
                     }
                 }
-                Lookup::Nothing if self.verify < Verify::Absence => {}
+                Lookup::Nothing if self.trusts_absence() => {}
                 // The later lines are still read, because that prefetches their items.
                 _ => found_count = found_count.min(i),
             }

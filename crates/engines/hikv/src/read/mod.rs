@@ -1,23 +1,30 @@
 //! Lookups of one key.
 
-pub(crate) mod cached;
-pub(crate) mod check;
-pub(crate) mod group;
-pub(crate) mod places;
+mod group;
 pub(crate) mod walk;
 
 use std::hint::assert_unchecked;
 
-use index::Position;
-use index::partitioned_hash::{Absence, Lookup};
+use index::partitioned_hash::{Absence, Candidate, Lookup, Target};
+use index::{PartitionedHash, Position};
 use pmem::{Medium, Span};
 
 use crate::canary;
 use crate::item;
-use crate::write::check_key;
-use crate::{HiKv, Memory};
-use engine::{Error, Expiry, PackedLookup, Verify, Witness};
+use engine::{Clock, Error, Expiry, Hasher, Limits, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
+
+/// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
+pub(crate) const GROUP_COUNT: usize = 16;
+
+/// The hash index and its items, as lookups use them. A lookup needs neither the allocator nor DRAM.
+pub(crate) struct Reader<M> {
+    medium: M,
+    index: PartitionedHash,
+    hasher: Hasher,
+    clock: Clock,
+    verify: Verify,
+}
 
 /// The result of reading a key's home line and one item.
 pub(crate) enum ItemLookup<'a> {
@@ -33,7 +40,46 @@ pub(crate) enum ItemLookup<'a> {
 /// it.
 pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+impl<M: Medium> Reader<M> {
+    /// Returns a reader that checks nothing, by the system's clock.
+    pub(crate) fn new(medium: M, index: PartitionedHash, hasher: Hasher) -> Reader<M> {
+        Reader { medium, index, hasher, clock: Clock::default(), verify: Verify::Nothing }
+    }
+
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    pub(crate) fn set_verify(&mut self, verify: Verify) {
+        self.verify = verify;
+    }
+
+    #[inline(always)]
+    pub(crate) fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    #[inline(always)]
+    pub(crate) fn index(&self) -> &PartitionedHash {
+        &self.index
+    }
+
+    #[inline(always)]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[inline(always)]
+    pub(crate) fn signature(&self, key: &[u8]) -> u64 {
+        self.hasher.signature(key)
+    }
+
+    /// Returns true if a key counts as absent once its home line shows no entry, without a check for damage.
+    #[inline(always)]
+    pub(crate) fn trusts_absence(&self) -> bool {
+        self.verify < Verify::Absence
+    }
+
     /// Returns the item at `position` if it belongs to the key. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
@@ -51,14 +97,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// is rare, and an error for damage.
     #[cold]
     fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
-        self.check_signature(self.hasher.signature(key), item, position)?;
+        self.check_signature(self.signature(key), item, position)?;
         check_intact(item, position)
     }
 
     /// Returns an error unless the item's key has `signature`: otherwise a search for the key would not find the item.
     #[inline(always)]
     pub(crate) fn check_signature(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
-        if self.hasher.signature(item.key) == signature {
+        if self.signature(item.key) == signature {
             return Ok(());
         }
         check_intact(item, position)?;
@@ -99,7 +145,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns false if a search that found nothing has to be repeated, and an error if damage hides the key.
     #[inline(always)]
     fn is_sure(&self, signature: u64, key: &[u8]) -> Result<bool, Error> {
-        if self.verify < Verify::Absence {
+        if self.trusts_absence() {
             return Ok(true);
         }
         // SAFETY: the index passes positions to pinned callers, and a searching thread is pinned until it is done.
@@ -109,6 +155,55 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             Absence::Stale => Ok(false),
             Absence::Damaged { at, what } => Err(Error::Corrupt { offset: at.0, what }),
         }
+    }
+
+    /// Waits until the present item of the key is durable, for a writer that publishes nothing and reports the key's
+    /// state. The writer did not wait for that under its lock; this lookup as a reader does.
+    #[cold]
+    pub(crate) fn find_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if self.medium.deferred().is_some() {
+            self.find(signature, key)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the item unless it has expired.
+    #[inline(always)]
+    pub(crate) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {
+        if !self.clock.is_past(item.expiry) {
+            return Ok(Some(item));
+        }
+        check_intact(&item, position)?;
+        Ok(None)
+    }
+
+    /// Returns the key's item unless it has expired. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn find_unexpired(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        let Some((position, item)) = self.find(signature, key)? else { return Ok(None) };
+        Ok(self.unexpired(item, position)?.map(|item| (position, item)))
+    }
+
+    /// Returns the value of a key and its witness, unless the key has expired.
+    pub(crate) fn live_witness<'a>(
+        &self,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Witness, &'a [u8])>, Error> {
+        let live = self.unexpired(item, position)?;
+        Ok(live.map(|item| (item::witness(item.header.checksum, position, item.expiry), item.value)))
+    }
+
+    /// Prefetches the old item, if there seems to be one, because locking the bucket waits for the write-back of the
+    /// new item. If there is none, prefetches the count that the write will change.
+    #[inline(always)]
+    pub(crate) fn prefetch_old(&self, target: &Target<'_>) -> Option<Candidate> {
+        let candidate = self.index.candidate(&self.medium, target.line(), target.signature());
+        match candidate {
+            Some(candidate) => self.medium.prefetch_line(candidate.position.offset()),
+            None => target.prefetch_count(),
+        }
+        candidate
     }
 
     /// Returns an error if damage hides an entry that a writer did not find under its lock: the writer would make a
@@ -122,17 +217,18 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// or holds the bucket's lock.
     #[inline(always)]
     pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
-        self.plain_in(item::slot(position)?, key)
+        // SAFETY: the index passes positions to pinned callers, as for `item_of`.
+        unsafe { item::read_plain_of(&self.medium, item::slot(position)?, key) }
     }
 
-    /// As [`HiKv::plain_of`], by the position's slot.
+    /// As [`Reader::plain_of`], by the position's slot.
     #[inline(always)]
     fn plain_in(&self, slot: Span, key: &[u8]) -> Option<Plain<'_>> {
         // SAFETY: the index passes positions to pinned callers, as for `item_of`.
         unsafe { item::read_plain_of(&self.medium, slot, key) }
     }
 
-    /// As [`HiKv::plain_in`], without a check of the key's length.
+    /// As [`Reader::plain_in`], without a check of the key's length.
     ///
     /// # Safety
     /// The key [is short](is_short).
@@ -146,7 +242,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns true if the value of an item without expiry may be returned. Compares the checksum if required, except
     /// for items of more than `compared_bytes_max`.
     #[inline(always)]
-    fn is_verified(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
+    pub(crate) fn is_verified(&self, item: &Plain<'_>, compared_bytes_max: u64) -> bool {
         self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_intact()
     }
 
@@ -165,12 +261,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Some(item) if self.is_verified(&item, compared_bytes_max) => ItemLookup::Item(position, item),
                 _ => ItemLookup::Unsure,
             },
-            Lookup::Nothing if self.verify < Verify::Absence => ItemLookup::Absent,
+            Lookup::Nothing if self.trusts_absence() => ItemLookup::Absent,
             _ => ItemLookup::Unsure,
         }
     }
 
-    /// As [`HiKv::lookup_item`], including the read of the home line.
+    /// As [`Reader::lookup_item`], including the read of the home line.
     #[inline(always)]
     fn lookup_item_of(&self, key: &[u8], compared_bytes_max: u64) -> ItemLookup<'_> {
         self.lookup_item(self.lookup_entry(key), compared_bytes_max, |slot| self.plain_in(slot, key))
@@ -179,7 +275,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Reads the key's home line, and prefetches the item that it names.
     #[inline(always)]
     fn lookup_entry(&self, key: &[u8]) -> Lookup {
-        let lookup = self.index.lookup(&self.medium, self.hasher.signature(key));
+        let lookup = self.index.lookup(&self.medium, self.signature(key));
         if let Lookup::Entry(position) = lookup {
             item::prefetch(&self.medium, position);
         }
@@ -213,9 +309,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
         check_key(key)?;
-        if let Some(cache) = &self.cache {
-            return self.read_cached(cache, key, compared_bytes_max != u64::MAX, found);
-        }
         let _pin = epoch::pin();
         match self.lookup_item_of(key, compared_bytes_max) {
             ItemLookup::Item(position, item) => {
@@ -227,7 +320,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// As [`HiKv::read`], by a full search.
+    /// As [`Reader::read`], by a full search.
     #[cold]
     #[inline(never)]
     fn find_and_read(
@@ -236,13 +329,18 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         compared_bytes_max: u64,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else { return Ok(false) };
+        let Some((position, item)) = self.find_unexpired(self.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
             self.verify_value(&item, position)?;
         }
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
+}
+
+#[inline(always)]
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
 }
 
 /// Returns true for keys of two words. The compiler uses this to omit checks of the length.

@@ -8,8 +8,8 @@ use pmem::Medium;
 
 use engine::{Cursor, Error, Expiry, OnItem};
 
-use crate::read::check_intact;
-use crate::{HiKv, Memory, item};
+use super::{Reader, check_intact};
+use crate::item;
 
 /// Returns the position of the index's walk; `None` at the end.
 pub(crate) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
@@ -26,61 +26,69 @@ pub(crate) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
 
-/// Signatures and positions of one part of the index. Each pair is consistent.
-pub(crate) type Entries = Vec<(u64, Position)>;
+/// One part of a walk: signatures and positions of entries, each pair consistent. The thread is pinned while it has the
+/// part.
+pub(crate) struct Part<'a, M> {
+    reader: &'a Reader<M>,
+    entries: Vec<(u64, Position)>,
+    next: Place,
+}
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
-        let _pin = epoch::pin();
-        let (entries, next) = self.entries_at(place)?;
-        self.each_ahead(&entries, |signature, position| match self.whole_plain(signature, position) {
+impl<'a, M: Medium> Part<'a, M> {
+    /// Reads the entries at `place`.
+    pub(crate) fn at(reader: &'a Reader<M>, place: Place) -> Result<Part<'a, M>, Error> {
+        let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
+        let next = reader.index().visit(reader.medium(), place, |signature, position| {
+            entries.push((signature, position));
+            Ok::<_, Error>(())
+        })?;
+        Ok(Part { reader, entries, next })
+    }
+
+    /// Returns the place after the part.
+    pub(crate) fn next(&self) -> Place {
+        self.next
+    }
+
+    pub(crate) fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Calls `each` for every entry, and prefetches items ahead.
+    #[inline(always)]
+    pub(crate) fn each_entry(&self, mut each: impl FnMut(u64, Position) -> Result<(), Error>) -> Result<(), Error> {
+        let medium = self.reader.medium();
+        let mut entries = prefetch_ahead(&self.entries, |&(_, position)| item::prefetch(medium, position));
+        entries.try_for_each(|&(signature, position)| each(signature, position))
+    }
+
+    /// Calls `each` for every item that has not expired.
+    pub(crate) fn each_item(&self, each: &mut OnItem<'_>) -> Result<(), Error> {
+        self.each_entry(|signature, position| match self.whole_plain(signature, position) {
             Some(item) => {
                 each(item.key(), item.value(), Expiry::NEVER);
                 Ok(())
             }
             None => self.visit_any(signature, position, each),
-        })?;
-        Ok(cursor_at(next))
-    }
-
-    /// Returns the entries of the part at `place`, and the next place. The caller is pinned while it uses the entries.
-    pub(crate) fn entries_at(&self, place: Place) -> Result<(Entries, Place), Error> {
-        let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
-        let next = self.index.visit(&self.medium, place, |signature, position| {
-            entries.push((signature, position));
-            Ok::<_, Error>(())
-        })?;
-        Ok((entries, next))
-    }
-
-    /// Calls `each` for every entry, and prefetches items ahead.
-    #[inline(always)]
-    pub(crate) fn each_ahead(
-        &self,
-        entries: &[(u64, Position)],
-        mut each: impl FnMut(u64, Position) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut entries = prefetch_ahead(entries, |&(_, position)| item::prefetch(&self.medium, position));
-        entries.try_for_each(|&(signature, position)| each(signature, position))
+        })
     }
 
     /// Returns the item if it is in a slot, does not expire, is intact, and has this signature. After `None` the caller
-    /// uses [`item::read`]. The caller has been pinned since before it met the position.
+    /// uses [`item::read`]. The position is one of the part's.
     #[inline(always)]
-    pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'_>> {
-        // SAFETY: the caller's promise.
-        let item = unsafe { item::read_plain(&self.medium, position) }?;
-        (item.is_intact() && self.hasher.signature(item.key()) == signature).then_some(item)
+    pub(crate) fn whole_plain(&self, signature: u64, position: Position) -> Option<Plain<'a>> {
+        // SAFETY: the caller has been pinned since before it met the position.
+        let item = unsafe { item::read_plain(self.reader.medium(), position) }?;
+        (item.is_intact() && self.reader.signature(item.key()) == signature).then_some(item)
     }
 
     #[inline(never)]
     fn visit_any(&self, signature: u64, position: Position, each: &mut OnItem<'_>) -> Result<(), Error> {
         // SAFETY: pinned since before the walk's step.
-        let item = unsafe { item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(self.reader.medium(), position) }?;
         check_intact(&item, position)?;
-        self.check_signature(signature, &item, position)?;
-        if !self.clock.is_past(item.expiry) {
+        self.reader.check_signature(signature, &item, position)?;
+        if !self.reader.clock().is_past(item.expiry) {
             each(item.key, item.value, item.expiry);
         }
         Ok(())

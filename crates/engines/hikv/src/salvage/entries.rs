@@ -7,13 +7,19 @@ use index::partitioned_hash::Entry;
 use index::partitioned_hash::salvage::{Interrupted, chain_from, entries};
 use pmem::{Medium, Offset};
 
-use super::orphans::page_of;
+use super::finding::{Finding, SalvageError, Sink, Taken, Weight};
 use super::survey::Survey;
 use super::vouched::Vouched;
-use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
-use crate::read::places::Places;
+use crate::places::Places;
 use items::Item;
 use items::layout::{HEADER_BYTES, Header};
+
+/// The wrong bits that a signature may have: a damaged byte. The position of another key passes with odds of one in
+/// three billion.
+const WRONG_BITS_MAX: u32 = 8;
+
+/// The unit that a disk loses.
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// One salvage.
 pub(super) struct Run<'a, M> {
@@ -285,4 +291,8 @@ impl<'a, M: Medium> Run<'a, M> {
     pub(super) fn report(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
         self.sink.found(Finding { weight, offset: at.0, key, what });
     }
+}
+
+pub(super) fn page_of(at: Offset) -> Offset {
+    Offset(at.0 - at.0 % PAGE_BYTES)
 }

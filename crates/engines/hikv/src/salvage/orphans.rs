@@ -23,11 +23,9 @@ use index::partitioned_hash::layout::Home;
 use index::partitioned_hash::salvage::{entries, leads_to_stash};
 use pmem::{Medium, Offset};
 
-use super::entries::Run;
-use super::{SalvageError, Weight};
+use super::entries::{PAGE_BYTES, Run, page_of};
+use super::finding::{SalvageError, Weight};
 
-/// The unit that a disk loses.
-const PAGE_BYTES: u64 = 4096;
 const PAGE_COUNT: u64 = SEGMENT_BYTES / PAGE_BYTES;
 /// With this many signatures per page on average, one page in fifty would have none by chance.
 const PAGE_TRACES_MIN: u64 = 4;
@@ -121,10 +119,6 @@ impl<M: Medium> Run<'_, M> {
 /// Returns the page of a segment with the home line of a signature.
 fn page_in(signature: u64, segment: Offset) -> Offset {
     page_of(Home::of(signature).offset(segment))
-}
-
-pub(super) fn page_of(at: Offset) -> Offset {
-    Offset(at.0 - at.0 % PAGE_BYTES)
 }
 
 fn segment_at(page: Offset) -> Offset {

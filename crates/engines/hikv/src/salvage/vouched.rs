@@ -6,8 +6,8 @@ use heap::{NamedImage, PlaceKind};
 use index::Position;
 use pmem::{Medium, Offset};
 
-use super::super::image::Found;
 use super::survey::Survey;
+use crate::image::read::Found;
 
 /// An intact image of this region.
 pub(super) struct Vouched {

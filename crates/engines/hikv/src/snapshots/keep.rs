@@ -1,101 +1,61 @@
-//! The work of writers for snapshots: stamps, and keeping the items that they replace.
+//! The work of writers for snapshots: keeping the items that they replace.
 
 use index::Position;
 use pmem::Medium;
 
-use super::Disposal;
+use super::Snapshots;
 use super::kept::Version;
 use crate::canary;
 use crate::item;
-use crate::write::publish::Prepared;
-use crate::{HiKv, Memory};
 use engine::Error;
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Returns the disposal of replaced items.
-    #[inline(always)]
-    pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {
-        Disposal { medium: &self.medium, index: self.cx(), snapshots: &self.snapshots }
-    }
+/// A write of a key, as snapshots see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replacement<'a> {
+    /// The stamp of the new item, or the epoch in which the old one is removed.
+    pub(crate) stamp: u32,
+    pub(crate) signature: u64,
+    pub(crate) key: &'a [u8],
+    /// The item that the key had before.
+    pub(crate) old: Option<Position>,
+}
 
-    /// Returns the stamp of an item that is written now.
+impl Snapshots {
+    /// Returns true if the write may be published; false if its item must be stamped again first. Called under the
+    /// bucket's lock, when the item will otherwise certainly be published.
     #[inline(always)]
-    pub(crate) fn stamp(&self) -> u32 {
-        self.snapshots.stamp()
-    }
-
-    /// Returns true if an item of this stamp may replace `old`; false if the item must be stamped again first. Called
-    /// under the bucket's lock, when the item will otherwise certainly be published.
-    #[inline(always)]
-    pub(crate) fn may_publish(
-        &self,
-        stamp: u32,
-        signature: u64,
-        key: &[u8],
-        old: Option<Position>,
-    ) -> Result<bool, Error> {
-        if self.snapshots.has_no_snapshot(stamp) {
+    pub(crate) fn may_publish<M: Medium>(&self, medium: &M, write: Replacement<'_>) -> Result<bool, Error> {
+        if self.has_no_snapshot(write.stamp) {
             return Ok(true);
         }
-        if self.stamp() != stamp && !self.medium.breaks(canary::STALE_STAMP) {
+        if self.stamp() != write.stamp && !medium.breaks(canary::STALE_STAMP) {
             return Ok(false);
         }
-        if !self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
-            self.keep_for_snapshots(stamp, signature, key, old)?;
+        if !medium.breaks(canary::KEPT_AFTER_PUBLISH) {
+            self.keep(medium, write)?;
         }
         Ok(true)
     }
 
-    /// Keeps `old` if a live snapshot sees it. Called under the bucket's lock, before an item of this stamp replaces
-    /// `old`, or before `old` is removed in the epoch `stamp`.
+    /// Keeps the old item if a live snapshot sees it. Called under the bucket's lock, before the write is published.
     #[inline(always)]
-    pub(crate) fn keep_for_snapshots(
-        &self,
-        stamp: u32,
-        signature: u64,
-        key: &[u8],
-        old: Option<Position>,
-    ) -> Result<(), Error> {
-        match old {
-            Some(old) if self.snapshots.any_is_live() => self.keep_if_visible(stamp, signature, key, old),
+    pub(crate) fn keep<M: Medium>(&self, medium: &M, write: Replacement<'_>) -> Result<(), Error> {
+        match write.old {
+            Some(old) if self.any_is_live() => self.keep_if_visible(medium, write, old),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn keep_if_visible(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
-        let live = self.snapshots.live.read();
+    fn keep_if_visible<M: Medium>(&self, medium: &M, write: Replacement<'_>, old: Position) -> Result<(), Error> {
+        let live = self.live.read();
         // SAFETY: found in the index, under the bucket's lock.
-        let header = unsafe { item::read(&self.medium, position) }?.header;
-        if let Some(seer) = live.seer(header.epoch, stamp) {
-            let version = Version { position, item_bytes: header.item_bytes(), from: header.epoch, until: stamp };
-            self.snapshots.kept.insert(seer, signature, key, version);
+        let header = unsafe { item::read(medium, old) }?.header;
+        if let Some(seer) = live.seer(header.epoch, write.stamp) {
+            let (from, until) = (header.epoch, write.stamp);
+            let version = Version { position: old, item_bytes: header.item_bytes(), from, until };
+            self.kept.insert(seer, write.signature, write.key, version);
         }
-        Ok(())
-    }
-
-    /// Stamps an item again that was written before a snapshot was taken. Reads the whole item for that. The item is
-    /// then flushed and ordered before later stores.
-    #[cold]
-    pub(crate) fn stamp_anew<'r>(&self, item: Prepared<'r, D>) -> Result<Prepared<'r, D>, Error> {
-        self.stamp_as(item, self.stamp())
-    }
-
-    /// As [`HiKv::stamp_anew`], with this stamp: the epoch that the caller found under its locks.
-    #[cold]
-    pub(crate) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
-        self.restamp(item.position(), stamp)?;
-        Ok(Prepared { stamp, ..item })
-    }
-
-    /// As [`HiKv::stamp_as`], for the item at `position`.
-    pub(crate) fn restamp(&self, position: Position, stamp: u32) -> Result<(), Error> {
-        // SAFETY: the item was completely written to space that belongs to the caller, and no other thread has its
-        // position.
-        let written = unsafe { item::read(&self.medium, position) }?;
-        // SAFETY: as above.
-        unsafe { items::restamp(&self.medium, position.offset(), &written, stamp) };
-        self.medium.order();
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use index::Position;
 use parking_lot::Mutex;
 
-use super::owners::{Needless, Owners};
+use super::owners::{Needless, Owners, Signed};
 use engine::{Moment, SnapshotStats};
 
 /// The most items that are removed while the lock is held: some tens of microseconds, for which writers may wait.
@@ -30,9 +30,6 @@ pub(super) struct Version {
 
 /// Versions of one key, oldest first: snapshots that end from either end remove them from there.
 type Versions = VecDeque<Version>;
-
-/// A key in the order of signatures.
-pub(super) type Signed = (u64, Arc<[u8]>);
 
 /// The side table.
 #[derive(Debug, Default)]

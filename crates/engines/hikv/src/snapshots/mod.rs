@@ -59,9 +59,11 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use engine::Error;
 use engine::SnapshotStats;
 
-pub(super) use disposal::Disposal;
+pub(crate) use disposal::Disposal;
+pub(crate) use keep::Replacement;
 use kept::Kept;
 use live::LiveSnapshots;
+pub(crate) use read::SnapshotReader;
 
 /// A store's live snapshots, and the items that they keep.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ pub(super) struct Snapshots {
     /// Held while a snapshot is taken, up to step 3, and while every key is deleted.
     taking: Mutex<()>,
     live: RwLock<LiveSnapshots>,
-    pub(super) kept: Kept,
+    kept: Kept,
 }
 
 impl Snapshots {

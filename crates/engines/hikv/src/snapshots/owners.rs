@@ -13,8 +13,10 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 
-use super::kept::Signed;
+/// A key in the order of signatures.
+pub(super) type Signed = (u64, Arc<[u8]>);
 
 /// The owners of all kept items.
 #[derive(Debug, Default)]
@@ -100,8 +102,6 @@ impl Needless {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     const SNAPSHOT_COUNT: u32 = 1 << 12;

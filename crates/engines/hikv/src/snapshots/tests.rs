@@ -55,9 +55,13 @@ fn self_waiting_snapshot_is_refused() {
 fn snapshot_excludes_writers_until_epoch_advances() {
     let (store, alone) = (store(), Arc::new(Mutex::new(Vec::new())));
     let (theirs, noted) = (Arc::clone(&store), Arc::clone(&alone));
-    store.medium.observe(Box::new(move |_, _| noted.lock().push(theirs.snapshots.taking.is_locked())));
+    store
+        .writer()
+        .reader()
+        .medium()
+        .observe(Box::new(move |_, _| noted.lock().push(theirs.writer().snapshots().taking.is_locked())));
     store.take_snapshot().unwrap();
-    store.medium.unobserve();
+    store.writer().reader().medium().unobserve();
     let alone = alone.lock();
     assert!(!alone.is_empty() && alone.iter().all(|is_alone| *is_alone), "{alone:?}");
 }
@@ -66,8 +70,8 @@ fn snapshot_excludes_writers_until_epoch_advances() {
 fn epochs_do_not_come_round() {
     const LAST: u32 = u32::MAX - 2;
     let first = store();
-    first.heap.set_snapshot_epoch(&first.medium, LAST);
-    let store = HiKv::open(first.medium.clone(), HostDram).unwrap();
+    first.writer().space().heap().set_snapshot_epoch(first.writer().reader().medium(), LAST);
+    let store = HiKv::open(first.writer().reader().medium().clone(), HostDram).unwrap();
     let snapshot = store.take_snapshot().unwrap();
     assert!(matches!(store.take_snapshot(), Err(Error::TooManySnapshots { count }) if count == u64::from(LAST) + 1));
     store.put(b"key", b"value").unwrap();

@@ -2,12 +2,12 @@
 
 use index::segmented::Sweep;
 
-use super::reaper::Round;
+use crate::reaper::Round;
 
 /// The state of the work; the thread that holds it does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(super) sweep: Sweep,
     /// The reaper's round, while one runs.
-    pub(super) round: Option<Round>,
+    pub(crate) round: Option<Round>,
 }

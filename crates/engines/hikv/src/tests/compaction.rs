@@ -10,7 +10,7 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{Compaction, CompactionReport, Engine, Error, Progress};
+use engine::{CompactionReport, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;
@@ -178,7 +178,7 @@ fn background(rig: &Rig) {
 fn the_background_works_above_the_limit_alone() {
     for (above, is_done) in [(Some(1.1), true), (Some(100.0), false), (None, false)] {
         let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
-        rig.store.compaction = Compaction::above(above);
+        rig.store = rig.store.compacting_above(above);
         let keys = sparse(&rig);
         (2_000..2_100).for_each(|number| rig.put(&key(number), &[1; 30_000]));
         (2_000..2_100).for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
@@ -194,11 +194,11 @@ fn the_background_works_above_the_limit_alone() {
 #[test]
 fn the_background_rests_while_it_is_kept_from_compacting() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
-    rig.store.compaction = Compaction::above(Some(1.1));
+    rig.store = rig.store.compacting_above(Some(1.1));
     let large = 2_000..2_200;
     large.clone().for_each(|number| rig.put(&key(number), &[1; 30_000]));
     background(&rig);
-    let checking = rig.store.compaction.pause();
+    let checking = rig.store.compaction().pause();
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);

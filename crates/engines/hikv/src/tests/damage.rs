@@ -78,7 +78,8 @@ fn every_flipped_bit_is_an_error_where_values_are_verified() {
 /// Returns the slot of the key's entry.
 fn slot(rig: &Rig) -> Slot {
     let (_pin, item) = (epoch::pin(), rig.position(KEY));
-    let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
+    let bucket =
+        rig.store.writer().reader().index().lock(rig.store.writer().cx(), rig.store.writer().reader().signature(KEY));
     let found = bucket.find(|position| Ok::<_, Error>((position.item() == item).then_some(())));
     found.unwrap().expect("the key is there").slot
 }
@@ -111,7 +112,7 @@ fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
     // SAFETY: the index names the position, and no other thread uses the store.
     unsafe {
         let item = crate::item::read(medium, position).unwrap();
-        items::restamp(medium, position.offset(), &item, rig.store.stamp() + 1);
+        items::restamp(medium, position.offset(), &item, rig.store.writer().snapshots().stamp() + 1);
     }
     let named = format!("{:#x}: an item is of a later snapshot epoch than the store", slot(&rig).position.0);
     assert_eq!(rig.damage(), [named]);
@@ -121,10 +122,11 @@ fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
 fn key_that_has_two_entries_is_named() {
     let rig = rig();
     let pin = epoch::pin();
-    let again = rig.store.prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
+    let again = rig.store.writer().prepare(&NewItem { key: KEY, value: VALUE, expiry: Expiry::NEVER }).unwrap();
     let position = again.position();
     again.reservation.publish();
-    let bucket = rig.store.index.lock(rig.store.cx(), rig.store.hasher.signature(KEY));
+    let bucket =
+        rig.store.writer().reader().index().lock(rig.store.writer().cx(), rig.store.writer().reader().signature(KEY));
     bucket.insert(position).unwrap().settle(rig.store.medium()).unwrap();
     drop(pin);
     let damage = rig.damage();

@@ -11,7 +11,7 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use crate::space::reap::{Expired, Reaped};
+use crate::reap::{Expired, ReapStep};
 use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, WantedThreads};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -199,12 +199,12 @@ fn an_expiry_is_set_changed_and_taken_back() {
 #[test]
 fn restart_forgets_no_expiry() {
     let timed = Timed::new();
-    assert!(!timed.rig.store.heap.has_features(FEATURE_EXPIRY));
+    assert!(!timed.rig.store.writer().space().heap().has_features(FEATURE_EXPIRY));
     timed.put_for(b"early", b"value", SECOND);
     timed.put_for(b"late", b"value", 10 * SECOND);
     timed.rig.put(b"never", b"value");
     let timed = timed.reopened();
-    assert!(timed.rig.store.heap.has_features(FEATURE_EXPIRY));
+    assert!(timed.rig.store.writer().space().heap().has_features(FEATURE_EXPIRY));
     timed.clock.advance(SECOND);
     assert_absent(&timed, b"early");
     timed.work();
@@ -309,7 +309,7 @@ fn the_background_sleeps_until_something_expires() {
 fn found(timed: &Timed) -> Vec<Expired> {
     let (mut cursor, mut expired) = (index::partitioned_hash::Cursor::default(), Vec::new());
     while !cursor.is_done() {
-        cursor = timed.rig.store.find_expired(cursor, &mut 0, &mut expired).unwrap();
+        cursor = ReapStep::new(&timed.rig.store.writer()).find_expired(cursor, &mut 0, &mut expired).unwrap();
     }
     expired
 }
@@ -324,7 +324,7 @@ fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let expired = found(&timed);
     assert_eq!(expired.len(), 2);
     timed.rig.put(b"renewed", b"new");
-    timed.rig.store.delete_expired(&expired, &mut Reaped::default()).unwrap();
+    ReapStep::new(&timed.rig.store.writer()).delete_expired(&expired).unwrap();
     timed.rig.contents().into_keys().collect()
 }
 
@@ -357,7 +357,7 @@ fn flipped_bit_never_makes_key_expire() {
         assert!(matches!(is_there, Ok(Some(_)) | Err(Error::Corrupt { .. })), "bit {bit}: {is_there:?}");
         assert_ne!(timed.rig.damage(), [""; 0], "bit {bit}");
         // Makes the reaper visit the segment.
-        store.index.lower_due_of(store.cx(), store.hasher.signature(b"key"), 1);
+        store.writer().reader().index().lower_due_of(store.writer().cx(), store.writer().reader().signature(b"key"), 1);
         assert!(found(&timed).is_empty(), "bit {bit}");
         flip(bit);
     }

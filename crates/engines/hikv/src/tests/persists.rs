@@ -112,7 +112,7 @@ fn unusual_count(rig: &Rig, usual: u64, operation: impl Fn(u64)) -> u64 {
 fn only_chunks_and_splits_cost_more() {
     let rig = Rig::new();
     let costly_count = unusual_count(&rig, 2, |number| rig.put(&key(number), &[1; VALUE_BYTES]));
-    let (stats, chunk_count) = (rig.store.stats(), rig.store.heap.stats().chunk_count);
+    let (stats, chunk_count) = (rig.store.stats(), rig.store.writer().space().heap().stats().chunk_count);
     assert!(stats.figure("split_count").unwrap() > 10.0 && costly_count > 0);
     assert!(costly_count <= stats.figure("split_count").unwrap() as u64 + chunk_count, "{costly_count} costly puts");
     let costly_count = unusual_count(&rig, 2, |number| rig.put(&key(number), &[2; VALUE_BYTES]));

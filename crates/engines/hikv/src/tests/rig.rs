@@ -114,8 +114,8 @@ impl Rig {
 
     /// Frees replaced items, once the threads of other tests have moved on.
     pub(super) fn free_garbage(&self) {
-        while !self.store.limbo.is_empty() || !self.store.cleared.is_empty() {
-            self.store.collect();
+        while self.store.writer().space().has_garbage() {
+            self.store.writer().space().collect(self.store.medium());
         }
     }
 }

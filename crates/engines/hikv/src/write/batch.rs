@@ -29,12 +29,17 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Change, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
+use super::Writer;
+use super::plan::Plan;
+use super::publish::prior_state;
+use super::reservations::Reservations;
+use crate::cache::{Hidden, reveal};
 use crate::canary;
-use crate::order::{self, Ordered, Written};
-use crate::write::plan::Plan;
-use crate::write::reservations::Reservations;
-use crate::{HiKv, Memory};
-use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState, Verify};
+use crate::memory::Memory;
+use crate::order::{self, Written};
+use crate::snapshots::Replacement;
+use engine::{BatchOp, Condition, Error, ExpiredItem, Expiry, PriorState};
+use items::Item;
 
 /// The number of keys for which old items are prefetched ahead: the number of cache misses that a core has in flight.
 const AHEAD_COUNT: usize = 12;
@@ -77,37 +82,51 @@ struct Ready<'a, M, D: Dram> {
     tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+/// A batch while it is written.
+pub(crate) struct BatchWrite<'a, M, D: Dram> {
+    writer: &'a Writer<M, D>,
+    plan: Plan<'a>,
+    turn: Turn<'a>,
+}
+
+impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
     /// Carries out all of `ops` if all of `conditions` hold. Both keep the limits.
-    pub(crate) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        let asked = self.plan(conditions, ops);
-        self.heap.set_features(&self.medium, FEATURE_BATCHES);
-        let turn = self.index.batch_turn();
-        let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
-        drop(turn);
-        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
+    pub(crate) fn run(
+        writer: &'a Writer<M, D>,
+        conditions: &[Condition<'a>],
+        ops: &'a [BatchOp<'a>],
+    ) -> Result<(), Error> {
+        let plan = Plan::new(conditions, ops, |key| writer.reader.signature(key));
+        writer.space.heap().set_features(writer.reader.medium(), FEATURE_BATCHES);
+        let batch = BatchWrite { writer, plan, turn: writer.reader.index().batch_turn() };
+        let expired = writer.with_space(|| batch.try_once())?;
+        drop(batch.turn);
+        expired.into_iter().for_each(|item| writer.reaper.hook().notify(item));
         Ok(())
     }
 
-    /// Carries out a batch unless the region is full; then nothing has changed. Returns copies of the replaced items
+    /// Carries out the batch unless the region is full; then nothing has changed. Returns copies of the replaced items
     /// that had expired.
-    fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<ExpiredItem>, Error> {
-        if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
-            self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
+    fn try_once(&self) -> Result<Vec<ExpiredItem>, Error> {
+        let (writer, plan) = (self.writer, &self.plan);
+        let reader = &writer.reader;
+        if reader.medium().breaks(canary::CONDITION_OUTSIDE_LOCK) {
+            plan.conditions_hold(reader, |signature, key| reader.find(signature, key))?;
         }
-        let reservations = self.write_items(plan)?;
-        let record = self.reserve(record_bytes(plan.ops.len()))?;
+        let stamp = writer.snapshots.stamp();
+        let reservations = Reservations::write_items(reader.medium(), &writer.space, stamp, plan)?;
+        let record = writer.space.reserve(reader.medium(), record_bytes(plan.ops.len()))?;
         loop {
-            self.make_queue_space(&plan.signatures)?;
+            self.make_queue_space()?;
             let pin = epoch::pin();
-            match self.lock_and_note(plan, &reservations) {
-                Ok(ready) => return self.carry_out(ready, plan, reservations, record, turn),
-                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
+            match self.lock_and_note(&reservations) {
+                Ok(ready) => return self.carry_out(ready, reservations, record),
+                Err(Stop::Segments(full)) => reader.index().split_for_batch(writer.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
                     if let Error::ConditionFailed { condition } = error {
                         let (signature, Condition { key, .. }) = plan.conditions[condition];
-                        self.find_again(signature, key)?;
+                        reader.find_again(signature, key)?;
                     }
                     return Err(error);
                 }
@@ -116,11 +135,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Waits until each queue that the batch needs has space. The caller holds only a turn.
-    fn make_queue_space(&self, signatures: &[u64]) -> Result<(), Error> {
+    fn make_queue_space(&self) -> Result<(), Error> {
+        let (writer, signatures) = (self.writer, &self.plan.signatures);
         for partition in self.partitions_of(signatures.len(), |number| signatures[number]) {
             let mut backoff = Backoff::long();
-            while !self.order.has_space(partition) {
-                Ordered::make_space(self, partition, &mut backoff)?;
+            while !writer.order.has_space(partition) {
+                writer.order.make_space(writer.source(), partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -129,13 +149,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the partitions of `count` sorted signatures; none if no queue receives changes.
     fn partitions_of(&self, count: usize, signature: impl Fn(usize) -> u64) -> Vec<usize> {
         let (mut partitions, mut next) = (Vec::new(), 0);
-        while next < count && self.order.is_offered() {
-            let partition = self.index.partition(signature(next));
+        while next < count && self.writer.order.is_offered() {
+            let partition = self.writer.reader.index().partition(signature(next));
             // A partition has some hundred of the signatures.
             let mut past = count;
             while next < past {
                 let middle = next.midpoint(past);
-                if self.index.partition(signature(middle)) == partition { next = middle + 1 } else { past = middle }
+                if self.writer.reader.index().partition(signature(middle)) == partition {
+                    next = middle + 1
+                } else {
+                    past = middle
+                }
             }
             partitions.push(partition);
         }
@@ -143,19 +167,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Does step 2. The caller is pinned.
-    fn lock_and_note<'a>(
-        &'a self,
-        plan: &'a Plan<'_>,
-        reservations: &Reservations<'_, M, D>,
-    ) -> Result<Ready<'a, M, D>, Stop> {
-        let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
-        if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
-            self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
+    fn lock_and_note(&self, reservations: &Reservations<'_, M, D>) -> Result<Ready<'_, M, D>, Stop> {
+        let plan = &self.plan;
+        let mut batch = self.writer.reader.index().lock_batch(self.writer.cx(), &plan.signatures);
+        if !self.writer.reader.medium().breaks(canary::CONDITION_OUTSIDE_LOCK) {
+            plan.conditions_hold(&self.writer.reader, |signature, key| self.find_locked(&batch, signature, key))?;
         }
         let (mut expiring, mut number) = (Vec::new(), 0);
         for (op, (signature, asked)) in plan.ops.iter().enumerate() {
             if let Some(&BatchLookup::Entry(_, old)) = batch.lookups().get(number + AHEAD_COUNT) {
-                self.medium.prefetch_line(old.offset());
+                self.writer.reader.medium().prefetch_line(old.offset());
             }
             // Signatures of conditions are in between.
             while plan.signatures[number] != *signature {
@@ -164,10 +185,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let (key, new) = (asked.key(), reservations.position(op));
             let seen = batch.lookups()[number];
             match seen {
-                BatchLookup::Entry(at, old) if self.plain_of(old, key).is_some() => {
+                BatchLookup::Entry(at, old) if self.writer.reader.plain_of(old, key).is_some() => {
                     batch.replace(number, op as u32, (at, old), new);
                 }
-                BatchLookup::Nothing if self.verify < Verify::Absence => note_absent(&mut batch, number, op, new),
+                BatchLookup::Nothing if self.writer.reader.trusts_absence() => note_absent(&mut batch, number, op, new),
                 _ => self.note_searching(&mut batch, number, (op, plan.ops[op]), new, &mut expiring)?,
             }
             number += usize::from(plan.conditions.is_empty());
@@ -175,8 +196,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         batch.has_space()?;
         let (mut tickets, changes) = (BTreeMap::new(), batch.changes());
         for partition in self.partitions_of(changes.len(), |change| plan.ops[changes[change].by as usize].0) {
-            if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
-                place.insert(self.order.take(|| partition).ok_or(Stop::Queue)?);
+            if let Entry::Vacant(place) = tickets.entry(self.writer.order.queue_of(partition)) {
+                place.insert(self.writer.order.take(|| partition).ok_or(Stop::Queue)?);
             }
         }
         Ok(Ready { batch, expiring, tickets })
@@ -192,9 +213,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         new: Position,
         expiring: &mut Expiring,
     ) -> Result<(), Stop> {
-        let visit = |position| Ok::<_, Stop>(self.item_of(position, asked.key())?.map(|item| item.expiry));
+        let visit =
+            |position| Ok::<_, Stop>(self.writer.reader.item_of(position, asked.key())?.map(|item| item.expiry));
         let Some(found) = batch.find(number, visit)? else {
-            self.refuse_hidden(signature, asked.key())?;
+            self.writer.reader.refuse_hidden(signature, asked.key())?;
             note_absent(batch, number, op, new);
             return Ok(());
         };
@@ -203,81 +225,99 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
+    /// Returns the key's item, under its pair's lock.
+    fn find_locked<'b>(
+        &'b self,
+        batch: &Batch<'b, M, D>,
+        signature: u64,
+        key: &[u8],
+    ) -> Result<Option<(Position, Item<'b>)>, Error> {
+        let reader = &self.writer.reader;
+        let found = batch.find(batch.number_of(signature), |position| reader.item_of(position, key))?;
+        if found.is_none() {
+            reader.refuse_hidden(signature, key)?;
+        }
+        Ok(found.map(|found| (found.position, found.value)))
+    }
+
     /// Does steps 3 to 8. The caller is pinned.
-    fn carry_out<'a>(
-        &'a self,
+    fn carry_out(
+        &self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
-        plan: &Plan<'a>,
         mut reservations: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
-        turn: &Turn<'_>,
     ) -> Result<Vec<ExpiredItem>, Error> {
+        let plan = &self.plan;
         if batch.changes().is_empty() {
             drop(batch);
             let written = plan.ops.iter().map(|(signature, op)| (*signature, op.key()));
             let asked = plan.conditions.iter().map(|(signature, one)| (*signature, one.key)).chain(written);
-            { asked }.try_for_each(|(signature, key)| self.find_again(signature, key))?;
+            { asked }.try_for_each(|(signature, key)| self.writer.reader.find_again(signature, key))?;
             return Ok(Vec::new());
         }
-        self.stamp_together(&mut reservations, plan, &batch)?;
+        self.stamp_together(&mut reservations, &batch)?;
         let due = reservations.publish();
         let op_of = |change: &Change| plan.ops[change.by as usize];
-        let hide = |(signature, op): (u64, &BatchOp<'a>)| self.hide_of_batch(signature, op.key());
-        let changes = if self.cache.is_some() { batch.changes() } else { &[] };
-        let hidden: Vec<_> = changes.iter().map(op_of).map(hide).collect();
-        let finished = batch.commit(turn, record.publish())?;
+        let hide = |(signature, op): (u64, &BatchOp<'a>)| {
+            self.writer.cache.hide_of_batch(self.writer.reader.medium(), signature, op.key())
+        };
+        let changes = if self.writer.cache.is_there() { batch.changes() } else { &[] };
+        let hidden: Vec<Hidden<'_, '_>> = changes.iter().map(op_of).map(hide).collect();
+        let finished = batch.commit(&self.turn, record.publish())?;
         for (signature, expiry) in due {
-            self.index.lower_due_of(self.cx(), signature, expiry.ms());
-            self.reaper.expect(expiry);
+            self.writer.reader.index().lower_due_of(self.writer.cx(), signature, expiry.ms());
+            self.writer.reaper.expect(expiry);
         }
-        self.enqueue_all(plan, &finished.changes, tickets);
-        let expired = expiring.iter().filter(|(_, expiry)| self.before(Some(*expiry)) == PriorState::Expired);
-        let expired = expired.filter_map(|&(old, _)| self.copy_expired(Some(old))).collect();
+        self.enqueue_all(&finished.changes, tickets);
+        let expired = expiring
+            .iter()
+            .filter(|(_, expiry)| prior_state(self.writer.reader.clock(), Some(*expiry)) == PriorState::Expired);
+        let expired =
+            expired.filter_map(|&(old, _)| self.writer.reaper.copy(self.writer.reader.medium(), Some(old))).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; if a split finds no space now, a later put tries again.
-            let _ = self.index.split(self.cx(), signature, segment);
+            let _ = self.writer.reader.index().split(self.writer.cx(), signature, segment);
         }
-        let _ = self.medium.acknowledge(finished.durable)?;
-        hidden.into_iter().zip(finished.changes).for_each(|(hidden, change)| self.reveal(hidden, some(change.new)));
+        let _ = self.writer.reader.medium().acknowledge(finished.durable)?;
+        hidden
+            .into_iter()
+            .zip(finished.changes)
+            .for_each(|(hidden, change)| reveal(self.writer.reader.medium(), hidden, some(change.new)));
         Ok(expired)
     }
 
     /// Gives the batch's items one snapshot epoch, and keeps the old items that live snapshots see: a snapshot has all
     /// of the batch or nothing. Called under all locks, when the batch will certainly be published.
-    fn stamp_together(
-        &self,
-        reservations: &mut Reservations<'_, M, D>,
-        plan: &Plan<'_>,
-        batch: &Batch<'_, M, D>,
-    ) -> Result<(), Error> {
-        if self.snapshots.has_no_snapshot(reservations.stamp()) {
+    fn stamp_together(&self, reservations: &mut Reservations<'_, M, D>, batch: &Batch<'_, M, D>) -> Result<(), Error> {
+        if self.writer.snapshots.has_no_snapshot(reservations.stamp()) {
             return Ok(());
         }
-        let stamp = self.stamp();
+        let stamp = self.writer.snapshots.stamp();
         if stamp != reservations.stamp() {
             reservations.stamp_as(stamp)?;
         }
         for change in batch.changes() {
-            let (signature, op) = plan.ops[change.by as usize];
-            self.keep_for_snapshots(stamp, signature, op.key(), some(change.old))?;
+            let (signature, op) = self.plan.ops[change.by as usize];
+            let replacement = Replacement { stamp, signature, key: op.key(), old: some(change.old) };
+            self.writer.snapshots.keep(self.writer.reader.medium(), replacement)?;
         }
         Ok(())
     }
 
     /// Does step 8: one place of each queue stands for all of its changes.
-    fn enqueue_all(&self, plan: &Plan<'_>, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
+    fn enqueue_all(&self, changes: &[Change], tickets: BTreeMap<usize, order::Ticket<'_>>) {
         if tickets.values().all(Option::is_none) {
-            return self.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
+            return self.writer.disposal().retire_all(changes.iter().filter_map(|change| some(change.old)));
         }
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for change in changes {
-            let (signature, op) = plan.ops[change.by as usize];
-            let queue = self.order.queue_of(self.index.partition(signature));
+            let (signature, op) = self.plan.ops[change.by as usize];
+            let queue = self.writer.order.queue_of(self.writer.reader.index().partition(signature));
             let written = Written { key: op.key(), old: some(change.old), new: some(change.new) };
             by_queue.entry(queue).or_default().push(written);
         }
         for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
-            self.order.enqueue_all(self.disposal(), queue, ticket, &written);
+            self.writer.order.enqueue_all(self.writer.disposal(), queue, ticket, &written);
         }
     }
 }

@@ -1,74 +1,173 @@
-//! Writes of one key: the item, then the entry (`publish`).
+//! Writes: the item, then the entry (`publish`).
 
-pub(crate) mod at_once;
 pub(crate) mod batch;
+mod broken;
 pub(crate) mod conditional;
 pub(crate) mod multi_put;
-pub(crate) mod plan;
-pub(crate) mod publish;
+mod plan;
+mod publish;
 mod reservations;
+mod target;
 
-use heap::{Place, Reservation};
-use index::Position;
-use index::partitioned_hash::{Candidate, Target};
-use pmem::{Medium, MediumError};
+use index::partitioned_hash::Context;
+use pmem::{Dram, Medium, MediumError};
 
-use crate::order::Ordered;
-use crate::write::publish::{Laid, Prepared, WriteTarget};
-use crate::{HiKv, Memory, broken, canary};
-use engine::{Error, Expiry, Limits, Progress, wait_for_readers, with_space};
-use items::NewItem;
+use crate::cache::ReadCache;
+use crate::image::CleanImage;
+use crate::memory::Memory;
+use crate::order::{Ordered, Source};
+use crate::read::{Reader, check_key};
+use crate::reaper::Reaper;
+use crate::snapshots::{Disposal, Snapshots};
+use crate::space::Space;
+use engine::{Error, Limits, Progress, with_space};
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(crate) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
-        check_key(key)?;
-        if value_bytes > Limits::VALUE_BYTES_MAX {
-            return Err(Error::ValueTooLong { len_bytes: value_bytes });
+pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
+
+/// The parts of a store that take part in a write.
+pub(crate) struct Writer<M, D: Dram> {
+    reader: Reader<M>,
+    cache: ReadCache,
+    space: Space<D>,
+    image: CleanImage,
+    snapshots: Snapshots,
+    order: Ordered<D>,
+    reaper: Reaper,
+}
+
+impl<M: Medium, D: Memory> Writer<M, D> {
+    /// Returns a writer of a store without cache and order.
+    pub(crate) fn new(
+        reader: Reader<M>,
+        space: Space<D>,
+        image: CleanImage,
+        snapshots: Snapshots,
+        dram: D,
+    ) -> Writer<M, D> {
+        Writer {
+            reader,
+            cache: ReadCache::default(),
+            space,
+            image,
+            snapshots,
+            order: Ordered::never(dram),
+            reaper: Reaper::default(),
         }
-        self.check_writable()
+    }
+
+    pub(crate) fn set_order(&mut self, order: Ordered<D>) {
+        self.order = order;
+    }
+
+    pub(crate) fn set_cache(&mut self, cache: ReadCache) {
+        self.cache = cache;
+    }
+
+    pub(crate) fn reader_mut(&mut self) -> &mut Reader<M> {
+        &mut self.reader
+    }
+
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> &Reader<M> {
+        &self.reader
+    }
+
+    #[inline(always)]
+    pub(crate) fn cache(&self) -> &ReadCache {
+        &self.cache
+    }
+
+    #[inline(always)]
+    pub(crate) fn space(&self) -> &Space<D> {
+        &self.space
+    }
+
+    pub(crate) fn image(&self) -> &CleanImage {
+        &self.image
+    }
+
+    #[inline(always)]
+    pub(crate) fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    #[inline(always)]
+    pub(crate) fn order(&self) -> &Ordered<D> {
+        &self.order
+    }
+
+    #[inline(always)]
+    pub(crate) fn reaper(&self) -> &Reaper {
+        &self.reaper
+    }
+
+    /// Returns what a change of the index needs.
+    #[inline(always)]
+    pub(crate) fn cx(&self) -> Context<'_, M, D> {
+        self.space.cx(self.reader.medium())
+    }
+
+    /// Returns the disposal of replaced items.
+    #[inline(always)]
+    pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {
+        self.snapshots.disposal(self.cx())
+    }
+
+    /// Returns what the order is built from.
+    pub(crate) fn source(&self) -> Source<'_, M, D> {
+        Source { index: self.reader.index(), image: &self.image, disposal: self.disposal() }
     }
 
     /// Returns an error if nothing can be written.
     #[inline(always)]
     pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
+        let medium = self.reader.medium();
+        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Called before every change: none is made while a clean image is named.
+    /// Admits a put: checks its lengths, and all that [`Writer::admit`] checks.
     #[inline(always)]
-    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+    pub(crate) fn admit_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+        check_lengths(key, value_bytes)?;
+        self.admit()
+    }
+
+    /// Called before every write of a user, without a lock: asks once whether anything is unusual that concerns all
+    /// writes.
+    #[inline(always)]
+    pub(crate) fn admit(&self) -> Result<(), Error> {
         self.may_write()?;
-        if self.image.is_named() {
-            self.forget_image();
+        if self.image.is_named() | self.space.is_over() {
+            self.admit_unusual();
         }
         Ok(())
     }
 
-    #[inline(always)]
-    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+    /// Invalidates a clean image that is named, because no change is made while one is. Slows a write that leaves
+    /// garbage, if there is too much.
+    ///
+    /// Has only the writer as parameter: the address of another one would occupy a register during the whole write.
+    #[cold]
+    #[inline(never)]
+    fn admit_unusual(&self) {
+        self.image.forget(self.reader.medium(), self.space.heap());
+        self.bound_garbage();
     }
 
-    /// Does steps 1 and 2: reserves space, writes the item and flushes it.
-    #[inline(always)]
-    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        Ok(self.hold(self.lay(item)?))
+    /// Called before every change that [`Writer::admit`] does not precede: none is made while a clean image is named.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        self.may_write()?;
+        if self.image.is_named() {
+            self.image.forget(self.reader.medium(), self.space.heap());
+        }
+        Ok(())
     }
 
-    /// As [`HiKv::prepare`], and returns the position instead of the reservation.
-    #[inline(always)]
-    pub(crate) fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
-        self.announce(item.expiry);
-        let (place, stamp) = (self.reserve(item.item_bytes())?.publish(), self.stamp());
-        // SAFETY: the space was just reserved.
-        unsafe { item.write(&self.medium, place.offset, stamp) };
-        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
-    }
-
-    /// Reserves the item's space again, so that it is freed if nothing is published there.
-    pub(crate) fn hold(&self, Laid { position, expiry, stamp }: Laid) -> Prepared<'_, D> {
-        let place = position.place().expect("an item that was laid has a place");
-        Prepared { reservation: self.heap.hold(place), expiry, stamp }
+    /// Slows a write that leaves garbage, if there is too much. Called once before the write, without a lock.
+    pub(crate) fn bound_garbage(&self) {
+        if self.space.is_over() {
+            self.space.hold_up(self.reader.medium());
+        }
     }
 
     /// Tries a second time if the region was full: free space may turn up. The caller is not pinned: otherwise garbage
@@ -82,75 +181,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// the caller is such a reader.
     #[cold]
     fn make_space(&self) -> Result<(), Error> {
-        self.finish_sweep()?;
+        self.space.finish_sweep(&self.reader)?;
         // Queued changes keep the items that they replaced.
-        while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
-        self.await_readers();
+        while !epoch::is_pinned() && self.order.step(self.source())? == Progress::More {}
+        self.space.await_readers(self.reader.medium());
         Ok(())
-    }
-
-    /// Frees garbage once no reader has it. Waits for that for a limited time, unless the caller is such a reader.
-    pub(crate) fn await_readers(&self) {
-        wait_for_readers(|| {
-            self.collect();
-            !self.limbo.is_empty() && !epoch::is_pinned()
-        });
-    }
-
-    /// Puts an item. The two attempts are not in a loop: the compiler would compute all values that depend on the
-    /// item's lengths ahead, and keep them in memory.
-    #[inline(always)]
-    pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
-        match self.try_put(item) {
-            Err(error) if error.is_full() => self.put_in_reserved(item.key, item.value, item.expiry),
-            done => done,
-        }
-    }
-
-    /// Makes the second attempt.
-    #[cold]
-    #[inline(never)]
-    fn put_in_reserved(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.make_space()?;
-        self.try_put(&NewItem { key, value, expiry })
-    }
-
-    /// Puts an item unless the region is full.
-    #[inline(always)]
-    fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
-        let pin = epoch::pin();
-        let signature = self.hasher.signature(item.key);
-        let target = self.index.prefetch(&self.medium, signature);
-        if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
-            broken::free_before_unlink(self, signature, item.key)?;
-        }
-        if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return broken::publish_unwritten(self, WriteTarget::any(signature, item.key), item);
-        }
-        let new = self.lay(item)?;
-        let candidate = self.prefetch_old(&target);
-        self.publish_at_once(pin, &target, candidate, item.key, new)
-    }
-
-    /// Prefetches the old item, if there seems to be one, because locking the bucket waits for the write-back of the
-    /// new item. If there is none, prefetches the count that the write will change.
-    #[inline(always)]
-    pub(crate) fn prefetch_old(&self, target: &Target<'_>) -> Option<Candidate> {
-        let candidate = self.index.candidate(&self.medium, target.line(), target.signature());
-        match candidate {
-            Some(candidate) => self.medium.prefetch_line(candidate.position.offset()),
-            None => target.prefetch_count(),
-        }
-        candidate
     }
 }
 
 #[inline(always)]
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
-}
-
-pub(crate) fn place_of(position: Position) -> Result<Place, Error> {
-    let offset = position.offset().0;
-    position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
+pub(crate) fn check_lengths(key: &[u8], value_bytes: u64) -> Result<(), Error> {
+    check_key(key)?;
+    if value_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes: value_bytes }) } else { Ok(()) }
 }

@@ -21,12 +21,17 @@
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, MediumError, Waited};
 
+use super::publish::prior_state;
+use super::target::{Committed, Pending, Prepared, WriteTarget};
+use super::{Writer, check_lengths};
 use crate::canary;
-use crate::read::group::GROUP_COUNT;
-use crate::write::publish::{Committed, Pending, Prepared, WriteTarget};
-use crate::{HiKv, Memory};
-use engine::{Engine, Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
+use crate::memory::Memory;
+use crate::read::GROUP_COUNT;
+use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
 use items::NewItem;
+
+/// A key and its value.
+type Pair<'a> = (&'a [u8], &'a [u8]);
 
 /// A key with its item, written and not published.
 struct Keyed<'a, D: Dram> {
@@ -38,61 +43,70 @@ struct Keyed<'a, D: Dram> {
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Puts at most [`GROUP_COUNT`] items.
-    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
+/// At most [`GROUP_COUNT`] items that are put together.
+pub(crate) struct PutGroup<'a, M, D: Dram> {
+    writer: &'a Writer<M, D>,
+    items: &'a [Pair<'a>],
+}
+
+impl<'a, M: Medium, D: Memory> PutGroup<'a, M, D> {
+    pub(crate) fn new(writer: &'a Writer<M, D>, items: &'a [Pair<'a>]) -> PutGroup<'a, M, D> {
+        PutGroup { writer, items }
+    }
+
+    /// Puts the items.
+    pub(crate) fn put(&self, on_result: &mut OnResult<'_>) {
         let mut expired = Group::new();
-        let late = self.put_together(items, &mut expired, on_result);
-        expired.into_iter().for_each(|item| self.expired_hook.notify(item));
-        self.put_each(items, late, on_result);
+        let late = self.put_together(&mut expired, on_result);
+        expired.into_iter().for_each(|item| self.writer.reaper.hook().notify(item));
+        self.put_each(late, on_result);
     }
 
     /// Puts the items with these numbers, one after the other.
     #[inline]
-    pub(crate) fn put_each(
-        &self,
-        items: &[(&[u8], &[u8])],
-        numbers: impl IntoIterator<Item = usize>,
-        on_result: &mut OnResult<'_>,
-    ) {
+    pub(crate) fn put_each(&self, numbers: impl IntoIterator<Item = usize>, on_result: &mut OnResult<'_>) {
         for number in numbers {
-            let (key, value) = items[number];
-            on_result(number, self.put(key, value));
+            let (key, value) = self.items[number];
+            let admitted = self.writer.admit_put(key, value.len() as u64);
+            let item = NewItem { key, value, expiry: Expiry::NEVER };
+            on_result(number, admitted.and_then(|()| self.writer.put(&item)));
         }
     }
 
+    /// Returns true if no item is too long, and the store can be written.
+    pub(crate) fn fits(&self) -> bool {
+        let mut items = self.items.iter();
+        items.all(|(key, value)| check_lengths(key, value.len() as u64).is_ok() && self.writer.check_writable().is_ok())
+    }
+
     /// Does steps 1 to 5. Returns the numbers of the items to put separately.
-    fn put_together<'a>(
-        &'a self,
-        items: &[(&'a [u8], &'a [u8])],
-        expired: &mut Group<ExpiredItem>,
-        on_result: &mut OnResult<'_>,
-    ) -> Group<usize> {
+    fn put_together(&self, expired: &mut Group<ExpiredItem>, on_result: &mut OnResult<'_>) -> Group<usize> {
         let _pin = epoch::pin();
-        match self.prepare_group(items) {
-            Ok(prepared) => self.publish_group(prepared, expired, on_result),
-            Err(_) => (0..items.len()).collect(),
+        match self.prepare() {
+            Ok(prepared) => self.publish(prepared, expired, on_result),
+            Err(_) => (0..self.items.len()).collect(),
         }
     }
 
     /// Does steps 1 and 2.
-    fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
-        let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
+    fn prepare(&self) -> Result<Group<Keyed<'a, D>>, Error> {
+        let reader = &self.writer.reader;
+        let signatures: Group<_> = self.items.iter().map(|(key, _)| reader.signature(key)).collect();
         let targets: Group<_> =
-            signatures.iter().map(|&signature| self.index.prefetch(&self.medium, signature)).collect();
+            signatures.iter().map(|&signature| reader.index().prefetch(reader.medium(), signature)).collect();
         let mut prepared = Group::new();
-        for ((number, &(key, value)), target) in items.iter().enumerate().zip(&targets) {
-            let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(target);
+        for ((number, &(key, value)), target) in self.items.iter().enumerate().zip(&targets) {
+            let new = self.writer.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
+            reader.prefetch_old(target);
             prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
-        self.medium.order_unless(canary::ITEM_NOT_ORDERED);
+        reader.medium().order_unless(canary::ITEM_NOT_ORDERED);
         Ok(prepared)
     }
 
     /// Does steps 3 to 5. Returns numbers as [`Self::put_together`] does. Copies of expired items go to `expired`.
-    fn publish_group<'a>(
-        &'a self,
+    fn publish(
+        &self,
         prepared: Group<Keyed<'a, D>>,
         expired: &mut Group<ExpiredItem>,
         on_result: &mut OnResult<'_>,
@@ -103,7 +117,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let entered = if late_keys.contains(&key) {
                 Ok(WriteResult::QueueFull(None))
             } else {
-                self.enter(WriteTarget::any(signature, key), Some(new), Committed::Together)
+                self.writer.enter(WriteTarget::any(signature, key), Some(new), Committed::Together)
             };
             match entered {
                 Ok(WriteResult::Done(Some(published))) => {
@@ -118,27 +132,26 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
         }
         // A failure here is that of the one commit of all items.
-        let settled = self.settle_group(pending, expired);
+        let settled = self.settle(pending, expired);
         numbers.into_iter().for_each(|number| on_result(number, settled.map_err(Error::from)));
         late
     }
 
     /// Does steps 4 and 5. If 4 fails, the items are published nevertheless, and the ordered index follows.
-    fn settle_group<'a>(
-        &'a self,
-        pending: Group<Pending<'a, 'a>>,
-        expired: &mut Group<ExpiredItem>,
-    ) -> Result<(), MediumError> {
-        let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
-        let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
+    fn settle(&self, pending: Group<Pending<'a, 'a>>, expired: &mut Group<ExpiredItem>) -> Result<(), MediumError> {
+        let commit = || self.writer.reader.medium().acknowledge(self.writer.reader.medium().commit(Level::Strongest));
+        let is_early = self.writer.reader.medium().breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
-            if self.before(pending.old_expiry) == PriorState::Expired {
-                expired.extend(self.copy_expired(pending.written.old));
+            if prior_state(self.writer.reader.clock(), pending.old_expiry) == PriorState::Expired {
+                expired.extend(self.writer.reaper.copy(self.writer.reader.medium(), pending.written.old));
             }
             match waited {
-                Ok(Waited::Durable) => self.settle(pending)?,
-                _ => self.enqueue(pending.ticket, pending.written),
+                Ok(Waited::Durable) => {
+                    let Pending { written, published, ticket, mut hidden, .. } = pending;
+                    self.writer.settle(written, published, ticket, &mut hidden)?;
+                }
+                _ => self.writer.order.enqueue(self.writer.disposal(), pending.ticket, pending.written),
             }
         }
         if is_early { commit() } else { waited }.map(drop)

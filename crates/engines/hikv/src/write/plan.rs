@@ -9,20 +9,19 @@
 use std::ptr;
 
 use index::Position;
-use index::partitioned_hash::batch::Batch;
 use pmem::Medium;
 
-use crate::{HiKv, Memory};
-use crate::{canary, item};
-use engine::{BatchOp, Condition, Error, Witness};
+use crate::canary;
+use crate::read::Reader;
+use engine::{BatchOp, Condition, Error};
 use items::Item;
 
 /// A batch with signatures: conditions as they were given, each key's last operation in the order of signatures, and
 /// the sorted signatures of both.
-pub(crate) struct Plan<'a> {
-    pub(crate) conditions: Vec<(u64, Condition<'a>)>,
-    pub(crate) ops: Vec<Signed<'a>>,
-    pub(crate) signatures: Vec<u64>,
+pub(super) struct Plan<'a> {
+    pub(super) conditions: Vec<(u64, Condition<'a>)>,
+    pub(super) ops: Vec<Signed<'a>>,
+    pub(super) signatures: Vec<u64>,
 }
 
 /// An operation with its signature.
@@ -111,10 +110,13 @@ fn spread<'a>(signed: &[Signed<'a>]) -> Vec<Signed<'a>> {
     spread
 }
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+impl<'a> Plan<'a> {
     /// Returns the plan of a batch.
-    pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &'a [BatchOp<'a>]) -> Plan<'a> {
-        let signature = |key| self.hasher.signature(key);
+    pub(super) fn new(
+        conditions: &[Condition<'a>],
+        ops: &'a [BatchOp<'a>],
+        signature: impl Fn(&'a [u8]) -> u64,
+    ) -> Plan<'a> {
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
         let ops = last_of_each_key(ops, signature);
         let asked = conditions.iter().map(|(signature, _)| *signature);
@@ -126,47 +128,23 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Returns an error that names the first condition that does not hold, by the items that `find` returns.
-    pub(crate) fn conditions_hold<'a>(
-        &'a self,
-        plan: &Plan<'_>,
-        mut find: impl FnMut(u64, &[u8]) -> Result<Option<(Position, Item<'a>)>, Error>,
+    pub(super) fn conditions_hold<'i, M: Medium>(
+        &self,
+        reader: &Reader<M>,
+        mut find: impl FnMut(u64, &[u8]) -> Result<Option<(Position, Item<'i>)>, Error>,
     ) -> Result<(), Error> {
         let is_forgotten = |key| {
-            self.medium.breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
-                && plan.ops.iter().any(|(_, op)| op.key() == key)
+            reader.medium().breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
+                && self.ops.iter().any(|(_, op)| op.key() == key)
         };
-        for (number, (signature, condition)) in plan.conditions.iter().enumerate() {
+        for (number, (signature, condition)) in self.conditions.iter().enumerate() {
             let found = find(*signature, condition.key)?;
-            let live = found.map_or(Ok(None), |(position, item)| self.live_witness(position, item))?;
+            let live = found.map_or(Ok(None), |(position, item)| reader.live_witness(position, item))?;
             if !condition.holds(live) && !is_forgotten(condition.key) {
                 return Err(Error::ConditionFailed { condition: number });
             }
         }
         Ok(())
-    }
-
-    /// Returns the value of a key and its witness, unless the key has expired.
-    pub(crate) fn live_witness<'a>(
-        &self,
-        position: Position,
-        item: Item<'a>,
-    ) -> Result<Option<(Witness, &'a [u8])>, Error> {
-        let live = self.unexpired(item, position)?;
-        Ok(live.map(|item| (item::witness(item.header.checksum, position, item.expiry), item.value)))
-    }
-
-    /// Returns the key's item, under its pair's lock.
-    pub(crate) fn find_locked<'a>(
-        &'a self,
-        batch: &Batch<'a, M, D>,
-        signature: u64,
-        key: &[u8],
-    ) -> Result<Option<(Position, Item<'a>)>, Error> {
-        let found = batch.find(batch.number_of(signature), |position| self.item_of(position, key))?;
-        if found.is_none() {
-            self.refuse_hidden(signature, key)?;
-        }
-        Ok(found.map(|found| (found.position, found.value)))
     }
 }
 

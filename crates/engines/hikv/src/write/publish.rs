@@ -1,122 +1,172 @@
-//! Publishes a written item, or a removal: steps 3 to 6 of a write.
+//! Writes an item and publishes it, or removes a key: the steps of a write.
 //!
-//! [`HiKv::enter`] is the only way to an entry: for puts and deletes, for groups of puts, and for changes that hold
-//! only while the key's entry is the one that the caller saw. A caller that expects an item read it under a pin that
-//! lasts until the change is published. So the item's space was not reused, and an equal position names the same item.
+//! # Two paths
+//! Steps 3 to 6 have a fast path ([`Writer::put`], [`Writer::remove`]), which reads only the key's home line. That is
+//! enough for most keys: the entry is in its home line, or absent, and has no mark. The old item, if there is one, is
+//! in a slot, and neither item expires. No snapshot was taken since the new item was stamped, and none is live. The
+//! key's queue has a free place. Otherwise nothing has been changed yet, and the general path does all of it from the
+//! beginning, with the bucket unlocked.
+//!
+//! The general path ([`Writer::enter`]) serves puts and deletes of all kinds, groups of puts, and changes that hold
+//! only while the key's entry is the one that the caller saw. Such a caller read the item under a pin that lasts until
+//! the change is published. So the item's space was not reused, and an equal position names the same item.
 
 use epoch::Pin;
-use heap::Reservation;
 use index::Position;
-use index::cached_table::{Write, canary as cached_table};
-use index::partitioned_hash::Published;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use index::cached_table::Write;
+use index::partitioned_hash::{LockedLookup, Published};
+use pmem::{Backoff, Medium, MediumError, Offset};
 
-use crate::item;
-use crate::order::{self, Ordered, Written};
-use crate::{HiKv, Memory, broken, canary};
-use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
+use super::target::{Committed, Expected, Laid, Pending, Prepared, Tried, Was, WriteTarget};
+use super::{Writer, broken};
+use crate::cache::{Hidden, reveal};
+use crate::canary;
+use crate::memory::Memory;
+use crate::order::{self, Written};
+use crate::snapshots::Replacement;
+use engine::{Clock, Error, Expiry, PriorState, WriteResult};
+use items::NewItem;
 
-/// The entry that a write expects of its key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Expected {
-    /// Any: the write takes place in any case.
-    Anything,
-    /// This item, or none.
-    Item(Option<Position>),
-    /// This item, which its copy replaces. A reader, also of a snapshot, may see either of the two.
-    Original(Position),
-}
-
-/// The key that is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WriteTarget<'k> {
-    pub(crate) signature: u64,
-    pub(crate) key: &'k [u8],
-    pub(crate) expected: Expected,
-}
-
-/// An item that was written and flushed, and that no reader sees yet.
-pub(crate) struct Prepared<'r, D: Dram> {
-    pub(crate) reservation: Reservation<'r, D>,
-    pub(crate) expiry: Expiry,
-    /// The snapshot epoch of the item.
-    pub(crate) stamp: u32,
-}
-
-impl<D: Dram> Prepared<'_, D> {
+impl<M: Medium, D: Memory> Writer<M, D> {
+    /// Puts an item. The two attempts are not in a loop: the compiler would compute all values that depend on the
+    /// item's lengths ahead, and keep them in memory.
     #[inline(always)]
-    pub(crate) fn position(&self) -> Position {
-        Position::of(self.reservation.place())
-    }
-}
-
-/// As [`Prepared`], by its position: the space belongs to the writer until it publishes the item, or reserves the space
-/// again ([`HiKv::hold`]) and frees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Laid {
-    pub(crate) position: Position,
-    pub(crate) expiry: Expiry,
-    pub(crate) stamp: u32,
-}
-
-/// The thread that commits a published entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Committed {
-    /// The thread that publishes it.
-    Alone,
-    /// The thread that publishes it together with others, whose items were ordered together.
-    Together,
-}
-
-/// A write's hidden copy in the read cache, if there is a cache.
-pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
-
-/// An entry that was published and not settled.
-pub(crate) struct Pending<'k, 'r> {
-    pub(crate) written: Written<'k>,
-    /// The expiry of the old item, if one is replaced or removed.
-    pub(crate) old_expiry: Option<Expiry>,
-    pub(crate) published: Published,
-    pub(crate) ticket: order::Ticket<'r>,
-    /// The key's copy in the read cache.
-    pub(crate) hidden: Hidden<'r, 'k>,
-}
-
-/// The state of the key before the write, and a copy of the item if that had expired.
-pub(crate) type Was = (PriorState, Option<ExpiredItem>);
-
-/// The result of a write attempt of this engine. A full queue returns the new item, if there is one.
-pub(crate) type Tried<'r, D, T> = WriteResult<T, Option<Prepared<'r, D>>>;
-
-impl Expected {
-    #[inline(always)]
-    fn allows(self, present: Option<Position>) -> bool {
-        match self {
-            Expected::Anything => true,
-            Expected::Item(item) => item == present.map(Position::item),
-            Expected::Original(item) => present.is_some_and(|present| present.item() == item.item()),
+    pub(crate) fn put(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        match self.try_put(item) {
+            Err(error) if error.is_full() => self.put_in_reserved(item.key, item.value, item.expiry),
+            done => done,
         }
     }
-}
 
-impl<'k> WriteTarget<'k> {
-    /// Returns the key with any entry.
+    /// Makes the second attempt.
+    #[cold]
+    #[inline(never)]
+    fn put_in_reserved(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.make_space()?;
+        self.try_put(&NewItem { key, value, expiry })
+    }
+
+    /// Puts an item unless the region is full.
     #[inline(always)]
-    pub(crate) fn any(signature: u64, key: &'k [u8]) -> WriteTarget<'k> {
-        WriteTarget { signature, key, expected: Expected::Anything }
+    fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        let pin = epoch::pin();
+        let target = self.reader.index().prefetch(self.reader.medium(), self.reader.signature(item.key));
+        if let Some(done) = broken::put(self, target.signature(), item) {
+            return done;
+        }
+        let (key, new) = (item.key, self.lay(item)?);
+        let candidate = self.reader.prefetch_old(&target);
+        let Some(bucket) = self.reader.index().lock_target(self.cx(), &target) else {
+            return self.publish_after_all(pin, target.signature(), key, new);
+        };
+        let lookup = bucket.lookup_candidate(&target, candidate);
+        let is_clear = match lookup {
+            LockedLookup::Entry(found) => self.reader.plain_of(found.position, key).is_some(),
+            LockedLookup::Free(_) | LockedLookup::Full => self.reader.trusts_absence(),
+            LockedLookup::Unsure => false,
+        };
+        if !is_clear || !new.expiry.is_never() || !self.snapshots.has_no_snapshot(new.stamp) {
+            drop(bucket);
+            return self.publish_after_all(pin, target.signature(), key, new);
+        }
+        let Some(ticket) = self.order.take(|| self.reader.index().partition(target.signature())) else {
+            drop(bucket);
+            return self.publish_after_all(pin, target.signature(), key, new);
+        };
+        let position = new.position;
+        let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key, Some(position));
+        let (old, published) = match lookup {
+            LockedLookup::Entry(found) => (Some(found.position), bucket.replace_found(&found, position)),
+            LockedLookup::Free(slot) => (None, bucket.insert_at(slot, position)),
+            LockedLookup::Full | LockedLookup::Unsure => match bucket.insert(position) {
+                Ok(published) => (None, published),
+                Err(_) => {
+                    hidden.into_iter().for_each(Write::unchanged);
+                    drop(ticket);
+                    return self.publish_after_all(pin, target.signature(), key, new);
+                }
+            },
+        };
+        let crowded = published.crowded;
+        self.settle(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
+        if let Some(segment) = crowded {
+            self.split(target.signature(), segment);
+        }
+        Ok(())
     }
 
-    /// Returns the key with this item, which the caller saw under the pin that it still holds.
-    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> WriteTarget<'k> {
-        WriteTarget { signature, key, expected: Expected::Item(item.map(Position::item)) }
+    /// Does steps 1 and 2: reserves space, writes the item and flushes it.
+    #[inline(always)]
+    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        Ok(self.lay(item)?.hold(self.space.heap()))
     }
-}
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// As [`Writer::prepare`], and returns the position instead of the reservation.
+    #[inline(always)]
+    fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
+        let medium = self.reader.medium();
+        let reservation = self.space.reserve_for(medium, item.expiry, item.item_bytes())?;
+        let (place, stamp) = (reservation.publish(), self.snapshots.stamp());
+        // SAFETY: the space was just reserved.
+        unsafe { item.write(medium, place.offset, stamp) };
+        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
+    }
+
+    /// Removes the key; returns false if it was absent.
+    #[inline(always)]
+    pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
+        let pin = epoch::pin();
+        let target = self.reader.index().prefetch(self.reader.medium(), self.reader.signature(key));
+        target.prefetch_count();
+        let candidate = self.reader.prefetch_old(&target);
+        let Some(bucket) = self.reader.index().lock_target(self.cx(), &target) else {
+            return self.remove_after_all(pin, target.signature(), key);
+        };
+        let found = match bucket.lookup_candidate(&target, candidate) {
+            LockedLookup::Entry(found)
+                if self.reader.plain_of(found.position, key).is_some()
+                    && self.snapshots.has_no_snapshot(self.snapshots.stamp()) =>
+            {
+                found
+            }
+            _ => {
+                drop(bucket);
+                return self.remove_after_all(pin, target.signature(), key);
+            }
+        };
+        let Some(ticket) = self.order.take(|| self.reader.index().partition(target.signature())) else {
+            drop(bucket);
+            return self.remove_after_all(pin, target.signature(), key);
+        };
+        let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key, None);
+        let published = bucket.remove_found(&found);
+        self.settle(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
+        Ok(true)
+    }
+
+    /// Splits a segment whose stash fills up. The item is already in; if the split finds no space now, a later put
+    /// tries again.
+    #[cold]
+    fn split(&self, signature: u64, segment: Offset) {
+        let _ = self.reader.index().split(self.cx(), signature, segment);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn publish_after_all(&self, pin: Pin, signature: u64, key: &[u8], new: Laid) -> Result<(), Error> {
+        self.publish_waiting(pin, WriteTarget::any(signature, key), Some(new.hold(self.space.heap()))).map(drop)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove_after_all(&self, pin: Pin, signature: u64, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.publish_waiting(pin, WriteTarget::any(signature, key), None)? == PriorState::Present)
+    }
+
     /// Does steps 3 and 4: publishes `new`, whose item was written and flushed, or removes the key. The caller is
     /// pinned.
     #[inline(always)]
-    pub(crate) fn enter<'a, 'k>(
+    pub(super) fn enter<'a, 'k>(
         &'a self,
         target: WriteTarget<'k>,
         mut new: Option<Prepared<'a, D>>,
@@ -126,37 +176,36 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
-            let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
+            let mut bucket = self.reader.index().lock(self.cx(), signature).due_at(expiry.ms());
             if committed == Committed::Together {
                 bucket = bucket.in_group();
             }
-            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+            let found =
+                bucket.find(|position| Ok::<_, Error>(self.reader.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
             if old.is_none() {
-                self.refuse_hidden(signature, key)?;
+                self.reader.refuse_hidden(signature, key)?;
             }
-            if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
+            if !expected.allows(old) && !self.reader.medium().breaks(canary::CAS_IGNORES_CHANGE) {
                 return Ok(WriteResult::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
-                self.find_again(signature, key)?;
+                self.reader.find_again(signature, key)?;
                 return Ok(WriteResult::Done(None));
             }
-            let Some(ticket) = self.order.take(|| self.index.partition(signature)) else {
+            let Some(ticket) = self.order.take(|| self.reader.index().partition(signature)) else {
                 return Ok(WriteResult::QueueFull(new));
             };
-            let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
+            let stamp = new.as_ref().map_or_else(|| self.snapshots.stamp(), |new| new.stamp);
+            let replacement = Replacement { stamp, signature, key, old };
             let is_copy = matches!(expected, Expected::Original(_));
-            if !is_copy && !self.may_publish(stamp, signature, key, old)? {
+            if !is_copy && !self.snapshots.may_publish(self.reader.medium(), replacement)? {
                 drop((ticket, bucket));
-                new = new.map(|new| self.stamp_anew(new)).transpose()?;
+                new = new.map(|new| new.stamped_as(self.reader.medium(), self.snapshots.stamp())).transpose()?;
                 continue;
             }
-            let mut hidden = self.hide(signature, key);
-            if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
-                self.reveal(hidden.take(), position);
-            }
+            let hidden = self.cache.hide(self.reader.medium(), signature, key, position);
             let published = match (&found, position) {
                 (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
                 (Some(found), None) => Ok(bucket.remove(found)),
@@ -165,8 +214,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             match published {
                 Ok(published) => {
                     new.map(|new| new.reservation.publish());
-                    if self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
-                        self.keep_for_snapshots(stamp, signature, key, old)?;
+                    if self.reader.medium().breaks(canary::KEPT_AFTER_PUBLISH) {
+                        self.snapshots.keep(self.reader.medium(), replacement)?;
                     }
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
@@ -176,73 +225,30 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Err(full) => {
                     hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
-                    self.index.split(self.cx(), signature, full)?;
+                    self.reader.index().split(self.cx(), signature, full)?;
                 }
             }
         }
     }
 
-    /// Waits until the present item of the key is durable, for a writer that publishes nothing and reports the key's
-    /// state. The writer did not wait for that under its lock; this lookup as a reader does.
-    #[cold]
-    pub(crate) fn find_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
-        if self.medium.deferred().is_some() {
-            self.find(signature, key)?;
-        }
-        Ok(())
-    }
-
     /// Does steps 5 and 6. If 5 fails, the change is published nevertheless, and the ordered index follows.
     #[inline(always)]
-    pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), MediumError> {
-        let Pending { written, published, ticket, mut hidden, .. } = pending;
-        self.settle_parts(written, published, ticket, &mut hidden)
-    }
-
-    /// As [`HiKv::settle`], for separate parts.
-    #[inline(always)]
-    pub(crate) fn settle_parts<'a, 'k>(
+    pub(super) fn settle<'a, 'k>(
         &'a self,
         written: Written<'k>,
         published: Published,
         ticket: order::Ticket<'a>,
         hidden: &mut Hidden<'a, 'k>,
     ) -> Result<(), MediumError> {
-        let settled = published.settle(&self.medium);
-        if self.medium.breaks(canary::PLAIN_ZERO_DELETE) && broken::free_deleted(self, &written) {
+        let settled = published.settle(self.reader.medium());
+        if broken::free_deleted(self, &written) {
             return Ok(());
         }
         if hidden.is_some() && settled.is_ok() {
-            self.reveal(hidden.take(), written.new);
+            reveal(self.reader.medium(), hidden.take(), written.new);
         }
-        self.enqueue(ticket, written);
-        settled
-    }
-
-    /// Returns the state of the key before a write that has just removed an item of this expiry.
-    #[inline(always)]
-    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> PriorState {
-        match old_expiry {
-            None => PriorState::Absent,
-            Some(expiry) if self.clock.is_past(expiry) => PriorState::Expired,
-            Some(_) => PriorState::Present,
-        }
-    }
-
-    /// Returns a copy of a removed item that had expired, for the callback, if there is one. The caller has been pinned
-    /// since before the removal.
-    #[cold]
-    pub(crate) fn copy_expired(&self, position: Option<Position>) -> Option<ExpiredItem> {
-        // SAFETY: the caller's pin keeps the item, which was found in the index.
-        let item = unsafe { item::read(&self.medium, position?) }.ok()?;
-        // A damaged expiry or value is not reported.
-        if item.is_intact() { self.expired_hook.copy(item.key, item.value, item.expiry) } else { None }
-    }
-
-    /// Does step 6.
-    #[inline(always)]
-    pub(crate) fn enqueue<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
         self.order.enqueue(self.disposal(), ticket, written);
+        settled
     }
 
     /// Does steps 3 to 6, and returns a copy of the item that had expired before. The caller is pinned.
@@ -258,13 +264,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             WriteResult::Unexpected => return Ok(WriteResult::Unexpected),
             WriteResult::QueueFull(new) => return Ok(WriteResult::QueueFull(new)),
         };
-        let before = self.before(pending.old_expiry);
-        let (crowded, old) = (pending.published.crowded, pending.written.old);
-        self.settle(pending)?;
+        let before = prior_state(self.reader.clock(), pending.old_expiry);
+        let Pending { written, published, ticket, mut hidden, .. } = pending;
+        let (crowded, old) = (published.crowded, written.old);
+        self.settle(written, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
             self.split(target.signature, segment);
         }
-        let expired = if before == PriorState::Expired { self.copy_expired(old) } else { None };
+        let expired = if before == PriorState::Expired { self.reaper.copy(self.reader.medium(), old) } else { None };
         Ok(WriteResult::Done((before, expired)))
     }
 
@@ -282,15 +289,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             match self.publish(target, new)? {
                 WriteResult::Done((before, expired)) => {
                     drop(pin);
-                    expired.into_iter().for_each(|item| self.expired_hook.notify(item));
+                    expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
                     return Ok(before);
                 }
                 WriteResult::QueueFull(waiting) => new = waiting,
                 WriteResult::Unexpected => unreachable!("a write that may wait expects no item"),
             }
             drop(pin.take());
-            Ordered::make_space(self, self.index.partition(target.signature), &mut backoff)?;
+            self.order.make_space(self.source(), self.reader.index().partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
+    }
+}
+
+/// Returns the state of the key before a write that has just removed an item of this expiry.
+#[inline(always)]
+pub(super) fn prior_state(clock: &Clock, old_expiry: Option<Expiry>) -> PriorState {
+    match old_expiry {
+        None => PriorState::Absent,
+        Some(expiry) if clock.is_past(expiry) => PriorState::Expired,
+        Some(_) => PriorState::Present,
     }
 }

@@ -4,10 +4,11 @@ use std::mem;
 
 use heap::{Class, Place, PlaceKind};
 use index::Position;
-use pmem::{Medium, Offset};
+use pmem::{Dram, Medium, Offset};
 
-use crate::write::plan::Plan;
-use crate::{HiKv, Memory};
+use super::plan::Plan;
+use crate::item;
+use crate::space::Space;
 use engine::{BatchOp, Error, Expiry};
 use items::NewItem;
 
@@ -18,8 +19,9 @@ const TOGETHER_COUNT: usize = 64;
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
 /// The places of a batch's items, which no reader sees yet. Dropping it frees them.
-pub(super) struct Reservations<'a, M: Medium, D: Memory> {
-    store: &'a HiKv<M, D>,
+pub(super) struct Reservations<'a, M: Medium, D: Dram> {
+    medium: &'a M,
+    space: &'a Space<D>,
     /// By operation; empty for a delete.
     positions: Vec<Position>,
     /// The snapshot epoch of all items.
@@ -28,14 +30,36 @@ pub(super) struct Reservations<'a, M: Medium, D: Memory> {
     due: Vec<(u64, Expiry)>,
 }
 
-impl<M: Medium, D: Memory> Drop for Reservations<'_, M, D> {
+impl<M: Medium, D: Dram> Drop for Reservations<'_, M, D> {
     fn drop(&mut self) {
         let reserved = self.positions.iter().filter(|position| !position.is_empty());
-        reserved.filter_map(|position| position.place()).for_each(|place| self.store.heap.cancel(place));
+        reserved.filter_map(|position| position.place()).for_each(|place| self.space.heap().cancel(place));
     }
 }
 
-impl<M: Medium, D: Memory> Reservations<'_, M, D> {
+impl<'a, M: Medium, D: Dram> Reservations<'a, M, D> {
+    /// Does step 1: reserves space for all items, and writes and flushes them.
+    pub(super) fn write_items(
+        medium: &'a M,
+        space: &'a Space<D>,
+        stamp: u32,
+        plan: &Plan<'_>,
+    ) -> Result<Reservations<'a, M, D>, Error> {
+        let positions = Vec::with_capacity(plan.ops.len());
+        let mut reservations = Reservations { medium, space, positions, stamp, due: Vec::new() };
+        while let Some((signature, first)) = plan.ops.get(reservations.positions.len()) {
+            let start = reservations.positions.len();
+            match new_item(first) {
+                None => reservations.positions.push(Position::EMPTY),
+                Some(item) => match Class::for_bytes(item.item_bytes()) {
+                    Some(class) => reservations.write_alike(class, &plan.ops[start..])?,
+                    None => reservations.write_long(*signature, &item)?,
+                },
+            }
+        }
+        Ok(reservations)
+    }
+
     /// Returns the position of the operation's item; empty for a delete.
     #[inline(always)]
     pub(super) fn position(&self, number: usize) -> Position {
@@ -52,7 +76,8 @@ impl<M: Medium, D: Memory> Reservations<'_, M, D> {
     pub(super) fn stamp_as(&mut self, stamp: u32) -> Result<(), Error> {
         self.stamp = stamp;
         let mut written = self.positions.iter().filter(|position| !position.is_empty());
-        written.try_for_each(|position| self.store.restamp(*position, stamp))
+        // SAFETY: the items were completely written to reserved slots, and no reader sees them yet.
+        written.try_for_each(|position| unsafe { item::restamp(self.medium, *position, stamp) })
     }
 
     /// Ends the reservation of all places, because entries will name them. Returns signatures and expiries of the items
@@ -69,39 +94,15 @@ impl<M: Medium, D: Memory> Reservations<'_, M, D> {
     #[inline(always)]
     unsafe fn write(&mut self, at: Offset, signature: u64, item: &NewItem<'_>) {
         if !item.expiry.is_never() {
-            self.store.announce(item.expiry);
+            self.space.announce(self.medium);
             self.due.push((signature, item.expiry));
         }
         // SAFETY: the caller's promise.
-        unsafe { item.write(&self.store.medium, at, self.stamp) };
-    }
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Does step 1: reserves space for all items, and writes and flushes them.
-    pub(super) fn write_items(&self, plan: &Plan<'_>) -> Result<Reservations<'_, M, D>, Error> {
-        let positions = Vec::with_capacity(plan.ops.len());
-        let mut reservations = Reservations { store: self, positions, stamp: self.stamp(), due: Vec::new() };
-        while let Some((signature, first)) = plan.ops.get(reservations.positions.len()) {
-            let start = reservations.positions.len();
-            match new_item(first) {
-                None => reservations.positions.push(Position::EMPTY),
-                Some(item) => match Class::for_bytes(item.item_bytes()) {
-                    Some(class) => self.write_alike(&mut reservations, class, &plan.ops[start..])?,
-                    None => self.write_long(&mut reservations, *signature, &item)?,
-                },
-            }
-        }
-        Ok(reservations)
+        unsafe { item.write(self.medium, at, self.stamp) };
     }
 
     /// Writes the next items of this size class, as many as get slots.
-    fn write_alike(
-        &self,
-        reservations: &mut Reservations<'_, M, D>,
-        class: Class,
-        ops: &[(u64, &BatchOp<'_>)],
-    ) -> Result<(), Error> {
+    fn write_alike(&mut self, class: Class, ops: &[(u64, &BatchOp<'_>)]) -> Result<(), Error> {
         let first_bytes = ops.first().and_then(|(_, op)| new_item(op)).map_or(0, |item| item.item_bytes());
         let is_of_class = |(_, op): &&(u64, &BatchOp<'_>)| {
             new_item(op).is_some_and(|item| {
@@ -110,31 +111,27 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         let count = ops.iter().take(TOGETHER_COUNT).take_while(is_of_class).count();
         let mut offsets = [Offset::NULL; TOGETHER_COUNT];
-        let count = self.heap.reserve_slots(&self.medium, class, epoch::thread_index(), &mut offsets[..count])?;
+        let count =
+            self.space.heap().reserve_slots(self.medium, class, epoch::thread_index(), &mut offsets[..count])?;
         let items = ops[..count].iter().filter_map(|(signature, op)| Some((*signature, new_item(op)?)));
         let position = |&offset: &Offset| Position::of(Place { offset, kind: PlaceKind::Slot(class) });
-        reservations.positions.extend(offsets[..count].iter().map(position));
+        self.positions.extend(offsets[..count].iter().map(position));
         let prefetched_bytes = class.bytes().min(PREFETCHED_BYTES_MAX);
         for (number, (signature, item)) in items.enumerate() {
             if let Some(next) = offsets[..count].get(number + 1) {
                 self.medium.prefetch_for_stream(next.span(prefetched_bytes));
             }
             // SAFETY: the space was just reserved.
-            unsafe { reservations.write(offsets[number], signature, &item) };
+            unsafe { self.write(offsets[number], signature, &item) };
         }
         Ok(())
     }
 
-    fn write_long(
-        &self,
-        reservations: &mut Reservations<'_, M, D>,
-        signature: u64,
-        item: &NewItem<'_>,
-    ) -> Result<(), Error> {
-        let place = self.reserve(item.item_bytes())?.publish();
-        reservations.positions.push(Position::of(place));
+    fn write_long(&mut self, signature: u64, item: &NewItem<'_>) -> Result<(), Error> {
+        let place = self.space.reserve(self.medium, item.item_bytes())?.publish();
+        self.positions.push(Position::of(place));
         // SAFETY: as above.
-        unsafe { reservations.write(place.offset, signature, item) };
+        unsafe { self.write(place.offset, signature, item) };
         Ok(())
     }
 }

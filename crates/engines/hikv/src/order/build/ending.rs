@@ -3,57 +3,60 @@
 use epoch::Grace;
 use pmem::Medium;
 
-use super::{Build, Stage};
-use crate::Memory;
-use crate::order::ordered::{Ordered, Phase};
+use super::{Build, Builder, Stage};
+use crate::memory::Memory;
+use crate::order::queues::Queues;
+use crate::order::tree::{Phase, Tree};
 use crate::snapshots::Disposal;
 use engine::{Error, WantedThreads};
 
-impl<D: Memory> Ordered<D> {
+impl<D: Memory> Builder<D> {
     /// Drops the build of this number because of `failure`. The failure of an earlier build does not affect the present
     /// one.
-    pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, number: u64, failure: Error) {
+    pub(super) fn abort_build<M: Medium>(
+        &self,
+        tree: &Tree<D>,
+        disposal: Disposal<'_, M, D>,
+        number: u64,
+        failure: Error,
+    ) {
         let mut build = self.build.lock();
         if build.number == number {
-            self.abort(disposal, &mut build, failure);
+            abort(&mut build, tree, disposal, failure);
         }
     }
 
     /// Drops a tree that did not take a change because of `failure`, unless another thread has dropped the tree since.
     /// The change is at its queue's head, so no other tree was built in between.
-    pub(in crate::order) fn abort_tree<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
+    pub(in crate::order) fn abort_tree<M: Medium>(&self, tree: &Tree<D>, disposal: Disposal<'_, M, D>, failure: Error) {
         let mut build = self.build.lock();
-        if self.phase() != Phase::Off {
-            self.abort(disposal, &mut build, failure);
+        if tree.phase() != Phase::Off {
+            abort(&mut build, tree, disposal, failure);
         }
-    }
-
-    fn abort<M: Medium>(&self, disposal: Disposal<'_, M, D>, build: &mut Build<D>, failure: Error) {
-        build.abandon(Stage::Idle);
-        build.failure = Some(failure);
-        self.fall(disposal);
     }
 
     /// Drops an unfinished build. No thread works on it.
-    pub(in crate::order) fn give_up_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+    pub(in crate::order) fn give_up<M: Medium>(&self, tree: &Tree<D>, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         if build.is_asked_for() {
             build.abandon(Stage::Idle);
-            self.fall(disposal);
+            tree.fall(disposal);
         }
     }
 
-    pub(crate) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+    /// Drops tree and build until [`Builder::resume`].
+    pub(in crate::order) fn suspend<M: Medium>(&self, tree: &Tree<D>, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         let (others, resumes) = match build.stage {
             Stage::Suspended(count, resumes) => (count, resumes),
-            _ => (0, build.is_asked_for() || self.phase() == Phase::Ready),
+            _ => (0, build.is_asked_for() || tree.phase() == Phase::Ready),
         };
         build.abandon(Stage::Suspended(others + 1, resumes));
-        self.fall(disposal);
+        tree.fall(disposal);
     }
 
-    pub(crate) fn resume_build(&self) {
+    /// Starts the build again, if there was one and no other thread suspends it.
+    pub(in crate::order) fn resume(&self, queues: &Queues) {
         let mut build = self.build.lock();
         build.stage = match build.stage {
             Stage::Suspended(1, true) => Stage::Settling(Grace::start()),
@@ -61,8 +64,14 @@ impl<D: Memory> Ordered<D> {
             Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
             _ => unreachable!("only a suspended build is resumed"),
         };
-        self.ask(WantedThreads::All);
+        queues.ask(WantedThreads::All);
     }
+}
+
+fn abort<M: Medium, D: Memory>(build: &mut Build<D>, tree: &Tree<D>, disposal: Disposal<'_, M, D>, failure: Error) {
+    build.abandon(Stage::Idle);
+    build.failure = Some(failure);
+    tree.fall(disposal);
 }
 
 #[cfg(test)]
@@ -85,14 +94,24 @@ mod tests {
         let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
         store.request_order().unwrap();
-        let number = store.order.build.lock().number;
+        let number = store.writer().order().builder.build.lock().number;
         store.clear().unwrap();
         let failure = || Error::Corrupt { offset: 64, what: "an item is damaged" };
-        store.order.abort_build(store.disposal(), number, failure());
+        store.writer().order().builder.abort_build(
+            &store.writer().order().tree,
+            store.writer().disposal(),
+            number,
+            failure(),
+        );
         assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
         store.request_order().unwrap();
-        let number = store.order.build.lock().number;
-        store.order.abort_build(store.disposal(), number, failure());
+        let number = store.writer().order().builder.build.lock().number;
+        store.writer().order().builder.abort_build(
+            &store.writer().order().tree,
+            store.writer().disposal(),
+            number,
+            failure(),
+        );
         assert!(matches!(store.request_order(), Err(Error::Corrupt { offset: 64, .. })));
     }
 }

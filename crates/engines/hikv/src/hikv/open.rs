@@ -1,21 +1,21 @@
 //! Creating and opening a store in a region.
 
 use epoch::Limbo;
-use heap::{EngineNumber, Heap, HeapError};
+use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
-use parking_lot::Mutex;
-use pmem::Medium;
+use pmem::{Dram, Medium};
 
-use super::image::CleanImage;
-use super::order::Ordered;
-use super::snapshots::Snapshots;
-use super::{HiKv, Memory};
-use crate::space::background::Background;
-use crate::space::reaper::Reaper;
-use engine::garbage::GARBAGE_BYTES_MAX;
-use engine::{Clock, Compaction, ExpiredHook, Hasher, OpenError, Verify, WriteThrottle};
-use heap::Parameters;
+use super::HiKv;
+use crate::cache::ReadCache;
+use crate::image::CleanImage;
+use crate::memory::Memory;
+use crate::order::Ordered;
+use crate::read::Reader;
+use crate::snapshots::Snapshots;
+use crate::space::Space;
+use crate::write::Writer;
+use engine::{Clock, Compaction, Hasher, OpenError, Verify};
 
 /// The contents of a region, and the snapshot epoch of its store.
 type Parts<D> = (Heap<D>, PartitionedHash, CleanImage, u32);
@@ -58,34 +58,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     fn assemble(medium: M, dram: D, (heap, index, image, epoch): Parts<D>) -> HiKv<M, D> {
-        let swept = heap.is_swept();
         engine::relax_by_threads();
-        HiKv {
-            hasher: Hasher::new(heap.superblock().hash_seed),
-            medium,
-            heap,
-            index,
-            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
-            garbage: WriteThrottle::default(),
-            cleared: Limbo::default(),
-            background: Mutex::new(Background::default()),
-            swept: swept.into(),
-            image,
-            snapshots: Snapshots::of_epoch(epoch),
-            clock: Clock::default(),
-            reaper: Reaper::default(),
-            expired_hook: ExpiredHook::default(),
-            compaction: Compaction::above(None),
-            verify: Verify::Nothing,
-            cache: None,
-            order: Ordered::never(dram),
-        }
+        let reader = Reader::new(medium, index, Hasher::new(heap.superblock().hash_seed));
+        let writer = Writer::new(reader, Space::new(heap), image, Snapshots::of_epoch(epoch), dram);
+        HiKv { writer, compaction: Compaction::above(None) }
     }
 
     /// Lets the store put its keys in order when a caller first requests it. Without this call the store has no order.
     #[must_use]
     pub fn keeping_order(mut self, order: Ordered<D>) -> HiKv<M, D> {
-        self.order = order;
+        self.writer.set_order(order);
         self
     }
 
@@ -97,10 +79,26 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self
     }
 
+    /// Gives the store a read cache of `limit_bytes`; none if that is 0.
+    ///
+    /// # Errors
+    /// [`OpenError::Heap`] if the memory cannot be allocated.
+    pub fn caching(mut self, limit_bytes: u64, dram: impl Dram + 'static) -> Result<HiKv<M, D>, OpenError> {
+        self.writer.set_cache(ReadCache::new(limit_bytes, dram)?);
+        Ok(self)
+    }
+
+    /// Sets the store's clock.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        self.writer.reader_mut().set_clock(clock);
+        self
+    }
+
     /// Sets the checks of reads (default: none).
     #[must_use]
     pub fn verifying(mut self, verify: Verify) -> HiKv<M, D> {
-        self.verify = verify;
+        self.writer.reader_mut().set_verify(verify);
         self
     }
 }
