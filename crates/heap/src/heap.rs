@@ -219,9 +219,9 @@ impl<D: Dram> Heap<D> {
         medium.order();
     }
 
-    /// Reserves space for `len_bytes`: a slot, or an extent if no class is that large. An item that needs a slot of
-    /// more than 32 KiB also gets an extent if the region is full and has no such slot left. Threads that prefer
-    /// different lanes do not contend.
+    /// Reserves space for `len_bytes`: a slot, or an extent if no class is that large. If the region is full and has
+    /// no such slot left, an item that needs a slot of more than 32 KiB gets an extent, and one that needs a slot of
+    /// more than 4 KiB gets a slot of up to twice the size. Threads that prefer different lanes do not contend.
     ///
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs, space may become free later.
@@ -250,12 +250,28 @@ impl<D: Dram> Heap<D> {
         };
         match self.take_slot(medium, SlotKind::of_class(class), lane) {
             Ok(offset) => Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) })),
-            // A run that is too short for a chunk of such slots may fit one of them.
-            Err(error) if error.is_full() && SlotKind::of_class(class).is_large() => {
-                self.reserve_extent(medium, len_bytes).map_err(|_| error)
-            }
+            Err(error) if error.is_full() => self.reserve_in_full_region(medium, len_bytes, (class, lane)).ok_or(error),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reserves space for an item of `class` where no chunk of such slots has a free one and none can be made. A run
+    /// that is too short for a chunk of large slots may fit one of them. Otherwise the free space is in chunks of
+    /// other classes, of which those with slots of at most twice the size serve.
+    fn reserve_in_full_region<M: Medium>(
+        &self,
+        medium: &M,
+        len_bytes: u64,
+        (class, lane): (Class, usize),
+    ) -> Option<Reservation<'_, D>> {
+        let extent = SlotKind::of_class(class).is_large().then(|| self.reserve_extent(medium, len_bytes));
+        if let Some(Ok(reservation)) = extent {
+            return Some(reservation);
+        }
+        class.larger().find_map(|class| {
+            let offset = self.take_free_slot(medium, SlotKind::of_class(class), lane)?;
+            Some(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
+        })
     }
 
     /// Turns a reserved place that nothing refers to into a reservation again, to be filled. Dropping it frees the

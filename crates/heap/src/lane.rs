@@ -7,8 +7,8 @@
 //!
 //! A lane with an exhausted chunk gives the chunk up and takes a roomy one (an eighth of the slots are free), then a
 //! new one. So a region does not grow while chunks without an owner have an eighth of their slots free. If the region
-//! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, last in empty chunks of other
-//! kinds (`gather`).
+//! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, then in empty chunks of other
+//! kinds (`gather`), last in chunks of somewhat larger slots.
 
 use core::alloc::Layout;
 use core::array;
@@ -222,6 +222,25 @@ impl<D: Dram> Heap<D> {
         })
     }
 
+    /// Reserves a slot of the existing chunks, in a region that cannot grow.
+    #[cold]
+    pub(crate) fn take_free_slot<M: Medium>(&self, medium: &M, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
+        let mut cursor = self.lanes.lock(lane, slot_kind);
+        loop {
+            if let Some(offset) = cursor.pop_or_scrape(slot_kind) {
+                return Some(offset);
+            }
+            if let Some(slab) = cursor.slab.take() {
+                self.disown(medium, slab);
+            }
+            let roomy = self.space.lock().take_roomy(slot_kind);
+            let Some(slab) = roomy.or_else(|| self.idle_slab(slot_kind)) else { break };
+            self.lanes.adopt(&mut cursor, slot_kind, slab);
+        }
+        drop(cursor);
+        self.scrape_lanes(slot_kind, lane)
+    }
+
     /// Reserves slots that a lane has claimed, and returns how many.
     pub(crate) fn take_claimed(&self, slot_kind: SlotKind, lane: usize, offsets: &mut [Offset]) -> usize {
         let mut cursor = self.lanes.lock(lane, slot_kind);
@@ -283,7 +302,11 @@ impl<D: Dram> Heap<D> {
         if !error.is_full() {
             return Err(error);
         }
-        let lanes = self.lanes.from(lane, slot_kind).into_iter().chain([self.lanes.mover(slot_kind)]);
-        lanes.into_iter().find_map(|cursor| cursor.lock().pop_or_scrape(slot_kind)).ok_or(error)
+        self.scrape_lanes(slot_kind, lane).ok_or(error)
+    }
+
+    fn scrape_lanes(&self, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
+        let mut lanes = self.lanes.from(lane, slot_kind).into_iter().chain([self.lanes.mover(slot_kind)]);
+        lanes.find_map(|cursor| cursor.lock().pop_or_scrape(slot_kind))
     }
 }

@@ -106,6 +106,30 @@ fn full_medium_is_an_error_slots_are_reused() {
     assert!(heap.reserve(&memory, 1_000, 0).is_err());
 }
 
+/// A chunk of large slots and chunks of small ones fill the region. Items of a class in between use the slots of the
+/// larger one, and use them again once they are free.
+#[test]
+fn free_slots_of_a_larger_class_serve_a_full_region() {
+    let (memory, heap) = Memory::formatted();
+    memory.set_limit_bytes((4 << 20) + UNIT_BYTES);
+    let mut larger: Vec<_> = (0..2).map(|_| heap.reserve(&memory, 90_000, 0).unwrap().publish()).collect();
+    while let Ok(reservation) = heap.reserve(&memory, 8_000, 0) {
+        larger.push(reservation.publish());
+    }
+    let (slot_count, free_count) = ((2 << 20) / 90_112, (2 << 20) / 90_112 - 2);
+    assert!(larger.len() > slot_count, "the rest of the region is full of small items");
+    for lane in [0, 3] {
+        let between = (0..).map_while(|_| heap.reserve(&memory, 60_000, lane).ok()).map(|place| place.publish());
+        let between: Vec<_> = between.collect();
+        assert_eq!(between.len(), free_count, "lane {lane}");
+        assert!(between.iter().all(|place| place.kind == larger[0].kind));
+        assert!(heap.reserve(&memory, 20_000, lane).is_err(), "slots of more than twice the size serve nothing");
+        between.iter().for_each(|place| heap.free(&memory, *place));
+        assert!(heap.reserve(&memory, 20_000, lane).is_err());
+        assert!(heap.reserve(&memory, 4_000, lane).is_err(), "slots of up to 4 KiB have exactly their class");
+    }
+}
+
 #[test]
 fn an_item_that_no_region_holds_is_too_long() {
     let (memory, heap) = Memory::formatted();
