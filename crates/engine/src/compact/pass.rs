@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use heap::{Class, PlaceKind, Reservation};
+use heap::{Class, Place, PlaceKind, Reservation};
+use pmem::Offset;
 
 use super::plan::{Plan, Thoroughness};
 use super::{CompactionReport, Compacts, Pass, Stage};
@@ -48,7 +49,7 @@ impl<C: Default> Pass<C> {
     /// Reserves a slot of the class: in the gaps of fuller chunks, or anywhere if other threads have filled those.
     ///
     /// # Errors
-    /// Those of [`heap::Heap::reserve`]; `None` if the region is full.
+    /// Those of [`heap::Heap::reserve_slots`]; `None` if the region is full.
     pub fn slot<'e, E: Compacts<Cursor = C> + ?Sized>(
         &mut self,
         engine: &'e E,
@@ -63,10 +64,11 @@ impl<C: Default> Pass<C> {
             // If another thread has taken this chunk, the loop tries the next.
             let _ = heap.fill(medium, chunk);
         }
-        match heap.reserve(medium, class.bytes(), epoch::thread_index()).map_err(Error::from) {
+        // Only a slot of the same class: an extent, or a slot of a larger class, takes more space than becomes free.
+        let mut offsets = [Offset::NULL];
+        match heap.reserve_slots(medium, class, epoch::thread_index(), &mut offsets).map_err(Error::from) {
             Err(error) if error.is_full() => Ok(None),
-            // An extent takes more space than the slot that becomes free.
-            reserved => Ok(Some(reserved?).filter(|space| space.place().kind == PlaceKind::Slot(class))),
+            reserved => reserved.map(|_| Some(heap.hold(Place { offset: offsets[0], kind: PlaceKind::Slot(class) }))),
         }
     }
 
