@@ -26,7 +26,6 @@ const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/index::BPlusTree", 52, 10),
     ("crates/index::BlockHash", 46, 11),
     ("crates/index::PartitionedHash", 50, 15),
-    ("crates/journal::Journal", 83, 12),
     ("crates/pbtree::Tree", 101, 16),
 ];
 
