@@ -42,6 +42,7 @@ impl Buffer {
         (mem::replace(&mut self.frame, empty), self.region_bytes)
     }
 
+    #[inline]
     fn has_space_for(&self, bytes: usize, frame_bytes_max: usize) -> bool {
         self.frame.len() + bytes <= frame_bytes_max || self.frame.len() == FRAME_HEADER_BYTES
     }
@@ -197,16 +198,19 @@ impl Append<'_> {
     }
 
     /// Returns the log's position behind the entries.
+    #[inline]
     pub(crate) fn position(&self) -> u64 {
         self.appender.appended.load(Ordering::Relaxed) + self.bytes()
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         (self.buffer.frame.len() - self.before_bytes) as u64
     }
 }
 
 impl Drop for Append<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.appender.appended.fetch_add(self.bytes(), Ordering::Release);
     }

@@ -1,7 +1,7 @@
 //! The journaled region as a medium.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
@@ -13,22 +13,8 @@ use crate::region::PAGE_BYTES;
 use crate::{File, Journaled, broken, canary};
 
 impl<F: File> Journaled<F> {
-    /// Returns the address of `at`, where `len_bytes` may be stored.
-    ///
     /// # Panics
-    /// If the bytes are outside the region, or the region was opened for reading.
-    #[inline(always)]
-    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        let writable_bytes = self.journal.loader.region().writable_bytes();
-        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
-            self.target_slowly(at, len_bytes);
-        }
-        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
-        unsafe { self.journal.loader.region().memory.base().as_ptr().add(at.0 as usize) }
-    }
-
-    /// # Panics
-    /// As for [`Journaled::target`].
+    /// As for [`Bytes::target`].
     #[cold]
     #[inline(never)]
     fn target_slowly(&self, at: Offset, len_bytes: u64) {
@@ -41,16 +27,6 @@ impl<F: File> Journaled<F> {
         );
         // Stores to lost blocks are allowed: none of them becomes durable.
         let _ = self.journal.loader.reach(at.span(len_bytes));
-    }
-
-    /// Returns the atomic word at `at`, which may be stored to.
-    #[inline(always)]
-    fn target_word(&self, at: Offset) -> &AtomicU64 {
-        let word = self.target(at, 8).cast::<u64>();
-        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
-        // SAFETY: the word is aligned (just checked) and in the region, which stays in place while `self` is
-        // borrowed; words that several threads access are only ever accessed atomically.
-        unsafe { AtomicU64::from_ptr(word) }
     }
 
     /// Appends the memory's content at `span`, which is not longer than an entry may be. Words are read one by one,
@@ -94,26 +70,20 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         self.journal.options.writable
     }
 
+    /// Makes one comparison with the length.
     #[inline(always)]
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        self.target_word(at).store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
-        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        let writable_bytes = self.journal.loader.region().writable_bytes();
+        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+            self.target_slowly(at, len_bytes);
+        }
+        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
+        unsafe { self.journal.loader.region().memory.base().as_ptr().add(at.0 as usize) }
     }
 
     #[inline]
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        at.expect_aligned(16);
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let padded_bytes = len_bytes.next_multiple_of(16);
         let mut target = self.target(at, padded_bytes);
