@@ -21,8 +21,7 @@ use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
 use crate::{Class, EngineNumber, HeapError, state, superblock_repair};
 
-/// A callback that receives the offset and the description of each damage.
-pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
+pub use crate::superblock_repair::OnDamage;
 
 /// The readable parts of a region's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -53,7 +53,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// As for [`Tree::check`]; [`Error::Stopped`] once `goes_on` returns false.
     pub fn check_while(&self, on_damage: OnDamage<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         let mut figures = Figures { used_bytes: self.spare_bytes(), ..Figures::default() };
-        (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
+        (0..self.lanes.count())
+            .for_each(|lane| figures.used_bytes += self.heap.table().place_bytes(self.lanes.log(lane)));
         loop {
             let walked = self.each_node(figures.level_count as u8, |fences, node| {
                 self.check_node(fences, node, &mut figures, on_damage);
@@ -90,7 +91,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         figures.node_count += 1;
         let mut used_bytes = 0;
         let placed = self.each_place(node, &mut |place| {
-            used_bytes += self.heap.place_bytes(place);
+            used_bytes += self.heap.table().place_bytes(place);
             self.check_place(place)
         });
         figures.used_bytes += used_bytes;
@@ -131,8 +132,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     fn check_place(&self, place: Place) -> Result<(), Error> {
         let damaged = |what| Error::Damaged { offset: place.offset.0, what };
-        self.heap.check_place(place).map_err(|wrong| damaged(wrong.what))?;
-        if self.heap.is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
+        self.heap.table().check_place(place).map_err(|wrong| damaged(wrong.what))?;
+        if self.heap.table().is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
     }
 }
 

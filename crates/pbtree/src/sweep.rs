@@ -33,7 +33,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             self.each_place(node, &mut |place| self.mark(place))
         })?;
-        self.heap.finish_sweep(&self.medium);
+        self.heap.sweep().finish(&self.medium);
         let mut backoff = Backoff::long();
         while self.medium.is_writable() && !self.heap.is_swept() && !self.medium.breaks(canary::SWEEP_NOT_AWAITED) {
             backoff.relax();
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     fn mark(&self, place: Place) -> Result<(), Error> {
         let damaged = |wrong: InvalidPlace| Error::Damaged { offset: wrong.offset, what: wrong.what };
-        self.heap.mark_reached(place).map(drop).map_err(damaged)
+        self.heap.sweep().mark_reached(place).map(drop).map_err(damaged)
     }
 
     /// Calls `each` with every place that a node occupies or refers to, except its children.

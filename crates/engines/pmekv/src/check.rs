@@ -58,7 +58,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// the previous one, and was visited before.
     fn check_record(&self, record: Position, from: &[u8], is_deep: bool) -> Result<bool, Error> {
         let place = place_of(record)?;
-        if self.heap.check_place(place).is_err() || self.heap.is_free(place) {
+        if self.heap.table().check_place(place).is_err() || self.heap.table().is_free(place) {
             return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record is at an impossible place" });
         }
         let item = self.records().read(record)?;
@@ -109,15 +109,18 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub fn needed_bytes(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         self.each_stored(&mut |stored, _| {
-            bytes += self.heap.place_bytes(place_of(stored.record)?);
+            bytes += self.heap.table().place_bytes(place_of(stored.record)?);
             Ok(())
         })?;
         let checkpoint = self.checkpoint.lock();
         let nodes = checkpoint.nodes.iter().copied().chain(self.reserve.slots());
-        bytes += nodes.map(|at| self.heap.place_bytes(node_place(at))).sum::<u64>();
+        bytes += nodes.map(|at| self.heap.table().place_bytes(node_place(at))).sum::<u64>();
         for log in self.lanes.lock_all() {
             let segments = log.segments.iter().map(|segment| segment_place(segment.at));
-            bytes += segments.chain(log.ahead.iter().copied()).map(|place| self.heap.place_bytes(place)).sum::<u64>();
+            bytes += segments
+                .chain(log.ahead.iter().copied())
+                .map(|place| self.heap.table().place_bytes(place))
+                .sum::<u64>();
         }
         Ok(bytes)
     }

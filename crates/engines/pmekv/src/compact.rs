@@ -42,7 +42,7 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
             let _pin = epoch::pin();
             self.tree.read_leaf(&start, &mut page);
             for &record in page.positions() {
-                if record.place().is_some_and(|place| self.heap.is_evacuating(place)) {
+                if record.place().is_some_and(|place| self.heap.table().is_evacuating(place)) {
                     found.push((record, self.records().read(record).map(|item| item.key.to_vec())));
                 }
             }

@@ -133,7 +133,7 @@ impl Reserve {
         }
         let form = NodeForm::of(heap);
         let count = form.node_count(counts.keys);
-        let keeps_surplus = heap.is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
+        let keeps_surplus = heap.chunks().is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
         let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
         count.max(all.saturating_sub(counts.nodes))
     }
@@ -303,7 +303,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
     pub(crate) fn trim_reserve(&self) {
-        if !self.heap.is_exhausted() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
+        if !self.heap.chunks().is_exhausted() || self.medium.breaks(canary::SURPLUS_NOT_KEPT) {
             self.free_surplus(u64::MAX);
         }
     }

@@ -66,11 +66,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(position) = slot.position() else { return Ok(()) };
         let place = position.place().ok_or_else(|| damage("a slot names an item of no size class".into()))?;
-        self.heap.check_place(place).map_err(|wrong| damage(format!("a slot names an invalid place: {wrong}")))?;
+        self.heap
+            .table()
+            .check_place(place)
+            .map_err(|wrong| damage(format!("a slot names an invalid place: {wrong}")))?;
         if !named.insert(place.offset) {
             return Err(damage(format!("two slots name the item at {:#x}", place.offset.0)));
         }
-        if self.heap.is_free(place) {
+        if self.heap.table().is_free(place) {
             return Err(damage(format!("a slot names the item at {:#x}, whose place is free", place.offset.0)));
         }
         Ok(())

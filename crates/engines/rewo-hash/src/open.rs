@@ -27,7 +27,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let count = parameters.partition_count;
         let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
         let table = BlockHash::format(&medium, &heap, Geometry::new(count).ok_or(refused)?, sign(&heap))?;
-        heap.finish_format(&medium)?;
+        heap.region().finish_format(&medium)?;
         Ok(RewoHash::of(medium, heap, table))
     }
 
@@ -48,7 +48,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn parts(medium: &M, dram: D) -> Result<(Heap<D>, BlockHash), OpenError> {
         let heap = Heap::open(medium, EngineNumber::REWO_HASH, dram)?;
         let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
-        let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
+        let geometry = Geometry::new(heap.region().superblock().partition_count).ok_or(damaged)?;
         let limbo = Limbo::default();
         let table = BlockHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry, sign(&heap))?;
         Ok((heap, table))
@@ -58,7 +58,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         engine::relax_by_threads();
         RewoHash {
             swept: AtomicBool::new(heap.is_swept()),
-            hasher: Hasher::new(heap.superblock().hash_seed),
+            hasher: Hasher::new(heap.region().superblock().hash_seed),
             medium,
             heap,
             table,
@@ -80,6 +80,6 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 }
 
 fn sign<D: Dram>(heap: &Heap<D>) -> Box<Sign> {
-    let hasher = Hasher::new(heap.superblock().hash_seed);
+    let hasher = Hasher::new(heap.region().superblock().hash_seed);
     Box::new(move |key| hasher.signature(key))
 }

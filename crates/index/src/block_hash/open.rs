@@ -30,7 +30,7 @@ impl BlockHash {
         sign: Box<Sign>,
     ) -> Result<BlockHash, HeapError> {
         let limbo = epoch::Limbo::default();
-        let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.region().generation())?;
         Ok(BlockHash::new(geometry, sign, root, std::ptr::null_mut()))
     }
 

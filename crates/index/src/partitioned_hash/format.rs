@@ -21,7 +21,7 @@ impl PartitionedHash {
         geometry: Geometry,
     ) -> Result<PartitionedHash, HeapError> {
         let limbo = Limbo::default();
-        let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.region().generation())?;
         Ok(PartitionedHash::new(geometry, root, Batches::default()))
     }
 }

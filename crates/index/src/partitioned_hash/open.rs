@@ -24,7 +24,7 @@ impl PartitionedHash {
         let splits = finish_splits(cx, geometry)?;
         let batches = Batches::default();
         recover(cx, &batches)?;
-        let due = if cx.heap.has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
+        let due = if cx.heap.region().has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
         let table = |(offset, header)| Segment::new(offset, header, !cx.medium.is_writable(), due);
         let live = live_segments(cx, geometry, &splits)?;
         let tables = live.into_iter().map(|segments| segments.into_iter().map(table).collect());

@@ -105,7 +105,7 @@ impl PartitionedHash {
             partition: partition as u32,
             depth: parent.depth() + 1,
             prefix: parent.prefix() << 1 | bit,
-            generation: cx.heap.generation(),
+            generation: cx.heap.region().generation(),
         }
     }
 
@@ -146,7 +146,7 @@ impl PartitionedHash {
         // The table is retired last: the caller still holds its locks, and is pinned.
         for place in places {
             // The sweep, which the partition's lock keeps out, will not reach the segment any more.
-            cx.heap.mark_unlinked(place);
+            cx.heap.sweep().mark_unlinked(place);
             cx.retire(Garbage::of(place));
         }
         cx.retire(Garbage::Table(Table::new(table)));

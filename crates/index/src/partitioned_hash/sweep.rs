@@ -88,7 +88,7 @@ fn reach_place<M: Medium, D: Dram>(
     place: heap::Place,
     misplaced: &mut dyn FnMut(Misplacement),
 ) {
-    match cx.heap.mark_reached(place) {
+    match cx.heap.sweep().mark_reached(place) {
         Ok(true) => {}
         Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: "is named by two entries" })),
         Err(wrong) => misplaced((named_at, wrong)),

@@ -40,7 +40,7 @@ impl Sweep {
         self.cursor = sweep(self.cursor, &mut |(at, _)| self.misplaced = Some(at))?;
         if self.cursor.is_done() {
             if self.misplaced.is_none() && cx.medium.is_writable() {
-                cx.heap.finish_sweep(cx.medium);
+                cx.heap.sweep().finish(cx.medium);
             }
             swept.store(true, Ordering::Release);
         }

@@ -21,7 +21,7 @@ const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Does steps 1 to 3, if they are useful and possible. No other thread uses the store.
     pub(crate) fn write_image(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
+        if !self.medium.is_writable() || !self.heap.region().has_features(heap::FEATURE_IMAGE) || !self.is_at_rest()? {
             return Ok(());
         }
         let key_count = self.order.key_count().filter(|&count| count == self.index.len());
@@ -80,11 +80,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns the header without checksums, with one more extent than now: the image's.
     fn header(&self, key_count: Option<u64>) -> Header {
         let mut free_word_count = 1;
-        self.heap.free_words(&mut |_| free_word_count += 1);
+        self.heap.sweep().free_words(&mut |_| free_word_count += 1);
         Header {
-            generation: self.heap.generation(),
-            number: self.heap.next_image_number(),
-            mark_units: (self.heap.mark_bytes() / heap::layout::UNIT_BYTES) as u32,
+            generation: self.heap.region().generation(),
+            number: self.heap.image().next_number(),
+            mark_units: (self.heap.supply().mark_bytes() / heap::layout::UNIT_BYTES) as u32,
             segment_count: self.index.segment_count() as u32,
             free_word_count,
             key_count,
@@ -97,7 +97,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let start = reservation.place().offset;
         let mut words = Words::new(&self.medium, start.plus(HEADER_BYTES as u64));
         let mut free_word_count = 0;
-        self.heap.free_words(&mut |word| {
+        self.heap.sweep().free_words(&mut |word| {
             free_word_count += 1;
             words.push(word);
         });
@@ -113,7 +113,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         words.finish();
         // SAFETY: the space was reserved for the image.
         unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
-        self.heap.name_image(&self.medium, reservation)?;
+        self.heap.image().name(&self.medium, reservation)?;
         let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
         *self.image.known.lock() = header.key_count.map_or(Known::Space, keys);
         self.image.is_named.store(true, Ordering::Release);

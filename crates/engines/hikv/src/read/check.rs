@@ -40,7 +40,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let _background = self.keep_background_away();
         let _pin = epoch::pin();
         let mut wrong = Vec::new();
-        let is_place = |offset| self.heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
+        let is_place = |offset| self.heap.table().check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
         let CheckState { place, named, .. } = &mut *state;
         *place = self.index.check_segment(
             &self.medium,
@@ -82,7 +82,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
         Head::read(&self.medium, &mut on_damage)?.chunks(&self.medium, &mut on_damage, &mut |_| {});
-        let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
+        let image = self.heap.image().named().filter(|_| depth == Depth::Deep);
         if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
             damaged(Damage { offset: image.place.offset.0, what: what.into() });
         }
@@ -93,12 +93,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn check_place(&self, at: Offset, position: Position, named: &mut Places) -> Result<(), Damage> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
-        self.heap.check_place(place).map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
+        self.heap
+            .table()
+            .check_place(place)
+            .map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
         let offset = place.offset.0;
         if !named.meet(place.offset) {
             return Err(damage(format!("two entries name the item at {offset:#x}")));
         }
-        if self.heap.is_free(place) {
+        if self.heap.table().is_free(place) {
             return Err(damage(format!("the entry names the item at {offset:#x}, whose place is free")));
         }
         Ok(())
@@ -145,9 +148,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// reserves or frees space.
     fn check_unnamed(&self, named: &mut Places, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
-        self.heap.free_words(&mut |word| words.push(word));
+        self.heap.sweep().free_words(&mut |word| words.push(word));
         Head::read(&self.medium, &mut |_, _| {})?.chunks(&self.medium, &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
-        let image = self.heap.named_image().map(|image| image.place.offset);
+        let image = self.heap.image().named().map(|image| image.place.offset);
         for (unit, free) in listed(&words) {
             let Ok(chunk) = chunks.binary_search_by_key(&unit, |chunk| chunk.unit) else { continue };
             let chunk = chunks[chunk];

@@ -37,7 +37,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
         snapshots.live.write().add(epoch);
         if self.medium.is_writable() {
-            self.heap.set_snapshot_epoch(&self.medium, epoch + 1);
+            self.heap.region().set_snapshot_epoch(&self.medium, epoch + 1);
             let live = snapshots.live.write();
             snapshots.summary.store(summary(epoch + 1, live.newest()), Ordering::Release);
         }

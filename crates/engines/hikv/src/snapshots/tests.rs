@@ -66,7 +66,7 @@ fn snapshot_excludes_writers_until_epoch_advances() {
 fn epochs_do_not_come_round() {
     const LAST: u32 = u32::MAX - 2;
     let first = store();
-    first.heap.set_snapshot_epoch(&first.medium, LAST);
+    first.heap.region().set_snapshot_epoch(&first.medium, LAST);
     let store = HiKv::open(first.medium.clone(), HostDram).unwrap();
     let snapshot = store.take_snapshot().unwrap();
     assert!(matches!(store.take_snapshot(), Err(Error::TooManySnapshots { count }) if count == u64::from(LAST) + 1));

@@ -37,14 +37,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(crate) fn announce(&self, expiry: Expiry) {
         if !expiry.is_never() {
-            self.heap.set_features(&self.medium, FEATURE_EXPIRY);
+            self.heap.region().set_features(&self.medium, FEATURE_EXPIRY);
         }
     }
 
     /// Returns true if items may have expired that were not reaped yet.
     #[inline(always)]
     pub(crate) fn may_expire(&self) -> bool {
-        self.heap.has_features(FEATURE_EXPIRY)
+        self.heap.region().has_features(FEATURE_EXPIRY)
     }
 
     /// Changes the key's expiry; returns false if the key is absent. An expiry that has passed deletes the key.

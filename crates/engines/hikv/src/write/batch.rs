@@ -81,7 +81,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Carries out all of `ops` if all of `conditions` hold. Both keep the limits.
     pub(crate) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let asked = self.plan(conditions, ops);
-        self.heap.set_features(&self.medium, FEATURE_BATCHES);
+        self.heap.region().set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
         let expired = self.with_space(|| self.try_batch(&asked, &turn))?;
         drop(turn);
