@@ -17,17 +17,17 @@ const COUNT_SHIFT: u32 = 32;
 type Listed<'a> = (u32, &'a [u64]);
 
 /// Iterates over the chunks in the words. It stops at malformed words and leaves them in `words`.
-pub(crate) struct Chunks<'a> {
+pub(crate) struct ListedChunks<'a> {
     words: &'a [u64],
 }
 
-impl<'a> Chunks<'a> {
-    pub(crate) fn new(words: &'a [u64]) -> Chunks<'a> {
-        Chunks { words }
+impl<'a> ListedChunks<'a> {
+    pub(crate) fn new(words: &'a [u64]) -> ListedChunks<'a> {
+        ListedChunks { words }
     }
 }
 
-impl<'a> Iterator for Chunks<'a> {
+impl<'a> Iterator for ListedChunks<'a> {
     type Item = Listed<'a>;
 
     fn next(&mut self) -> Option<Listed<'a>> {
@@ -55,7 +55,7 @@ impl<D: Dram> Sweep<'_, D> {
 
     /// Returns true if the words fit this heap's chunks one by one. The heap has not been swept yet.
     pub fn fits_free_words(&self, words: &[u64]) -> bool {
-        let (mut listed, mut fits) = (Chunks::new(words), true);
+        let (mut listed, mut fits) = (ListedChunks::new(words), true);
         self.each_with_listed(&mut listed, |_, tag, _, listed| {
             fits &= match (tag.slot_kind(), listed) {
                 (Some((slot_kind, _)), Some(free)) => fits_slot_kind(slot_kind.geometry(), free),
@@ -71,7 +71,7 @@ impl<D: Dram> Sweep<'_, D> {
     /// thread uses the heap during the call.
     pub fn adopt_free_words(&self, words: &[u64]) {
         let mut space = self.chunks().lock();
-        self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
+        self.each_with_listed(&mut ListedChunks::new(words), |unit, tag, units, listed| match listed {
             Some(free) if tag.slot_kind().is_some() => {
                 self.chunks().table().at(unit).slab().into_iter().for_each(|slab| {
                     slab.adopt_free(free);
@@ -86,7 +86,7 @@ impl<D: Dram> Sweep<'_, D> {
     }
 
     /// Calls `each` with every chunk that existed at open, and with its words if it is listed.
-    fn each_with_listed(&self, listed: &mut Chunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
+    fn each_with_listed(&self, listed: &mut ListedChunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
         let mut words_before = listed.words;
         let mut next = listed.next();
         self.each_unswept(|unit, tag, units| {

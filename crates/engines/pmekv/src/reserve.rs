@@ -16,7 +16,7 @@
 //! # Surplus
 //! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
 //! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
-//! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
+//! used to its end (`Chunks::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
 //! no space otherwise (`space.rs`).
 //!
 //! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
