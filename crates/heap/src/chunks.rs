@@ -29,24 +29,87 @@
 //! 2. Later chunks can be made from the run. This needs no order: a thread that carves the run stores the same word
 //!    again, and the headers inside the run stay as they are until that store is durable.
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::canary;
+use crate::dram_allocator::DramAllocator;
 use crate::header::{ChunkHeader, ChunkKind, zero_segment_heads};
-use crate::heap::Heap;
-use crate::layout::UNIT_BYTES;
-use crate::lock::Guard;
+use crate::layout::{FIRST_CHUNK_UNIT, UNIT_BYTES};
+use crate::lock::{Guard, Spin};
 use crate::record::SlabRef;
-use crate::region::GROWTH_BYTES;
+use crate::region::{GROWTH_BYTES, Region};
 use crate::runs::Run;
 use crate::slab::State;
-use crate::slot_kind::SlotKind;
+use crate::slot_kind::{SMALL_SLAB_UNITS, SlotKind};
 use crate::space::{Above, Away, Space};
-use crate::table::Tag;
+use crate::supply::Supply;
+use crate::table::{Table, Tag};
 use crate::{HeapError, state};
-use pmem::MediumError;
 
-impl<D: Dram> Heap<D> {
+/// The chunks of a region, the space between them, and the records of both in DRAM.
+pub struct Chunks<D: Dram> {
+    region: Region,
+    table: Table,
+    space: Spin<Space>,
+    supply: Supply,
+    allocator: DramAllocator<D>,
+}
+
+impl<D: Dram> Chunks<D> {
+    /// Creates the records of a region without chunks, or whose chunks below `mark` follow ([`Chunks::walk`]).
+    pub(crate) fn new(region: Region, mark: u32, dram: D) -> Result<Chunks<D>, HeapError> {
+        let allocator = DramAllocator::new(dram);
+        let table = Table::new(&allocator)?;
+        let space = Space::new(mark, &allocator).inspect_err(|_| {
+            // SAFETY: no other thread has a reference to the table.
+            unsafe { table.give_back(&allocator) }
+        })?;
+        let chunks = Chunks { region, table, space: Spin::new(space), supply: Supply::default(), allocator };
+        chunks.note(&chunks.lock());
+        Ok(chunks)
+    }
+
+    pub(crate) fn region(&self) -> &Region {
+        &self.region
+    }
+
+    #[inline(always)]
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    #[inline(always)]
+    pub(crate) fn supply(&self) -> &Supply {
+        &self.supply
+    }
+
+    pub(crate) fn allocator(&self) -> &DramAllocator<D> {
+        &self.allocator
+    }
+
+    /// Locks the space that belongs to no lane.
+    pub(crate) fn lock(&self) -> Guard<'_, Space> {
+        self.space.lock()
+    }
+
+    /// Publishes changed lengths of the locked space for readers without the lock.
+    pub(crate) fn note(&self, space: &Space) {
+        self.supply.note(space, &self.region);
+    }
+
+    /// Returns the bytes available for new chunks without growth: free runs, and everything above the mark.
+    pub fn spare_bytes(&self) -> u64 {
+        self.supply.spare_bytes(&self.region)
+    }
+
+    /// Returns true if the region was used to its end and has not grown since: there is no space above the mark for a
+    /// chunk of small slots. Both numbers are durable, so a later opening returns the same.
+    pub fn is_exhausted(&self) -> bool {
+        // The mark is read first: it never exceeds a length that is read after it.
+        let mark_bytes = self.supply.mark_bytes();
+        self.region.len_bytes() - mark_bytes < u64::from(SMALL_SLAB_UNITS) * UNIT_BYTES
+    }
+
     /// Makes a chunk from a free run, at the mark, or after growth, and returns its first unit.
     pub(crate) fn new_chunk<M: Medium>(&self, medium: &M, header: ChunkHeader) -> Result<u32, HeapError> {
         if !medium.is_writable() {
@@ -92,7 +155,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Makes a chunk of slots, all free, owned by the caller.
-    pub(crate) fn new_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+    fn new_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
         let slab = self.space.lock().record(&self.allocator, slot_kind)?;
         match self.new_chunk(medium, ChunkHeader::slots(slot_kind)) {
             Ok(unit) => {
@@ -105,6 +168,30 @@ impl<D: Dram> Heap<D> {
                 Err(error)
             }
         }
+    }
+
+    /// Returns a chunk with free slots for a lane to own.
+    pub(crate) fn owned_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+        if let Some(slab) = self.space.lock().take_roomy(slot_kind) {
+            return Ok(slab);
+        }
+        self.new_slab(medium, slot_kind).or_else(|error| self.idle_slab(slot_kind).ok_or(error))
+    }
+
+    /// Searches the entire table for an unowned chunk with any free slot, in a region that cannot grow.
+    pub(crate) fn idle_slab(&self, slot_kind: SlotKind) -> Option<SlabRef> {
+        let space = self.space.lock();
+        let mut unit = FIRST_CHUNK_UNIT;
+        while unit < space.mark {
+            let slab = self.table.at(unit).slab().filter(|slab| slab.slot_kind() == slot_kind);
+            let is_unowned = |slab: &SlabRef| matches!(slab.state(), State::Idle | State::Evacuating);
+            if let Some(slab) = slab.filter(|slab| is_unowned(slab) && slab.free_count() > 0) {
+                slab.set_state(State::Owned);
+                return Some(slab);
+            }
+            unit += self.table.chunk(unit).1;
+        }
+        None
     }
 
     /// Gives up the ownership of a chunk of slots.
@@ -124,7 +211,7 @@ impl<D: Dram> Heap<D> {
 
     /// Turns an empty chunk with all its space into a free run.
     pub(crate) fn give_units_back<M: Medium>(&self, medium: &M, space: &mut Space, unit: u32, units: u32) {
-        self.figures.loosen(units);
+        self.supply.loosen(units);
         self.give_run_back(medium, space, Run { unit, units, space: Tag::SPACED });
     }
 
@@ -147,7 +234,7 @@ impl<D: Dram> Heap<D> {
             space.pool(slab);
             self.give_units_back(medium, space, unit, units);
         } else if space.list_if_roomy(slab) {
-            self.figures.loosen(slab.geometry().units);
+            self.supply.loosen(slab.geometry().units);
         }
     }
 
@@ -164,7 +251,7 @@ impl<D: Dram> Heap<D> {
         if run.is_holed() {
             space.away.leave();
             drop(space);
-            let backed = self.back_part(medium, run, header);
+            let backed = run.allocate_for(medium, header);
             space = self.space.lock();
             space.away.come_back();
             if let Err(error) = backed {
@@ -245,5 +332,29 @@ enum Wanting {
 fn clear_segments<M: Medium>(medium: &M, unit: u32, header: ChunkHeader) {
     if header.kind == ChunkKind::Slots(SlotKind::SEGMENTS) && !medium.breaks(canary::STALE_SEGMENT_HEADER) {
         zero_segment_heads(medium, unit);
+    }
+}
+
+impl<D: Dram> Drop for Chunks<D> {
+    fn drop(&mut self) {
+        let space = self.space.get_mut();
+        let past = space.mark;
+        for slab in space.drain_pool() {
+            // SAFETY: the heap is being dropped, and its records are not used afterwards.
+            unsafe { slab.give_back(&self.allocator) };
+        }
+        self.table.each_chunk(past, |unit, tag, _| {
+            if tag.slot_kind().is_some()
+                && let Some(slab) = self.table.at(unit).slab()
+            {
+                // SAFETY: as above; each record is visited once, at its chunk's first unit.
+                unsafe { slab.give_back(&self.allocator) };
+            }
+        });
+        // SAFETY: as above.
+        unsafe {
+            self.space.get_mut().give_back(&self.allocator);
+            self.table.give_back(&self.allocator);
+        }
     }
 }

@@ -5,6 +5,9 @@ use crate::steps::{step_at_least, step_size};
 /// Slot sizes and slot offsets are multiples of this, so that items can be written with streaming stores.
 pub(crate) const GRAIN_BYTES: u64 = 16;
 
+/// The number of classes in each doubling of the slot size.
+const CLASSES_PER_DOUBLING: u8 = 8;
+
 /// A size class: its index, 0 to [`Class::COUNT`] - 1, is stored in chunk headers and in index entries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Class(u8);
@@ -12,6 +15,8 @@ pub struct Class(u8);
 impl Class {
     /// The number of classes.
     pub const COUNT: usize = step_at_least((Class::BYTES_MAX / GRAIN_BYTES) as u32) + 1;
+    /// The slot size up to which an item always has the smallest class that holds it.
+    pub(crate) const EXACT_BYTES_MAX: u64 = 4_096;
     /// The slot size of the largest class.
     pub const BYTES_MAX: u64 = 262_144;
 
@@ -30,6 +35,13 @@ impl Class {
     #[must_use]
     pub const fn from_index(index: u8) -> Option<Class> {
         if (index as usize) < Class::COUNT { Some(Class(index)) } else { None }
+    }
+
+    /// Iterates over the classes whose slots may serve instead, from the next one to one of twice the size. Classes
+    /// of up to [`Class::EXACT_BYTES_MAX`] have none: nodes of trees have exactly their class.
+    pub(crate) fn larger(self) -> impl Iterator<Item = Class> {
+        let past = if self.bytes() > Class::EXACT_BYTES_MAX { self.0 + 1 + CLASSES_PER_DOUBLING } else { 0 };
+        (self.0 + 1..past).map_while(Class::from_index)
     }
 
     /// Returns the index that is stored.
@@ -87,6 +99,18 @@ mod tests {
         }
         assert_eq!(Class::for_bytes(Class::BYTES_MAX + 1), None);
         assert_eq!(Class::for_bytes(u64::MAX), None);
+    }
+
+    #[test]
+    fn larger_classes_are_at_most_twice_as_large() {
+        for class in (0..=u8::MAX).filter_map(Class::from_index) {
+            let larger: std::vec::Vec<u64> = class.larger().map(Class::bytes).collect();
+            assert!(
+                larger.is_sorted() && larger.iter().all(|&bytes| class.bytes() < bytes && bytes <= class.bytes() * 2)
+            );
+            let is_last = class.bytes() == Class::BYTES_MAX;
+            assert_eq!(larger.is_empty(), class.bytes() <= Class::EXACT_BYTES_MAX || is_last, "{class:?}");
+        }
     }
 
     #[test]

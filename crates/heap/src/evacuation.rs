@@ -2,20 +2,23 @@
 //! free.
 //!
 //! The heap knows which slots are in use but not what refers to them, so the caller finds the references: each item
-//! in the index whose chunk is [`Heap::is_evacuating`] is copied to a slot from [`Heap::reserve_to_move`], and the
-//! old slot is freed as if the item had been replaced. A chunk whose last slot is freed becomes a free run, as any
-//! unowned chunk does. Nothing here is durable: after a crash no chunk is being evacuated.
+//! in the index whose chunk is [evacuating](crate::Table::is_evacuating) is copied to a slot from
+//! [`Evacuation::reserve_to_move`], and the old slot is freed as if the item had been replaced. A chunk whose last
+//! slot is freed becomes a free run, as any unowned chunk does. Nothing here is durable: after a crash no chunk is
+//! being evacuated.
 //!
 //! Slots of an evacuating chunk are handed out only if the region is full and no other slots are free. The chunk is
 //! then no longer evacuated.
 
 use pmem::{Dram, Medium};
 
+use crate::chunks::Chunks;
 use crate::class::Class;
-use crate::heap::Heap;
+use crate::lane::Lanes;
 use crate::layout::UNIT_BYTES;
-use crate::place::{Place, PlaceKind, Reservation};
+use crate::place::{Place, PlaceKind};
 use crate::record::SlabRef;
+use crate::reservation::Reservation;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
@@ -47,12 +50,18 @@ impl ChunkUse {
     }
 }
 
-impl<D: Dram> Heap<D> {
+/// The chunks that are emptied and those that are filled instead.
+pub struct Evacuation<'h, D: Dram> {
+    pub(crate) chunks: &'h Chunks<D>,
+    pub(crate) lanes: &'h Lanes,
+}
+
+impl<'h, D: Dram> Evacuation<'h, D> {
     /// Calls `each` with every unowned chunk of slots of a size class. Meaningful once the sweep has ended.
     pub fn each_unowned_chunk(&self, each: &mut dyn FnMut(ChunkUse)) {
-        self.each_chunk(self.figures.mark(), |unit, tag, _| {
+        self.chunks.table().each_chunk(self.chunks.supply().mark(), |unit, tag, _| {
             let class = tag.slot_kind().filter(|&(_, within)| within == 0).and_then(|(slot_kind, _)| slot_kind.class());
-            if let (Some(class), Some(slab)) = (class, self.table.at(unit).slab())
+            if let (Some(class), Some(slab)) = (class, self.chunks.table().at(unit).slab())
                 && is_unowned(slab)
             {
                 each(ChunkUse::of(slab, class));
@@ -62,7 +71,7 @@ impl<D: Dram> Heap<D> {
 
     /// Begins to evacuate a chunk. Returns false if the chunk has an owner by now or no longer exists.
     pub fn evacuate(&self, chunk: ChunkUse) -> bool {
-        let mut space = self.space.lock();
+        let mut space = self.chunks.lock();
         let Some(slab) = self.unowned(chunk) else { return false };
         space.unlist(slab);
         slab.set_state(State::Evacuating);
@@ -71,19 +80,12 @@ impl<D: Dram> Heap<D> {
 
     /// Stops evacuating a chunk, if it still exists.
     pub fn stop_evacuating<M: Medium>(&self, medium: &M, chunk: ChunkUse) {
-        let mut space = self.space.lock();
-        let slab = self.table.at(chunk.unit).slab();
+        let mut space = self.chunks.lock();
+        let slab = self.chunks.table().at(chunk.unit).slab();
         if let Some(slab) = slab.filter(|slab| slab.state() == State::Evacuating) {
             slab.set_state(State::Idle);
-            self.file(medium, &mut space, slab);
+            self.chunks.file(medium, &mut space, slab);
         }
-    }
-
-    /// Returns true if the item at this place should be moved away.
-    pub fn is_evacuating(&self, place: Place) -> bool {
-        let slot_kind = place.kind.slot_kind().filter(|&slot_kind| slot_kind != SlotKind::SEGMENTS);
-        let slab = slot_kind.and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
-        slab.is_some_and(|(slab, _)| slab.state() == State::Evacuating)
     }
 
     /// Makes this chunk the target of moves. Returns false if the chunk has an owner by now or no longer exists.
@@ -91,9 +93,9 @@ impl<D: Dram> Heap<D> {
         let slot_kind = SlotKind::of_class(chunk.class);
         let mut cursor = self.lanes.mover(slot_kind).lock();
         if let Some(filled) = cursor.resign() {
-            self.disown(medium, filled);
+            self.chunks.disown(medium, filled);
         }
-        let mut space = self.space.lock();
+        let mut space = self.chunks.lock();
         let Some(slab) = self.unowned(chunk) else { return false };
         space.unlist(slab);
         slab.set_state(State::Owned);
@@ -102,24 +104,24 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Reserves a slot of the target chunk of this class; `None` if there is no target chunk or no free slot left.
-    pub fn reserve_to_move(&self, class: Class) -> Option<Reservation<'_, D>> {
+    pub fn reserve_to_move(&self, class: Class) -> Option<Reservation<'h, D>> {
         let slot_kind = SlotKind::of_class(class);
         let offset = self.lanes.mover(slot_kind).lock().pop_or_scrape(slot_kind)?;
-        Some(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
+        Some(Reservation::new(self.chunks, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
     /// Gives up all target chunks.
     pub fn stop_filling<M: Medium>(&self, medium: &M) {
         for slot_kind in (0..SlotKind::COUNT).map(|index| SlotKind::from_index(index as u8)) {
             if let Some(slab) = self.lanes.mover(slot_kind).lock().resign() {
-                self.disown(medium, slab);
+                self.chunks.disown(medium, slab);
             }
         }
     }
 
     /// Returns the chunk's record if it has no owner. The caller holds the space lock.
     fn unowned(&self, chunk: ChunkUse) -> Option<SlabRef> {
-        let slab = self.table.at(chunk.unit).slab()?;
+        let slab = self.chunks.table().at(chunk.unit).slab()?;
         let is_it = slab.start_unit() == chunk.unit && slab.slot_kind() == SlotKind::of_class(chunk.class);
         (is_it && is_unowned(slab)).then_some(slab)
     }

@@ -5,7 +5,7 @@
 //!    formatted again.
 //! 2. Everything else: the state words (a fresh medium may hold those of an older store), the zeroed engine area, and
 //!    everything that the caller reserves and writes between [`Heap::format`](crate::Heap::format) and
-//!    [`Heap::finish_format`](crate::Heap::finish_format).
+//!    [`Region::finish_format`].
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is complete.
 
@@ -84,8 +84,11 @@ impl Region {
         Ok(Region::new(superblock, 0))
     }
 
-    /// Takes steps 3 and 4. The region is durable when this returns.
-    pub(crate) fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+    /// Makes a new region valid, and durable together with everything flushed into it so far: steps 3 and 4.
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the medium fails; the region then still counts as fresh.
+    pub fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         if medium.breaks(canary::FORMAT_MARK_EARLY) {
             clear_format_mark(medium);
         }

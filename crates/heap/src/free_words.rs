@@ -4,13 +4,11 @@
 //! from bit 32 on, the number of words that follow. For a chunk of slots these hold one bit for each slot, set if the
 //! slot is free. Free runs need no words: units in neither kind of chunk are free.
 
-use core::sync::atomic::Ordering;
-
 use pmem::Dram;
 
-use crate::heap::Heap;
 use crate::runs::Run;
 use crate::slot_kind::Geometry;
+use crate::sweep::Sweep;
 use crate::table::Tag;
 
 const COUNT_SHIFT: u32 = 32;
@@ -19,17 +17,17 @@ const COUNT_SHIFT: u32 = 32;
 type Listed<'a> = (u32, &'a [u64]);
 
 /// Iterates over the chunks in the words. It stops at malformed words and leaves them in `words`.
-pub(crate) struct Chunks<'a> {
+pub(crate) struct ListedChunks<'a> {
     words: &'a [u64],
 }
 
-impl<'a> Chunks<'a> {
-    pub(crate) fn new(words: &'a [u64]) -> Chunks<'a> {
-        Chunks { words }
+impl<'a> ListedChunks<'a> {
+    pub(crate) fn new(words: &'a [u64]) -> ListedChunks<'a> {
+        ListedChunks { words }
     }
 }
 
-impl<'a> Iterator for Chunks<'a> {
+impl<'a> Iterator for ListedChunks<'a> {
     type Item = Listed<'a>;
 
     fn next(&mut self) -> Option<Listed<'a>> {
@@ -40,12 +38,12 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-impl<D: Dram> Heap<D> {
+impl<D: Dram> Sweep<'_, D> {
     /// Calls `each` with all words. The sweep must have ended, no thread reserves or frees during the call, and none
-    /// has since the lanes were emptied ([`Heap::empty_lanes`]). Exception: extents.
+    /// has since the lanes were emptied ([`Heap::empty_lanes`](crate::Heap::empty_lanes)). Exception: extents.
     pub fn free_words(&self, each: &mut dyn FnMut(u64)) {
-        self.each_chunk(self.figures.mark(), |unit, tag, _| {
-            let slab = self.table.at(unit).slab().filter(|_| tag.slot_kind().is_some());
+        self.chunks().table().each_chunk(self.chunks().supply().mark(), |unit, tag, _| {
+            let slab = self.chunks().table().at(unit).slab().filter(|_| tag.slot_kind().is_some());
             if let Some(slab) = slab {
                 each(u64::from(unit) | u64::from(slab.geometry().word_count()) << COUNT_SHIFT);
                 slab.free_bits().for_each(&mut *each);
@@ -57,7 +55,7 @@ impl<D: Dram> Heap<D> {
 
     /// Returns true if the words fit this heap's chunks one by one. The heap has not been swept yet.
     pub fn fits_free_words(&self, words: &[u64]) -> bool {
-        let (mut listed, mut fits) = (Chunks::new(words), true);
+        let (mut listed, mut fits) = (ListedChunks::new(words), true);
         self.each_with_listed(&mut listed, |_, tag, _, listed| {
             fits &= match (tag.slot_kind(), listed) {
                 (Some((slot_kind, _)), Some(free)) => fits_slot_kind(slot_kind.geometry(), free),
@@ -72,25 +70,26 @@ impl<D: Dram> Heap<D> {
     /// Uses the words, which fit, instead of a sweep: all free space is known afterwards. Stores nothing. No other
     /// thread uses the heap during the call.
     pub fn adopt_free_words(&self, words: &[u64]) {
-        let mut space = self.space.lock();
-        self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
-            Some(free) if tag.slot_kind().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
-                slab.adopt_free(free);
-                _ = space.list_if_roomy(slab);
-            }),
-            Some(_) => _ = self.table.at(unit).lower(Tag::UNSWEPT),
-            None => space.runs.insert(&self.table, Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) }),
+        let mut space = self.chunks().lock();
+        self.each_with_listed(&mut ListedChunks::new(words), |unit, tag, units, listed| match listed {
+            Some(free) if tag.slot_kind().is_some() => {
+                self.chunks().table().at(unit).slab().into_iter().for_each(|slab| {
+                    slab.adopt_free(free);
+                    _ = space.list_if_roomy(slab);
+                })
+            }
+            Some(_) => _ = self.chunks().table().at(unit).lower(Tag::UNSWEPT),
+            None => space.runs.insert(self.chunks().table(), Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) }),
         });
-        self.note(&space);
-        self.is_sweep_ending.store(true, Ordering::Release);
-        self.is_swept.store(true, Ordering::Release);
+        self.chunks().note(&space);
+        self.end();
     }
 
     /// Calls `each` with every chunk that existed at open, and with its words if it is listed.
-    fn each_with_listed(&self, listed: &mut Chunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
+    fn each_with_listed(&self, listed: &mut ListedChunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
         let mut words_before = listed.words;
         let mut next = listed.next();
-        self.each_chunk(self.unswept_past, |unit, tag, units| {
+        self.each_unswept(|unit, tag, units| {
             let here = next.filter(|&(listed_unit, _)| listed_unit == unit);
             each(unit, tag, units, here.map(|(_, free)| free));
             if here.is_some() {

@@ -12,20 +12,22 @@
 use pmem::{Dram, Medium};
 
 use crate::HeapError;
-use crate::heap::Heap;
+use crate::chunks::Chunks;
+use crate::lane::Lanes;
 
-impl<D: Dram> Heap<D> {
-    /// Calls `attempt` to reserve. If the region is full, calls [`Heap::gather`] and tries once more. The caller
+impl Lanes {
+    /// Calls `attempt` to reserve. If the region is full, calls [`Lanes::gather`] and tries once more. The caller
     /// holds no lane.
     #[inline(always)]
-    pub(crate) fn gathering<M: Medium, T>(
+    pub(crate) fn gathering<M: Medium, D: Dram, T>(
         &self,
+        chunks: &Chunks<D>,
         medium: &M,
         mut attempt: impl FnMut() -> Result<T, HeapError>,
     ) -> Result<T, HeapError> {
         match attempt() {
             Err(error) if error.is_full() => {
-                self.gather(medium);
+                self.gather(chunks, medium);
                 attempt()
             }
             done => done,
@@ -35,12 +37,13 @@ impl<D: Dram> Heap<D> {
     /// Turns every empty chunk of slots into a free run. The caller holds no lane.
     #[cold]
     #[inline(never)]
-    pub fn gather<M: Medium>(&self, medium: &M) {
-        self.empty_lanes(medium);
-        self.each_chunk(self.figures.mark(), |unit, tag, _| {
+    pub(crate) fn gather<M: Medium, D: Dram>(&self, chunks: &Chunks<D>, medium: &M) {
+        self.empty(chunks, medium);
+        let table = chunks.table();
+        table.each_chunk(chunks.supply().mark(), |unit, tag, _| {
             let is_start = tag.slot_kind().is_some_and(|(_, within)| within == 0);
-            if let Some(slab) = self.table.at(unit).slab().filter(|slab| is_start && slab.is_wholly_free()) {
-                self.review(medium, slab);
+            if let Some(slab) = table.at(unit).slab().filter(|slab| is_start && slab.is_wholly_free()) {
+                chunks.review(medium, slab);
             }
         });
     }

@@ -28,51 +28,24 @@
 use pmem::{Dram, Medium, MediumError, Offset};
 
 use crate::canary;
+use crate::chunks::Chunks;
 use crate::header::ChunkHeader;
-use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::runs::Run;
 use crate::space::Above;
 use crate::table::Tag;
 
-impl<D: Dram> Heap<D> {
-    /// Returns the bytes of the region that may use disk space: up to the first possible hole above the mark, without
-    /// the holes in free runs.
-    pub fn footprint_bytes(&self) -> u64 {
-        let units = u64::from(self.figures.holed_from()).saturating_sub(self.figures.given_back_units());
-        units * UNIT_BYTES
-    }
-
+impl<D: Dram> Chunks<D> {
     /// Returns the bytes that are not in use and may have space to return to the file system.
     pub fn discardable_bytes(&self) -> u64 {
-        let space = self.space.lock();
+        let space = self.lock();
         (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
     }
 
-    /// Returns the bytes in chunks that became free or roomy since [`Heap::reset_newly_free`]: candidates for
-    /// compaction.
-    #[inline]
-    pub fn newly_free_bytes(&self) -> u64 {
-        self.figures.loosened_units() * UNIT_BYTES
-    }
-
-    /// Counts bytes that readers will release later as [loosened](Heap::newly_free_bytes), so that background work
-    /// looks for them even if no thread writes any more.
-    #[cold]
-    pub fn expect_newly_free(&self, bytes: u64) {
-        self.figures.loosen((bytes / UNIT_BYTES) as u32);
-    }
-
-    /// Resets the count of loosened bytes to zero.
-    pub fn reset_newly_free(&self) {
-        self.figures.forget_loosened();
-    }
-
-    /// Returns the space of one free run to the file system: the first run at or behind `from` that has any. `from`
-    /// is 0 for the first call. Returns the unit to continue at and the number of bytes that the medium took. `None`
-    /// if there is no such run or the sweep has not ended.
-    pub fn discard_free_run<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
-        if !self.is_swept() || !medium.is_writable() {
+    /// Returns the space of a free run to the file system, as [`Heap::discard_free_run`](crate::Heap::discard_free_run)
+    /// says. The sweep has ended.
+    pub(crate) fn discard_free_run<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
+        if !medium.is_writable() {
             return None;
         }
         let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
@@ -84,7 +57,7 @@ impl<D: Dram> Heap<D> {
         // allocates its space first, and so does an opening that finds a chunk there.
         let freed_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
         let space = if freed_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
-        let mut locked = self.space.lock();
+        let mut locked = self.lock();
         locked.away.come_back();
         self.give_run_back(medium, &mut locked, Run { space, ..run });
         drop(locked);
@@ -94,7 +67,7 @@ impl<D: Dram> Heap<D> {
     /// Returns a piece of the space above the mark to the file system. Returns the number of bytes that the medium
     /// took, or `None` if there was none.
     pub fn discard_above_mark<M: Medium>(&self, medium: &M) -> Option<u64> {
-        let mut space = self.space.lock();
+        let mut space = self.lock();
         if space.holed_from == space.mark || !medium.is_writable() {
             return None;
         }
@@ -114,7 +87,7 @@ impl<D: Dram> Heap<D> {
         let Above { holed_from: from, .. } = found;
         let start = unit_start(from);
         medium.allocate(start.span(unit_start(past).0 - start.0))?;
-        let mut space = self.space.lock();
+        let mut space = self.lock();
         if space.above() == found {
             space.holed_from = past;
             self.note(&space);
@@ -125,32 +98,18 @@ impl<D: Dram> Heap<D> {
     fn take_spaced_run(&self, from: u32) -> Option<Run> {
         let mut unit = from;
         loop {
-            let mut space = self.space.lock();
+            let mut space = self.lock();
             if unit >= space.mark {
                 return None;
             }
-            if let Some(run) = space.runs.take_spaced(&self.table, unit) {
+            if let Some(run) = space.runs.take_spaced(self.table(), unit) {
                 space.away.leave();
                 self.note(&space);
                 return Some(run);
             }
             drop(space);
-            unit += self.table.chunk(unit).1;
+            unit += self.table().chunk(unit).1;
         }
-    }
-
-    /// Allocates space for a chunk at the start of a run and for the header behind it, or for a chunk at the run's
-    /// end.
-    pub(crate) fn back_part<M: Medium>(&self, medium: &M, run: Run, header: ChunkHeader) -> Result<(), MediumError> {
-        if medium.breaks(canary::PUNCHED_RUN_NOT_BACKED) {
-            return Ok(());
-        }
-        let (len_bytes, rest) = (u64::from(header.units) * UNIT_BYTES, run.units - header.units);
-        if header.is_from_the_end() {
-            return medium.allocate(unit_start(run.unit + rest).span(len_bytes));
-        }
-        let behind_bytes = if rest > 0 { CHUNK_HEADER_BYTES } else { 0 };
-        medium.allocate(unit_start(run.unit).span(len_bytes + behind_bytes))
     }
 }
 

@@ -17,9 +17,11 @@
 use pmem::{Dram, Level, Medium, seal};
 
 use crate::canary;
-use crate::heap::Heap;
+use crate::chunks::Chunks;
 use crate::layout::{CHUNK_HEADER_BYTES, IMAGE, unit_start};
-use crate::place::{Place, PlaceKind, Reservation};
+use crate::lock::Spin;
+use crate::place::{Place, PlaceKind};
+use crate::reservation::Reservation;
 use crate::superblock::{FEATURE_IMAGE, Superblock};
 use crate::{HeapError, state};
 
@@ -73,20 +75,24 @@ impl ImageWord {
     }
 }
 
-impl<D: Dram> Heap<D> {
-    /// Returns true if the region may have an image: older programs do not open such a region.
-    pub fn may_have_image(&self) -> bool {
-        self.superblock().features & FEATURE_IMAGE != 0
+/// The clean image of a region. The caller keeps threads that name an image apart from threads that give one up.
+pub struct Image {
+    word: Spin<ImageWord>,
+}
+
+impl Image {
+    pub(crate) fn new(word: ImageWord) -> Image {
+        Image { word: Spin::new(word) }
     }
 
     /// Returns the image that the region names.
-    pub fn named_image(&self) -> Option<NamedImage> {
-        self.image.lock().named()
+    pub fn named(&self) -> Option<NamedImage> {
+        self.word.lock().named()
     }
 
     /// Returns the number that the next image must have.
-    pub fn next_image_number(&self) -> u32 {
-        self.image.lock().number.wrapping_add(1) & NUMBER
+    pub fn next_number(&self) -> u32 {
+        self.word.lock().number.wrapping_add(1) & NUMBER
     }
 
     /// Names the image with the next number, which was written to the reservation and flushed. Durable when this
@@ -94,10 +100,10 @@ impl<D: Dram> Heap<D> {
     ///
     /// # Errors
     /// [`HeapError::Medium`] if the medium fails; the image may then be named or not.
-    pub fn name_image<M: Medium>(&self, medium: &M, image: Reservation<'_, D>) -> Result<(), HeapError> {
+    pub fn name<M: Medium, D: Dram>(&self, medium: &M, image: Reservation<'_, D>) -> Result<(), HeapError> {
         let unit = (image.publish().offset.0 / crate::layout::UNIT_BYTES) as u32;
-        let word = ImageWord { number: self.next_image_number(), unit };
-        *self.image.lock() = word;
+        let word = ImageWord { number: self.next_number(), unit };
+        *self.word.lock() = word;
         if !medium.breaks(canary::STALE_IMAGE) && !medium.breaks(canary::TORN_IMAGE) {
             medium.order();
         }
@@ -106,17 +112,17 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Gives up the image, if one is named, and frees its extent. Ordered before anything that follows.
-    pub fn forget_image<M: Medium>(&self, medium: &M) {
-        let word = *self.image.lock();
+    pub(crate) fn forget<M: Medium, D: Dram>(&self, chunks: &Chunks<D>, medium: &M) {
+        let word = *self.word.lock();
         let Some(place) = word.place() else { return };
         let unnamed = ImageWord { unit: 0, ..word };
-        *self.image.lock() = unnamed;
+        *self.word.lock() = unnamed;
         if medium.breaks(canary::CLEAN_FLAG_LEFT_SET) {
-            return self.cancel(place);
+            return chunks.cancel(place);
         }
         unnamed.store(medium);
         medium.order();
-        self.free(medium, place);
+        chunks.free(medium, place);
     }
 }
 

@@ -7,8 +7,8 @@
 //!
 //! A lane with an exhausted chunk gives the chunk up and takes a roomy one (an eighth of the slots are free), then a
 //! new one. So a region does not grow while chunks without an owner have an eighth of their slots free. If the region
-//! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, last in empty chunks of other
-//! kinds (`gather`).
+//! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, then in empty chunks of other
+//! kinds (`gather`), last in chunks of somewhat larger slots.
 
 use core::alloc::Layout;
 use core::array;
@@ -18,12 +18,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pmem::{Dram, Medium, Offset};
 
 use crate::HeapError;
+use crate::chunks::Chunks;
 use crate::dram_allocator::{DramAllocator, Zeroed};
-use crate::heap::Heap;
-use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
+use crate::layout::unit_start;
 use crate::lock::{Guard, Spin};
 use crate::record::SlabRef;
-use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
 /// The number of lanes in a heap. More gain nothing on the machines we know, and each holds a chunk of every size in
@@ -185,18 +184,10 @@ impl Lanes {
         used.flat_map(move |index| lanes.iter().map(move |lane| (SlotKind::from_index(index as u8), &lane[index])))
     }
 
-    #[inline]
-    fn all(&self) -> &AllLanes {
-        // SAFETY: allocated by `new`, and freed only when the lanes are no longer used.
-        unsafe { self.all.as_ref() }
-    }
-}
-
-impl<D: Dram> Heap<D> {
     /// Reserves a slot if the preferred lane has one claimed and is not busy.
     #[inline(always)]
     pub(crate) fn slot_at_hand<M: Medium>(&self, medium: &M, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
-        let mut cursor = self.lanes.try_lock(lane, slot_kind)?;
+        let mut cursor = self.try_lock(lane, slot_kind)?;
         let offset = cursor.pop(slot_kind)?;
         if let Some(next) = cursor.peek(slot_kind) {
             medium.prefetch_for_stream(next.span(slot_kind.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
@@ -205,8 +196,9 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Reserves a slot.
-    pub(crate) fn take_slot<M: Medium>(
+    pub(crate) fn take_slot<M: Medium, D: Dram>(
         &self,
+        chunks: &Chunks<D>,
         medium: &M,
         slot_kind: SlotKind,
         lane: usize,
@@ -214,17 +206,42 @@ impl<D: Dram> Heap<D> {
         if let Some(offset) = self.slot_at_hand(medium, slot_kind, lane) {
             return Ok(offset);
         }
-        self.gathering(medium, || {
-            let mut cursor = self.lanes.lock(lane, slot_kind);
-            let refilled = self.refill(medium, slot_kind, &mut cursor);
+        self.gathering(chunks, medium, || {
+            let mut cursor = self.lock(lane, slot_kind);
+            let refilled = self.refill(chunks, medium, slot_kind, &mut cursor);
             drop(cursor);
             refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))
         })
     }
 
+    /// Reserves a slot of the existing chunks, in a region that cannot grow.
+    #[cold]
+    pub(crate) fn take_free_slot<M: Medium, D: Dram>(
+        &self,
+        chunks: &Chunks<D>,
+        medium: &M,
+        slot_kind: SlotKind,
+        lane: usize,
+    ) -> Option<Offset> {
+        let mut cursor = self.lock(lane, slot_kind);
+        loop {
+            if let Some(offset) = cursor.pop_or_scrape(slot_kind) {
+                return Some(offset);
+            }
+            if let Some(slab) = cursor.slab.take() {
+                chunks.disown(medium, slab);
+            }
+            let roomy = chunks.lock().take_roomy(slot_kind);
+            let Some(slab) = roomy.or_else(|| chunks.idle_slab(slot_kind)) else { break };
+            self.adopt(&mut cursor, slot_kind, slab);
+        }
+        drop(cursor);
+        self.scrape_lanes(slot_kind, lane)
+    }
+
     /// Reserves slots that a lane has claimed, and returns how many.
     pub(crate) fn take_claimed(&self, slot_kind: SlotKind, lane: usize, offsets: &mut [Offset]) -> usize {
-        let mut cursor = self.lanes.lock(lane, slot_kind);
+        let mut cursor = self.lock(lane, slot_kind);
         let taken = offsets.iter_mut().map_while(|offset| cursor.pop(slot_kind).map(|slot| *offset = slot));
         taken.count()
     }
@@ -232,50 +249,32 @@ impl<D: Dram> Heap<D> {
     /// Returns the next slot of a lane that has none claimed, from another chunk if necessary.
     #[cold]
     #[inline(never)]
-    fn refill<M: Medium>(&self, medium: &M, slot_kind: SlotKind, cursor: &mut Cursor) -> Result<Offset, HeapError> {
+    fn refill<M: Medium, D: Dram>(
+        &self,
+        chunks: &Chunks<D>,
+        medium: &M,
+        slot_kind: SlotKind,
+        cursor: &mut Cursor,
+    ) -> Result<Offset, HeapError> {
         loop {
             if let Some(offset) = cursor.pop_or_claim(slot_kind) {
                 return Ok(offset);
             }
             if let Some(slab) = cursor.slab.take() {
-                self.disown(medium, slab);
+                chunks.disown(medium, slab);
             }
-            let slab = self.owned_slab(medium, slot_kind)?;
-            self.lanes.adopt(cursor, slot_kind, slab);
+            let slab = chunks.owned_slab(medium, slot_kind)?;
+            self.adopt(cursor, slot_kind, slab);
         }
     }
 
     /// Makes every lane give up its chunk and its claimed slots, so that the chunks' records include every free slot.
-    pub fn empty_lanes<M: Medium>(&self, medium: &M) {
-        for (_, cursor) in self.lanes.cursors() {
+    pub(crate) fn empty<M: Medium, D: Dram>(&self, chunks: &Chunks<D>, medium: &M) {
+        for (_, cursor) in self.cursors() {
             if let Some(slab) = cursor.lock().resign() {
-                self.disown(medium, slab);
+                chunks.disown(medium, slab);
             }
         }
-    }
-
-    /// Returns a chunk with free slots for a lane to own.
-    fn owned_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        if let Some(slab) = self.space.lock().take_roomy(slot_kind) {
-            return Ok(slab);
-        }
-        self.new_slab(medium, slot_kind).or_else(|error| self.idle_slab(slot_kind).ok_or(error))
-    }
-
-    /// Searches the entire table for an unowned chunk with any free slot, in a region that cannot grow.
-    fn idle_slab(&self, slot_kind: SlotKind) -> Option<SlabRef> {
-        let space = self.space.lock();
-        let mut unit = FIRST_CHUNK_UNIT;
-        while unit < space.mark {
-            let slab = self.table.at(unit).slab().filter(|slab| slab.slot_kind() == slot_kind);
-            let is_unowned = |slab: &SlabRef| matches!(slab.state(), State::Idle | State::Evacuating);
-            if let Some(slab) = slab.filter(|slab| is_unowned(slab) && slab.free_count() > 0) {
-                slab.set_state(State::Owned);
-                return Some(slab);
-            }
-            unit += self.table.chunk(unit).1;
-        }
-        None
     }
 
     /// Returns a slot of any lane, in a region that cannot grow; otherwise `error`, the reason why it cannot.
@@ -283,7 +282,22 @@ impl<D: Dram> Heap<D> {
         if !error.is_full() {
             return Err(error);
         }
-        let lanes = self.lanes.from(lane, slot_kind).into_iter().chain([self.lanes.mover(slot_kind)]);
-        lanes.into_iter().find_map(|cursor| cursor.lock().pop_or_scrape(slot_kind)).ok_or(error)
+        self.scrape_lanes(slot_kind, lane).ok_or(error)
+    }
+
+    fn scrape_lanes(&self, slot_kind: SlotKind, lane: usize) -> Option<Offset> {
+        let mut lanes = self.from(lane, slot_kind).into_iter().chain([self.mover(slot_kind)]);
+        lanes.find_map(|cursor| cursor.lock().pop_or_scrape(slot_kind))
+    }
+
+    /// Returns the bytes of slots that lanes have claimed and not handed out.
+    pub(crate) fn claimed_bytes(&self) -> u64 {
+        self.cursors().map(|(slot_kind, cursor)| cursor.lock().claimed_bytes(slot_kind)).sum()
+    }
+
+    #[inline]
+    fn all(&self) -> &AllLanes {
+        // SAFETY: allocated by `new`, and freed only when the lanes are no longer used.
+        unsafe { self.all.as_ref() }
     }
 }

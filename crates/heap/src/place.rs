@@ -1,11 +1,10 @@
 //! Places: the units of allocation that the heap hands out.
 
-use core::mem;
+use pmem::Offset;
 
-use pmem::{Dram, Offset};
-
-use crate::Heap;
+use crate::HeapError;
 use crate::class::Class;
+use crate::layout::{CHUNK_HEADER_BYTES, REGION_BYTES_MAX, UNIT_BYTES};
 use crate::slot_kind::SlotKind;
 
 /// A piece of the region that can hold an item.
@@ -39,36 +38,16 @@ impl PlaceKind {
     }
 }
 
-/// A place to be filled. Publishing keeps it; dropping frees it.
-///
-/// A crash also frees it until something durable refers to it.
-#[must_use = "a reservation that is dropped is cancelled"]
-pub struct Reservation<'a, D: Dram> {
-    heap: &'a Heap<D>,
-    place: Place,
+/// The bytes of an item that fit into an extent of `units`.
+pub(crate) const fn extent_capacity_bytes(units: u32) -> u64 {
+    units as u64 * UNIT_BYTES - CHUNK_HEADER_BYTES
 }
 
-impl<'a, D: Dram> Reservation<'a, D> {
-    pub(crate) fn new(heap: &'a Heap<D>, place: Place) -> Reservation<'a, D> {
-        Reservation { heap, place }
+/// Returns the units of an extent for an item of `len_bytes`.
+pub(crate) fn extent_units(len_bytes: u64) -> Result<u32, HeapError> {
+    let limit_bytes = REGION_BYTES_MAX - UNIT_BYTES - CHUNK_HEADER_BYTES;
+    if len_bytes > limit_bytes {
+        return Err(HeapError::TooLong { len_bytes, limit_bytes });
     }
-
-    /// Returns the place, which only the holder may use.
-    #[must_use]
-    pub fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Keeps the place. Only [`Heap::free`] frees it afterwards.
-    pub fn publish(self) -> Place {
-        let place = self.place;
-        mem::forget(self);
-        place
-    }
-}
-
-impl<D: Dram> Drop for Reservation<'_, D> {
-    fn drop(&mut self) {
-        self.heap.cancel(self.place);
-    }
+    Ok((len_bytes + CHUNK_HEADER_BYTES).div_ceil(UNIT_BYTES) as u32)
 }

@@ -30,7 +30,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pmem::{Durability, Medium, MediumError};
 
 use crate::canary;
-use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
+use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES};
 use crate::lock::Spin;
 use crate::superblock::{FEATURE_JOURNAL, Superblock};
 use crate::{EngineNumber, HeapError, state};
@@ -121,7 +121,8 @@ impl Region {
         Ok(Region::new(chosen.superblock, state::load_generation(medium)?))
     }
 
-    pub(crate) fn superblock(&self) -> Superblock {
+    /// Returns the superblock.
+    pub fn superblock(&self) -> Superblock {
         *self.superblock.lock()
     }
 
@@ -130,12 +131,14 @@ impl Region {
         self.len_bytes.load(Ordering::Acquire)
     }
 
-    pub(crate) fn generation(&self) -> u16 {
+    /// Returns the store's generation: segments of any other generation are void.
+    pub fn generation(&self) -> u16 {
         self.generation.load(Ordering::Acquire) as u16
     }
 
-    /// Stores a generation, ordered before anything that follows.
-    pub(crate) fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
+    /// Sets the generation: one word, so that a crash leaves the old or the new one. It is ordered before anything
+    /// that follows; a caller that needs it durable commits.
+    pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         state::store_generation(medium, generation);
         medium.order();
         self.generation.store(u32::from(generation), Ordering::Release);
@@ -146,13 +149,22 @@ impl Region {
         store_copies(medium, &self.superblock.lock());
     }
 
+    /// Returns true if the region has these feature flags.
     #[inline]
-    pub(crate) fn has_features(&self, features: u32) -> bool {
+    pub fn has_features(&self, features: u32) -> bool {
         self.features.load(Ordering::Acquire) & features == features
     }
 
+    /// Sets these feature flags permanently. They are durable before anything that is written after this returns.
+    #[inline]
+    pub fn set_features<M: Medium>(&self, medium: &M, features: u32) {
+        if !self.has_features(features) {
+            self.add_features(medium, features);
+        }
+    }
+
     /// Sets flags that are not yet set: see the module's head.
-    pub(crate) fn set_features<M: Medium>(&self, medium: &M, features: u32) {
+    fn add_features<M: Medium>(&self, medium: &M, features: u32) {
         let mut superblock = self.superblock.lock();
         if superblock.features & features == features {
             return;
@@ -163,6 +175,23 @@ impl Region {
             store_copies(medium, &superblock);
         }
         self.features.store(superblock.features, Ordering::Release);
+    }
+
+    /// Returns the epoch that items are stamped with.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`] if the word does not fit its check.
+    pub fn snapshot_epoch<M: Medium>(&self, medium: &M) -> Result<u32, HeapError> {
+        state::load_snapshot_epoch(medium)
+    }
+
+    /// Sets the snapshot epoch: one word, ordered before anything that follows.
+    pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
+        if medium.breaks(canary::EPOCH_NOT_FLUSHED) {
+            return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
+        }
+        state::store_snapshot_epoch(medium, epoch);
+        medium.order();
     }
 
     /// Grows the region to at least `wanted_bytes`: by `step_bytes` if the medium has space for it, otherwise by

@@ -8,13 +8,14 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use pmem::Dram;
+use pmem::{Dram, Medium, MediumError};
 
-use crate::HeapError;
 use crate::dram_allocator::{DramAllocator, Zeroed};
-use crate::layout::{FIRST_CHUNK_UNIT, REGION_UNITS_MAX};
+use crate::header::ChunkHeader;
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, REGION_UNITS_MAX, UNIT_BYTES, unit_start};
 use crate::steps::{step_at_least, step_at_most};
 use crate::table::{Table, Tag};
+use crate::{HeapError, canary};
 
 const LIST_COUNT: usize = step_at_most(REGION_UNITS_MAX as u32 - 1) + 1;
 const WORD_COUNT: usize = LIST_COUNT.div_ceil(64);
@@ -33,6 +34,20 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) const fn is_holed(&self) -> bool {
         self.space.has(Tag::HOLED)
+    }
+
+    /// Allocates space for a chunk at the start of the run and for the header behind it, or for a chunk at the run's
+    /// end.
+    pub(crate) fn allocate_for<M: Medium>(&self, medium: &M, header: ChunkHeader) -> Result<(), MediumError> {
+        if medium.breaks(canary::PUNCHED_RUN_NOT_BACKED) {
+            return Ok(());
+        }
+        let (len_bytes, rest) = (u64::from(header.units) * UNIT_BYTES, self.units - header.units);
+        if header.is_from_the_end() {
+            return medium.allocate(unit_start(self.unit + rest).span(len_bytes));
+        }
+        let behind_bytes = if rest > 0 { CHUNK_HEADER_BYTES } else { 0 };
+        medium.allocate(unit_start(self.unit).span(len_bytes + behind_bytes))
     }
 
     const fn is_spaced(&self) -> bool {

@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering;
 
 use pmem::{Medium, Offset};
 
-use crate::free_words::Chunks;
+use crate::free_words::ListedChunks;
 use crate::header::{ChunkHeader, ChunkKind};
 use crate::image::{ImageWord, NamedImage};
 use crate::layout::{
@@ -21,8 +21,7 @@ use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
 use crate::{Class, EngineNumber, HeapError, state, superblock_repair};
 
-/// A callback that receives the offset and the description of each damage.
-pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
+pub use crate::superblock_repair::OnDamage;
 
 /// The readable parts of a region's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,5 +206,5 @@ impl Chunk {
 
 /// Iterates over the chunks in the free words of a clean image: the first unit and the words of each.
 pub fn listed(words: &[u64]) -> impl Iterator<Item = (u32, &[u64])> {
-    Chunks::new(words)
+    ListedChunks::new(words)
 }

@@ -3,7 +3,6 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pmem::Dram;
 
@@ -146,61 +145,6 @@ impl Space {
             remove(&mut self.slabs().roomy[slab.slot_kind().index()], slab);
             slab.set_state(State::Idle);
         }
-    }
-}
-
-/// The lengths that are read without the lock. Every change under the lock updates them.
-#[derive(Default)]
-pub(crate) struct Figures {
-    mark: AtomicU32,
-    holed_from: AtomicU32,
-    run_units: AtomicU64,
-    /// Units in runs without space to return.
-    given_back_units: AtomicU64,
-    /// Units in chunks that recently became free or roomy.
-    loosened_units: AtomicU64,
-}
-
-impl Figures {
-    pub(crate) fn note(&self, space: &Space) {
-        self.mark.store(space.mark, Ordering::Release);
-        self.holed_from.store(space.holed_from, Ordering::Relaxed);
-        let (free_units, spaced_units) = (space.runs.free_units(), space.runs.spaced_units());
-        self.run_units.store(free_units, Ordering::Relaxed);
-        self.given_back_units.store(free_units - spaced_units, Ordering::Relaxed);
-    }
-
-    /// Counts a chunk of `units` that became free or roomy.
-    pub(crate) fn loosen(&self, units: u32) {
-        self.loosened_units.fetch_add(u64::from(units), Ordering::Relaxed);
-    }
-
-    pub(crate) fn loosened_units(&self) -> u64 {
-        self.loosened_units.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn forget_loosened(&self) {
-        self.loosened_units.store(0, Ordering::Relaxed);
-    }
-
-    /// Returns the units in runs without space to return.
-    pub(crate) fn given_back_units(&self) -> u64 {
-        self.given_back_units.load(Ordering::Relaxed)
-    }
-
-    /// Returns the units below the high-water mark.
-    pub(crate) fn mark(&self) -> u32 {
-        self.mark.load(Ordering::Acquire)
-    }
-
-    /// Returns the unit above the mark from which there may be holes.
-    pub(crate) fn holed_from(&self) -> u32 {
-        self.holed_from.load(Ordering::Relaxed)
-    }
-
-    /// Returns the units in free runs.
-    pub(crate) fn run_units(&self) -> u64 {
-        self.run_units.load(Ordering::Relaxed)
     }
 }
 

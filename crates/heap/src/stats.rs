@@ -1,12 +1,12 @@
 //! Statistics of a region's use.
 
-use pmem::Dram;
+use pmem::{Dram, Offset};
 
-use crate::free::extent_capacity_bytes;
-use crate::heap::Heap;
-use crate::layout::{UNIT_BYTES, unit_start};
+use crate::chunks::Chunks;
+use crate::lane::Lanes;
+use crate::layout::UNIT_BYTES;
+use crate::place::extent_capacity_bytes;
 use crate::record::SlabRef;
-use crate::slot_kind::SMALL_SLAB_UNITS;
 use crate::table::Tag;
 
 /// Statistics of a region's use. While other threads allocate, the numbers are approximate.
@@ -28,49 +28,29 @@ pub struct HeapStats {
     pub chunk_count: u64,
 }
 
-impl<D: Dram> Heap<D> {
-    /// Returns the bytes below the high-water mark.
-    pub fn mark_bytes(&self) -> u64 {
-        unit_start(self.figures.mark()).0
-    }
-
-    /// Returns true if the region was used to its end and has not grown since: there is no space above the mark for a
-    /// chunk of small slots. Both numbers are durable, so a later opening returns the same.
-    pub fn is_exhausted(&self) -> bool {
-        // The mark is read first: it never exceeds a length that is read after it.
-        let mark_bytes = self.mark_bytes();
-        self.region.len_bytes() - mark_bytes < u64::from(SMALL_SLAB_UNITS) * UNIT_BYTES
-    }
-
-    /// Counts all chunks.
-    pub fn stats(&self) -> HeapStats {
+impl HeapStats {
+    /// Counts all chunks, without the clean image.
+    pub(crate) fn of<D: Dram>(chunks: &Chunks<D>, lanes: &Lanes, image: Option<Offset>) -> HeapStats {
         let mut stats = HeapStats {
-            region_bytes: self.region.len_bytes(),
-            mark_bytes: self.mark_bytes(),
-            free_bytes: self.spare_bytes(),
-            dram_bytes: self.allocator.allocated_bytes(),
+            region_bytes: chunks.region().len_bytes(),
+            mark_bytes: chunks.supply().mark_bytes(),
+            free_bytes: chunks.spare_bytes(),
+            dram_bytes: chunks.allocator().allocated_bytes(),
             ..HeapStats::default()
         };
         let past = (stats.mark_bytes / UNIT_BYTES) as u32;
-        let image_unit = self.named_image().map(|image| (image.place.offset.0 / UNIT_BYTES) as u32);
-        self.each_chunk(past, |unit, tag, units| match self.table.at(unit).slab() {
+        let image_unit = image.map(|offset| (offset.0 / UNIT_BYTES) as u32);
+        chunks.table().each_chunk(past, |unit, tag, units| match chunks.table().at(unit).slab() {
             Some(slab) if tag.slot_kind().is_some() => stats.count_slab(slab),
             _ if tag.is_extent() && Some(unit) != image_unit => stats.count_extent(tag, units),
             _ => {}
         });
-        let claimed_bytes = self.claimed_bytes();
+        let claimed_bytes = lanes.claimed_bytes();
         stats.live_bytes = stats.live_bytes.saturating_sub(claimed_bytes);
         stats.free_bytes += claimed_bytes;
         stats
     }
 
-    /// Returns the bytes of slots that lanes have claimed and not handed out.
-    fn claimed_bytes(&self) -> u64 {
-        self.lanes.cursors().map(|(slot_kind, cursor)| cursor.lock().claimed_bytes(slot_kind)).sum()
-    }
-}
-
-impl HeapStats {
     fn count_slab(&mut self, slab: SlabRef) {
         let geometry = slab.geometry();
         let is_unswept = slab.is_unswept();

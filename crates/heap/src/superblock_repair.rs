@@ -6,8 +6,10 @@ use pmem::{Medium, Offset};
 
 use crate::HeapError;
 use crate::layout::SUPERBLOCK_COPIES;
-use crate::salvage::OnDamage;
 use crate::superblock::{Bytes, CHECKED_BYTES, Superblock, Unusable, choose, decode, read};
+
+/// A callback that receives the offset and the description of each damage.
+pub type OnDamage<'a> = dyn FnMut(Offset, &'static str) + 'a;
 
 /// The most differences between two copies for which all combinations are tried.
 const DIFFERENCE_COUNT_MAX: usize = 12;

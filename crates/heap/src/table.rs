@@ -8,13 +8,17 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use pmem::Dram;
+use pmem::{Dram, Offset};
 
-use crate::HeapError;
 use crate::dram_allocator::{DramAllocator, Zeroed};
-use crate::layout::REGION_UNITS_MAX;
+use crate::layout::{
+    CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, REGION_UNITS_MAX, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit_start,
+};
+use crate::place::{Place, PlaceKind, extent_capacity_bytes};
 use crate::record::{Link, SlabRef};
+use crate::slab::State;
 use crate::slot_kind::SlotKind;
+use crate::{HeapError, InvalidPlace};
 
 /// The units that a leaf covers: 256 MiB of region.
 const LEAF_UNITS: usize = 4_096;
@@ -151,8 +155,8 @@ unsafe impl Zeroed for Leaf {}
 // SAFETY: as above.
 unsafe impl Zeroed for Top {}
 
-/// The table.
-pub(crate) struct Table {
+/// The table: finds the chunk, the slot or the extent of a place.
+pub struct Table {
     top: NonNull<Top>,
 }
 
@@ -219,6 +223,100 @@ impl Table {
         let units =
             tag.slot_kind().map_or_else(|| entry.units(), |(slot_kind, within)| slot_kind.geometry().units - within);
         (tag, units.max(1))
+    }
+
+    /// Calls `each` with the first unit, the tag and the length of each chunk below `past`. Units of chunks that are
+    /// changing are passed one at a time, with the tag NOTHING.
+    pub(crate) fn each_chunk(&self, past: u32, mut each: impl FnMut(u32, Tag, u32)) {
+        let mut unit = FIRST_CHUNK_UNIT;
+        while unit < past {
+            let (tag, units) = self.chunk(unit);
+            each(unit, tag, units);
+            unit += units;
+        }
+    }
+
+    /// Returns the record and the number of the slot that starts at `offset`.
+    #[inline]
+    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
+        let (unit, entry) = self.entry(offset)?;
+        let Some((found, within)) = entry.tag().slot_kind() else {
+            return Err(misplaced("is not in a chunk of slots"));
+        };
+        if found != slot_kind {
+            return Err(misplaced("is in a chunk of another kind of slots"));
+        }
+        let slot = slot_kind.geometry().slot_at(offset.0 - unit_start(unit - within).0);
+        entry.slab().zip(slot).ok_or(misplaced("is not the start of a slot"))
+    }
+
+    /// Returns the entry of the extent whose item starts at `offset`.
+    #[inline]
+    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, InvalidPlace> {
+        let misplaced = |what| InvalidPlace { offset: offset.0, what };
+        let (_, entry) = self.entry(offset)?;
+        if !entry.tag().is_extent() {
+            return Err(misplaced("is not in the first unit of an extent"));
+        }
+        if offset.0 % UNIT_BYTES != CHUNK_HEADER_BYTES {
+            return Err(misplaced("is not the start of an extent's item"));
+        }
+        Ok(entry)
+    }
+
+    #[inline]
+    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), InvalidPlace> {
+        unit_of(offset)
+            .and_then(|unit| Some((unit, self.get(unit)?)))
+            .ok_or(InvalidPlace { offset: offset.0, what: "lies beyond the high-water mark" })
+    }
+
+    /// Prefetches the line that a [free](crate::Heap::free) of a slot writes. A free is a locked instruction, and no
+    /// later read proceeds until its line has arrived; so a caller that frees several slots prefetches all their lines
+    /// first.
+    #[inline]
+    pub fn expect_free(&self, place: Place) {
+        let slot = place.kind.slot_kind().and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
+        slot.into_iter().for_each(|(slab, slot)| slab.prefetch_claim(slot));
+    }
+
+    /// Checks that a place is valid: below the mark, in a chunk of its kind, exactly at the start of a slot or an
+    /// extent. Returns its capacity in bytes.
+    ///
+    /// # Errors
+    /// [`InvalidPlace`] if it is not valid: the reference to the place is damaged.
+    #[inline]
+    pub fn check_place(&self, place: Place) -> Result<u64, InvalidPlace> {
+        match place.kind {
+            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_capacity_bytes(entry.units())),
+            PlaceKind::Segment => self.slot(SlotKind::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
+            PlaceKind::Slot(class) => self.slot(SlotKind::of_class(class), place.offset).map(|_| class.bytes()),
+        }
+    }
+
+    /// Returns the bytes that the place occupies; 0 if there is no such place.
+    #[inline]
+    pub fn place_bytes(&self, place: Place) -> u64 {
+        match place.kind {
+            PlaceKind::Slot(class) => class.bytes(),
+            _ => self.check_place(place).unwrap_or(0),
+        }
+    }
+
+    /// Returns true if the allocator may hand out the place. A reference to such a place is damaged.
+    #[inline]
+    pub fn is_free(&self, place: Place) -> bool {
+        let Some(slot_kind) = place.kind.slot_kind() else { return false };
+        self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| slab.is_known_free(slot))
+    }
+
+    /// Returns true if the item at this place should be moved away.
+    #[inline]
+    pub fn is_evacuating(&self, place: Place) -> bool {
+        let slot_kind = place.kind.slot_kind().filter(|&slot_kind| slot_kind != SlotKind::SEGMENTS);
+        let slab = slot_kind.and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
+        slab.is_some_and(|(slab, _)| slab.state() == State::Evacuating)
     }
 
     /// Frees the leaves and the table.

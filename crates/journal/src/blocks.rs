@@ -90,6 +90,11 @@ impl Blocks {
         self.states.len() as u64
     }
 
+    /// Returns the length of a block.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
     /// Returns the total number of bytes.
     pub(crate) fn len_bytes(&self) -> u64 {
         self.len_bytes

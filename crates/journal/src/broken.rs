@@ -1,27 +1,24 @@
 //! Broken variants: the faulty code of the canaries whose fault is more than an expression. Only tests reach it
 //! (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
-use std::io;
 use std::sync::atomic::Ordering;
 
 use pmem::{Bytes, Offset, Span, Taken};
 
-use crate::frame::{FRAME_HEADER_BYTES, entries};
-use crate::journal::Journal;
 use crate::{File, Journaled};
 
 /// Holds entries back: the entries of `spans` follow at the next commit.
 #[cold]
 pub(crate) fn hold<F: File>(medium: &Journaled<F>, spans: impl Iterator<Item = Span>) {
     let held = spans.map(|span| (span.start, loaded(medium, span)));
-    medium.journal.append.buffer.lock().held.extend(held);
+    medium.journal.log.appender().held().extend(held);
 }
 
 /// Publishes words whose entries are held back.
 #[cold]
 pub(crate) fn publish_late<F: File>(medium: &Journaled<F>, words: &[(Offset, u64)], key: u64) -> Taken {
     let Some(append) = medium.journal.reserve(words.len(), words.len() * 8) else { return Taken::No };
-    medium.journal.append.published.note(key, append.position());
+    append.note_published(key);
     words.iter().for_each(|&(at, word)| medium.store(at, word, Ordering::Release));
     drop(append);
     hold(medium, words.iter().map(|(at, _)| at.span(8)));
@@ -40,19 +37,10 @@ fn loaded<F: File>(medium: &Journaled<F>, span: Span) -> Vec<u8> {
 /// Appends the entries that were held back, in the reverse order.
 #[cold]
 pub(crate) fn append_held<F: File>(medium: &Journaled<F>) {
-    let held = std::mem::take(&mut medium.journal.append.buffer.lock().held);
+    let held = std::mem::take(&mut *medium.journal.log.appender().held());
     for (at, bytes) in held.into_iter().rev() {
         if let Some(mut append) = medium.journal.reserve(1, bytes.len()) {
-            append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
+            append.push(at, bytes.len(), |frame| frame.extend(bytes));
         }
     }
-}
-
-/// Writes a frame's entries to the base before the frame is in the log.
-#[cold]
-pub(crate) fn write_entries_early<F: File>(journal: &Journal<F>, frame: &[u8]) -> io::Result<()> {
-    entries(&frame[FRAME_HEADER_BYTES..])
-        .flatten()
-        .filter(|(_, bytes)| !bytes.is_empty())
-        .try_for_each(|(at, bytes)| journal.base.write_at(bytes, at))
 }

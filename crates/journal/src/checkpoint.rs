@@ -15,23 +15,28 @@
 //! 6. The segments may be overwritten. The next header records the segment that is the oldest now. *Crash:* replay
 //!    begins where the last header says, at one of these segments or an older one that is still intact.
 //!
-//! Neither the log nor the base is read. Step 3 may need another segment for later entries: `room` keeps one free.
+//! Neither the log nor the base is read. Step 3 may need another segment for later entries: `reserve` keeps one free.
 
 use std::io;
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
-use pmem::{MediumError, Offset};
+use parking_lot::Mutex;
+use pmem::MediumError;
 
-use crate::File;
-use crate::canary;
 use crate::dirty::DirtyPages;
-use crate::journal::Journal;
+use crate::discards::Spaces;
+use crate::error::full_or_failed;
+use crate::guarded::Guarded;
+use crate::loading::Loader;
+use crate::log::Log;
 use crate::pages::Pages;
+use crate::region::PAGE_BYTES;
+use crate::{File, canary};
 
-/// Length of one write call: a sync of the log does not wait behind more for long.
-const RUN_BYTES_MAX: u64 = 1 << 20;
+/// Length of one read or write call: a sync of the log does not wait behind more for long.
+pub(crate) const RUN_BYTES_MAX: u64 = 1 << 20;
 
 /// A shorter run goes through the operating system's cache, which then writes many together.
 const LONG_RUN_BYTES: u64 = 64 << 10;
@@ -41,90 +46,86 @@ const COPIED_BYTES: u64 = 4 << 20;
 
 /// Buffers that a checkpoint leaves to the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Checkpoint {
+struct Checkpoint {
     /// Marks, none set.
     unmarked: DirtyPages,
     copies: Pages,
 }
 
-impl<F: File> Journal<F> {
+/// Brings the base up to date.
+#[derive(Debug)]
+pub(crate) struct Checkpointer<F> {
+    base: Arc<Guarded<F>>,
+    spaces: Spaces<F>,
+    /// One checkpoint at a time.
+    work: Mutex<Checkpoint>,
+}
+
+impl<F: File> Checkpointer<F> {
+    pub(crate) fn new(base: Arc<Guarded<F>>) -> Checkpointer<F> {
+        Checkpointer { spaces: Spaces::new(&base), base, work: Mutex::default() }
+    }
+
+    pub(crate) fn spaces(&self) -> &Spaces<F> {
+        &self.spaces
+    }
+
     /// Applies the sealed segments; returns false if there were none. The caller does not hold `writer`.
-    pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
-        let mut own = self.checkpoints.work.lock();
-        let count = self.segments.slots.lock().sealed.len();
+    pub(crate) fn checkpoint(&self, log: &Log<F>, loader: &Loader<F>) -> Result<bool, MediumError> {
+        let mut own = self.work.lock();
+        let count = log.segments().slots().lock().sealed.len();
         if count == 0 {
             return Ok(false);
         }
-        self.healthy()?;
+        self.base.health().check()?;
         let unmarked = mem::take(&mut own.unmarked);
-        let mut dirty = mem::replace(&mut self.append.buffer.lock().dirty, unmarked);
-        self.write_pages(&dirty, &mut own.copies)?;
+        let mut dirty = log.appender().take_dirty(unmarked);
+        self.write_pages(&dirty, &mut own.copies, log, loader)?;
         dirty.clear();
         own.unmarked = dirty;
-        if !self.base.breaks(canary::RECYCLED_BEFORE_BASE) {
-            self.sync_base()?;
+        if !self.base.file().breaks(canary::RECYCLED_BEFORE_BASE) {
+            self.base.sync()?;
         }
-        self.punch_discarded();
-        self.recycle(count);
+        self.spaces.punch(|| log.segments().replayed_from());
+        if !log.segments().recycle(count) {
+            self.base.file().forget_cached();
+        }
         Ok(true)
     }
 
-    /// Step 6.
-    fn recycle(&self, count: usize) {
-        let is_next_due = {
-            let mut slots = self.segments.slots.lock();
-            slots.recycle(count);
-            self.note_spare(&slots);
-            slots.sealed.len() >= self.options.checkpoint_segments()
-        };
-        self.segments.slots_changed.notify_all();
-        if !is_next_due {
-            self.base.forget_cached();
-        }
-    }
-
     /// Steps 2 to 4 for all pages.
-    fn write_pages(&self, dirty: &DirtyPages, copies: &mut Pages) -> Result<(), MediumError> {
+    fn write_pages(
+        &self,
+        dirty: &DirtyPages,
+        copies: &mut Pages,
+        log: &Log<F>,
+        loader: &Loader<F>,
+    ) -> Result<(), MediumError> {
         let (mut runs, mut len_bytes) = (Vec::new(), 0);
         for run in dirty.runs(RUN_BYTES_MAX) {
             len_bytes += run.end - run.start;
             runs.push(run);
             if len_bytes >= COPIED_BYTES {
-                self.write_runs(&runs, copies)?;
+                self.write_runs(&runs, copies, log, loader)?;
                 (runs, len_bytes) = (Vec::new(), 0);
             }
         }
-        self.write_runs(&runs, copies)
+        self.write_runs(&runs, copies, log, loader)
     }
 
-    fn write_runs(&self, runs: &[Range<u64>], copies: &mut Pages) -> Result<(), MediumError> {
+    fn write_runs(
+        &self,
+        runs: &[Range<u64>],
+        copies: &mut Pages,
+        log: &Log<F>,
+        loader: &Loader<F>,
+    ) -> Result<(), MediumError> {
         copies.clear();
-        runs.iter().try_for_each(|run| self.copy_live(run, copies))?;
-        if !self.base.breaks(canary::LIVE_PAGE_IN_BASE) {
-            self.wait_proved(self.appended_by_now())?;
+        runs.iter().try_for_each(|run| loader.copy_live(run, copies))?;
+        if !self.base.file().breaks(canary::LIVE_PAGE_IN_BASE) {
+            log.wait_proved(log.appender().appended_by_now())?;
         }
-        self.write_copies(runs, copies).map_err(|error| self.poison(&error))
-    }
-
-    /// Returns the position up to which the log has entries of everything that this thread has seen published: a
-    /// writer that was about to append has done so.
-    pub(crate) fn appended_by_now(&self) -> u64 {
-        let _buffer = self.append.buffer.lock();
-        self.append.appended.load(Ordering::Relaxed)
-    }
-
-    /// Step 2 for adjacent pages.
-    fn copy_live(&self, run: &Range<u64>, copies: &mut Pages) -> Result<(), MediumError> {
-        if run.end > self.region.readable_bytes() {
-            self.reach_slowly(Offset(run.start).span(run.end - run.start))?;
-        }
-        for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {
-            // SAFETY: the pages are in the region, which consists of complete pages; its words are read atomically.
-            let live =
-                unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
-            word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
-        }
-        Ok(())
+        self.base.guard(self.write_copies(runs, copies))
     }
 
     /// Step 4.
@@ -134,17 +135,43 @@ impl<F: File> Journal<F> {
             let (pages, behind) = rest.split_at((run.end - run.start) as usize);
             rest = behind;
             if run.end - run.start < LONG_RUN_BYTES {
-                self.base.write_at(pages, run.start)?;
+                self.base.file().write_at(pages, run.start)?;
             } else {
-                self.base.write_through(pages, run.start)?;
+                self.base.file().write_through(pages, run.start)?;
             }
         }
         if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
-            self.base.write_back(first.start..last.end);
+            self.base.file().write_back(first.start..last.end);
         }
         Ok(())
     }
-}
 
-#[cfg(test)]
-mod tests;
+    /// Step 4 of opening, for the pages of these runs, which have entries in the log.
+    pub(crate) fn settle_base(&self, runs: Vec<Range<u64>>) -> Result<(), MediumError> {
+        if self.base.file().breaks(canary::REPLAYED_PAGES_TRUSTED) {
+            return Ok(());
+        }
+        self.base.guard(self.rewrite_pages(runs))?;
+        self.base.sync()
+    }
+
+    /// Rewrites the pages that are in the system's cache. For the other pages, the disk's content is the only one.
+    fn rewrite_pages(&self, runs: Vec<Range<u64>>) -> io::Result<()> {
+        let mut pages = vec![0; RUN_BYTES_MAX as usize];
+        for Range { mut start, end } in runs {
+            while start < end {
+                let cached_bytes = self.base.file().read_cached_at(&mut pages[..(end - start) as usize], start)?;
+                self.base.file().write_at(&pages[..cached_bytes], start)?;
+                start += (cached_bytes as u64).max(PAGE_BYTES);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the base longer, durably.
+    pub(crate) fn lengthen_base(&self, range: Range<u64>) -> Result<(), MediumError> {
+        let full = full_or_failed(range.end);
+        self.base.file().allocate(range).map_err(full)?;
+        self.base.sync()
+    }
+}

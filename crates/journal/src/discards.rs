@@ -13,18 +13,20 @@
 
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pmem::{MediumError, Span};
 
 use crate::File;
+use crate::buffer::Appender;
 use crate::error::full_or_failed;
-use crate::journal::Journal;
-use crate::region::PAGE_BYTES;
+use crate::guarded::Guarded;
+use crate::region::{PAGE_BYTES, Region};
 
 /// Pages whose space has to be freed.
 #[derive(Debug, Default)]
-pub(crate) struct Discards {
+struct Discards {
     waiting: Vec<Discard>,
     /// The file system does not support it.
     is_refused: bool,
@@ -61,58 +63,69 @@ impl Discard {
     }
 }
 
-impl<F: File> Journal<F> {
-    /// Frees space that no replay can need any more. If the file system refuses, the space stays allocated.
-    pub(crate) fn punch_discarded(&self) {
-        let mut discards = self.checkpoints.discards.lock();
-        for Discard { pages, .. } in discards.take(self.checkpoints.replayed_from.load(Ordering::Acquire)) {
-            discards.is_refused |= self.base.punch(pages).is_err();
+/// The space of the base that is freed or allocated again.
+#[derive(Debug)]
+pub(crate) struct Spaces<F> {
+    base: Arc<Guarded<F>>,
+    discards: Mutex<Discards>,
+}
+
+impl<F: File> Spaces<F> {
+    pub(crate) fn new(base: &Arc<Guarded<F>>) -> Spaces<F> {
+        Spaces { base: Arc::clone(base), discards: Mutex::default() }
+    }
+
+    /// Frees space that no replay from `replayed_from` on can need. If the file system refuses, the space stays
+    /// allocated.
+    pub(crate) fn punch(&self, replayed_from: impl Fn() -> u64) {
+        let mut discards = self.discards.lock();
+        for Discard { pages, .. } in discards.take(replayed_from()) {
+            discards.is_refused |= self.base.file().punch(pages).is_err();
         }
     }
 
     /// Returns the space that the base uses, without space that is about to be freed.
     pub(crate) fn allocated_bytes(&self) -> Option<u64> {
-        let discards = self.checkpoints.discards.lock();
+        let discards = self.discards.lock();
         let waiting_bytes: u64 = discards.waiting.iter().map(|discard| discard.pages.end - discard.pages.start).sum();
-        Some(self.base.allocated_bytes()?.saturating_sub(waiting_bytes))
+        Some(self.base.file().allocated_bytes()?.saturating_sub(waiting_bytes))
     }
 
     /// See [`pmem::Space::discard`].
     ///
     /// # Safety
     /// As there.
-    pub(crate) unsafe fn discard_pages(&self, span: Span) -> u64 {
-        let end = span.end().unwrap_or(u64::MAX).min(self.region.len_bytes());
+    pub(crate) unsafe fn discard(&self, region: &Region, appender: &Appender, span: Span) -> u64 {
+        let end = span.end().unwrap_or(u64::MAX).min(region.len_bytes());
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
-        let mut discards = self.checkpoints.discards.lock();
-        if pages.is_empty() || !self.region.memory.in_owner() || discards.is_refused {
+        let mut discards = self.discards.lock();
+        if pages.is_empty() || !region.memory.in_owner() || discards.is_refused {
             return 0;
         }
         // SAFETY: only the caller uses the pages.
-        unsafe { self.region.memory.discard(pages.clone()) };
+        unsafe { region.memory.discard(pages.clone()) };
         discards.keep(&pages);
-        let position = self.append.appended.load(Ordering::Acquire);
-        discards.waiting.push(Discard { position, pages: pages.clone() });
+        discards.waiting.push(Discard { position: appender.appended(), pages: pages.clone() });
         pages.end - pages.start
     }
 
     /// See [`pmem::Space::allocate`].
-    pub(crate) fn back_pages(&self, span: Span) -> Result<(), MediumError> {
-        let region_bytes = self.region.len_bytes();
+    pub(crate) fn allocate(&self, region: &Region, span: Span) -> Result<(), MediumError> {
+        let region_bytes = region.len_bytes();
         let end = span.end().unwrap_or(u64::MAX).min(region_bytes).next_multiple_of(PAGE_BYTES);
         let pages = span.start.0 - span.start.0 % PAGE_BYTES..end;
         if pages.is_empty() {
             return Ok(());
         }
-        let mut discards = self.checkpoints.discards.lock();
+        let mut discards = self.discards.lock();
         discards.keep(&pages);
-        self.base.allocate(pages).map_err(full_or_failed(region_bytes))
+        self.base.file().allocate(pages).map_err(full_or_failed(region_bytes))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pmem::Offset;
+    use pmem::{Offset, Space};
 
     use super::*;
     use crate::Journaled;
@@ -144,10 +157,10 @@ mod tests {
         };
         let journal = Journaled::create(files.handles(), 8 * PAGE_BYTES, [1; 16], options).unwrap();
         // SAFETY: no code uses the pages.
-        let discard = |start, len_bytes| unsafe { journal.journal.discard_pages(Offset(start).span(len_bytes)) };
+        let discard = |start, len_bytes| unsafe { journal.discard(Offset(start).span(len_bytes)) };
         assert_eq!((discard(100, PAGE_BYTES), discard(PAGE_BYTES, 2 * PAGE_BYTES)), (0, 2 * PAGE_BYTES));
-        journal.journal.checkpoints.discards.lock().is_refused = true;
+        journal.journal.checkpointer.spaces().discards.lock().is_refused = true;
         assert_eq!(discard(4 * PAGE_BYTES, PAGE_BYTES), 0);
-        assert_eq!(journal.journal.checkpoints.discards.lock().waiting.len(), 1);
+        assert_eq!(journal.journal.checkpointer.spaces().discards.lock().waiting.len(), 1);
     }
 }

@@ -1,151 +1,119 @@
-//! The shared state of the medium and its threads: the files, all stages of the log, and whether the journal still
-//! works.
+//! The journal: the log, the checkpoint and the memory that the base is loaded into, and the order in which they are
+//! used.
 
-use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use pmem::MediumError;
 
-use crate::buffer::Buffer;
-use crate::canary;
+use crate::ahead::Segments;
+use crate::buffer::{Append, Appender, Lack};
+use crate::checkpoint::Checkpointer;
 use crate::dirty::DirtyPages;
+use crate::durable::Durable;
+use crate::error::full_or_failed;
 use crate::file::Files;
-use crate::lives::{Append, Checkpoints, Ending, Segments};
-use crate::loading::Loading;
-use crate::log::{Log, Opening};
+use crate::frame::ENTRY_HEADER_BYTES;
+use crate::guarded::Guarded;
+use crate::health::Health;
+use crate::loading::Loader;
+use crate::log::Log;
+use crate::opened::{OpenedLog, Opening};
+use crate::redo::Redo;
 use crate::region::Region;
 use crate::requests::Requests;
-use crate::writer::Written;
-use crate::{File, JournalOptions};
+use crate::slots::SlotTable;
+use crate::writer::LogWriter;
+use crate::{File, JournalOptions, canary};
 
-/// The position of entries that the log did not accept.
-const NEVER: u64 = u64::MAX;
-
-/// The state; see the module's head. Positions count the bytes of all entries ever appended, from
-/// [`FIRST_POSITION`](crate::log::FIRST_POSITION) on.
+/// The parts of a journal, which its medium and its threads share.
 #[derive(Debug)]
 pub(crate) struct Journal<F> {
-    pub(crate) base: F,
-    pub(crate) log: F,
-    pub(crate) region: Region,
     pub(crate) options: JournalOptions,
-    pub(crate) identity: [u8; 16],
     pub(crate) opening: Opening,
-    /// The part of the base that is in memory.
-    pub(crate) loading: Loading,
-
-    pub(crate) append: Append,
-    pub(crate) segments: Segments,
-    pub(crate) checkpoints: Checkpoints,
-    pub(crate) ending: Ending,
-    /// Requests to the syncing threads.
-    pub(crate) requests: Requests,
+    pub(crate) health: Arc<Health>,
+    pub(crate) log: Log<F>,
+    pub(crate) checkpointer: Checkpointer<F>,
+    pub(crate) loader: Loader<F>,
 }
 
 impl<F: File> Journal<F> {
+    /// Creates the journal of a log, and of a base whose first bytes lack the entries of `redo`.
     pub(crate) fn new(
         files: Files<F>,
         region: Region,
-        loading: Loading,
-        dirty: DirtyPages,
-        log: Log,
+        (base_bytes, redo): (u64, Redo),
+        opened: OpenedLog,
         opening: Opening,
         options: JournalOptions,
     ) -> Self {
-        let buffer = Buffer::new(log.writer.region_bytes, dirty);
+        let OpenedLog { identity, slots, writer, capacity_bytes } = opened;
+        let unmarked = files.base.breaks(canary::REPLAYED_PAGES_UNMARKED);
+        let dirty = if unmarked { DirtyPages::default() } else { redo.pages() };
+        let slots = Arc::new(SlotTable::new(slots));
+        let requests = Arc::new(Requests::new(options.background.then_some(options.sync_interval)));
+        let health = Arc::new(Health::new(&slots, &requests));
+        let [base, log] = [files.base, files.log].map(|file| Arc::new(Guarded::new(file, &health)));
+        let (appender, durable) = (Appender::new(writer.region_bytes, dirty), Durable::new(writer.region_bytes));
+        let segments = Segments::new(&log, &slots, capacity_bytes, identity, options);
+        let writer = LogWriter::new([&log, &base], &requests, segments, writer, options);
         Journal {
-            base: files.base,
-            log: files.log,
-            region,
             options,
-            identity: log.identity,
             opening,
-            loading,
-            append: Append::new(log.writer, buffer),
-            checkpoints: Checkpoints::new(log.slots.recycled),
-            segments: Segments::new(log.slots, log.capacity_bytes),
-            ending: Ending::default(),
-            requests: Requests::default(),
+            health,
+            log: Log::new(log, appender, writer, durable, requests, options.level),
+            checkpointer: Checkpointer::new(Arc::clone(&base)),
+            loader: Loader::new(base, region, (base_bytes, redo), &options),
         }
     }
 
-    /// # Errors
-    /// [`MediumError::Poisoned`] once something could not be written or synced.
-    #[inline(always)]
-    pub(crate) fn healthy(&self) -> Result<(), MediumError> {
-        match self.ending.poison.load(Ordering::Acquire) {
-            0 => Ok(()),
-            errno => Err(MediumError::Poisoned { errno }),
+    /// Returns the buffer, locked, with space for entries of `len_bytes` together; `None` on a poisoned log. Writes
+    /// out entries that are in the way. If no segment is free in addition to the one that is written, waits for a
+    /// checkpoint. So no writer waits for a checkpoint, and a checkpoint can wait for writers.
+    #[inline]
+    pub(crate) fn reserve(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_>> {
+        let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
+        loop {
+            self.health.check().ok()?;
+            match self.log.reserve(wanted_bytes) {
+                Ok(append) => return Some(append),
+                Err(Lack::Frame) => self.log.write_out_to_sync().map(drop),
+                Err(Lack::Segment) => self.await_spare(),
+            }
+            .ok()?;
         }
     }
 
-    /// Returns the position up to which the log has the caller's entries. A poisoned log accepts nothing: such
-    /// entries have no position, and are never durable.
-    pub(crate) fn taken_in(&self) -> u64 {
-        let position = self.append.appended.load(Ordering::Acquire);
-        if self.healthy().is_ok() { position } else { NEVER }
-    }
-
-    /// Returns true if entries up to `position` are durable. A later failure does not change that.
-    #[inline(always)]
-    pub(crate) fn is_synced(&self, position: u64) -> bool {
-        self.append.synced.load(Ordering::Acquire) >= position
-    }
-
-    /// Returns true if the operating system has the entries up to `position`. After a failure, only synced entries
-    /// count.
-    #[inline(always)]
-    pub(crate) fn is_written(&self, position: u64) -> bool {
-        self.is_synced(position) || self.append.written.load(Ordering::Acquire) >= position && self.healthy().is_ok()
-    }
-
-    /// Ends writing: from now on nothing becomes durable. Returns the error of the first failure.
+    /// Waits until a segment is free.
     #[cold]
-    pub(crate) fn poison(&self, error: &io::Error) -> MediumError {
-        let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        let first = self.ending.poison.compare_exchange(0, errno, Ordering::AcqRel, Ordering::Acquire);
-        // Wakes threads that wait for a segment, because none will come. Threads that wait for a sync are woken
-        // when the turn ends.
-        drop(self.segments.slots.lock());
-        self.segments.slots_changed.notify_all();
-        self.requests.now();
-        MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
+    fn await_spare(&self) -> Result<(), MediumError> {
+        if self.options.background { self.log.segments().await_spare() } else { self.checkpoint().map(drop) }
     }
 
-    /// Makes writes to the log durable. They are worth nothing without the base.
-    pub(crate) fn sync_log(&self) -> Result<(), MediumError> {
-        self.sync(&self.log)?;
-        self.base.check_in_place().map_err(|error| self.poison(&error))?;
-        self.append.sync_count.fetch_add(1, Ordering::Relaxed);
+    /// Applies the sealed segments; returns false if there were none. The caller does not hold the writer.
+    pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
+        self.checkpointer.checkpoint(&self.log, &self.loader)
+    }
+
+    /// Applies as much of the log as possible.
+    pub(crate) fn checkpoint_all(&self) -> Result<(), MediumError> {
+        self.log.write_out_to_sync()?;
+        while !self.log.seal_early()? {
+            self.checkpoint()?;
+        }
+        self.checkpoint().map(drop)
+    }
+
+    /// Lengthens the region. The base first, durably; then memory; then the log records the length. A file that is
+    /// longer than the log records (after a crash, or a failed sync) may not be that long durably.
+    pub(crate) fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
+        self.checkpointer.lengthen_base(from_bytes..to_bytes)?;
+        let region = self.loader.region();
+        region.memory.extend(from_bytes..to_bytes).map_err(full_or_failed(to_bytes))?;
+        match self.reserve(1, 0) {
+            Some(mut append) => append.push_growth(to_bytes),
+            None => self.health.check()?,
+        }
+        region.lengthen(to_bytes);
         Ok(())
-    }
-
-    /// Makes writes to the base durable.
-    pub(crate) fn sync_base(&self) -> Result<(), MediumError> {
-        self.sync(&self.base)
-    }
-
-    /// Never repeated after a failure: the kernel has dropped the pages that it could not write.
-    fn sync(&self, file: &F) -> Result<(), MediumError> {
-        self.healthy()?;
-        let synced = file.sync();
-        let synced = if file.breaks(canary::SYNC_RETRIED) { synced.or_else(|_| file.sync()) } else { synced };
-        synced.map_err(|error| self.poison(&error))
-    }
-
-    /// Records that everything in `written` was synced after it was written.
-    pub(crate) fn note_synced(&self, written: Written) {
-        self.append.mark.fetch_max(written.next, Ordering::Release);
-        self.append.synced_region_bytes.fetch_max(written.region_bytes, Ordering::Release);
-        self.append.synced.fetch_max(written.end, Ordering::Release);
-    }
-
-    pub(crate) fn note_written(&self, bytes: usize) {
-        self.append.synced_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Returns the number of syncs of the log, and of bytes written to it, so far.
-    pub(crate) fn log_figures(&self) -> (u64, u64) {
-        (self.append.sync_count.load(Ordering::Relaxed), self.append.synced_bytes.load(Ordering::Relaxed))
     }
 }

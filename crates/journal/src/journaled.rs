@@ -10,15 +10,13 @@ use parking_lot::Mutex;
 use pmem::{Durability, MediumError};
 use pmem_os::Memory;
 
-use crate::ahead::{write_header, write_zeros};
-use crate::canary;
-use crate::dirty::DirtyPages;
-use crate::error::{JournalError, Which, full_or_failed};
+use crate::ahead::{SEGMENT_COUNT, write_header, write_zeros};
+use crate::durable::FIRST_POSITION;
+use crate::error::{JournalError, Which};
 use crate::file::Files;
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
-use crate::loading::Loading;
-use crate::log::{FIRST_POSITION, Log, Opening};
+use crate::opened::{OpenedLog, Opening};
 use crate::recover::{self, Recovered};
 use crate::redo::Redo;
 use crate::region::{PAGE_BYTES, Region};
@@ -27,9 +25,6 @@ use crate::slots::Slots;
 use crate::threads::Threads;
 use crate::writer::Writer;
 use crate::{Acknowledger, File, JournalOptions};
-
-/// Number of segments of a new or closed log: one is written while the other waits for its checkpoint.
-pub(crate) const SEGMENT_COUNT: u64 = 2;
 
 /// The progress of an opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,11 +97,10 @@ impl<F: File> Journaled<F> {
             ..Writer::default()
         };
         let region = reserve(len_bytes, &options)?;
-        let loading = Loading::new(0, options.block_bytes, Redo::default());
-        let log = Log { identity, slots, writer, capacity_bytes };
-        let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
-        journal.finish_loading();
-        journal.note_begun();
+        let opened = OpenedLog { identity, slots, writer, capacity_bytes };
+        let journal = Journal::new(files, region, (0, Redo::default()), opened, Opening::default(), options);
+        journal.loader.finish();
+        journal.log.segments().note_begun();
         Journaled::start(journal)
     }
 
@@ -171,10 +165,7 @@ impl<F: File> Journaled<F> {
             replay_time: start.elapsed(),
         };
         let region = reserve(region_bytes, &options)?;
-        let dirty =
-            if files.base.breaks(canary::REPLAYED_PAGES_UNMARKED) { DirtyPages::default() } else { redo.pages() };
-        let loading = Loading::new(region_bytes, options.block_bytes, redo);
-        let journal = Journal::new(files, region, loading, dirty, log, opening, options);
+        let journal = Journal::new(files, region, (region_bytes, redo), log, opening, options);
         if options.writable {
             journal.go_on_behind_the_end(&unproved)?;
         }
@@ -193,7 +184,7 @@ impl<F: File> Journaled<F> {
     /// Returns the identity of the journal, as passed at its creation.
     #[must_use]
     pub fn identity(&self) -> [u8; 16] {
-        self.journal.identity
+        self.journal.log.segments().identity()
     }
 
     /// Returns a handle for callers that wait for the journal themselves, or at another level.
@@ -223,14 +214,14 @@ impl<F: File> Journaled<F> {
     /// # Errors
     /// If the operating system does not report it.
     pub fn huge_page_bytes(&self) -> io::Result<u64> {
-        self.journal.region.memory.huge_page_bytes()
+        self.journal.loader.region().memory.huge_page_bytes()
     }
 
     /// Returns false in a forked child, which must not access the region: it is not mapped there. Costs one load.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
-        self.journal.region.memory.in_owner()
+        self.journal.loader.region().memory.in_owner()
     }
 
     /// Applies as much of the log to the base as possible, now.
@@ -238,11 +229,7 @@ impl<F: File> Journaled<F> {
     /// # Errors
     /// [`MediumError::Poisoned`].
     pub fn checkpoint(&self) -> Result<(), MediumError> {
-        self.journal.write_out(self.journal.to_be_synced())?;
-        while !self.journal.seal_early()? {
-            self.journal.checkpoint()?;
-        }
-        self.journal.checkpoint().map(drop)
+        self.journal.checkpoint_all()
     }
 
     pub(crate) fn grow_to(&self, to_bytes: u64) -> Result<(), MediumError> {
@@ -252,34 +239,18 @@ impl<F: File> Journaled<F> {
         if !self.in_owner() {
             return Err(MediumError::Os { errno: libc::ECHILD });
         }
-        self.journal.healthy()?;
+        self.journal.health.check()?;
         let _alone = self.growing.lock();
-        let from_bytes = self.journal.region.len_bytes();
+        let from_bytes = self.journal.loader.region().len_bytes();
         if to_bytes <= from_bytes {
             return Ok(());
         }
-        let limit_bytes = self.journal.region.memory.limit_bytes().min(self.journal.options.reserve_bytes);
+        let limit_bytes = self.journal.loader.region().memory.limit_bytes().min(self.journal.options.reserve_bytes);
         let len_bytes = to_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|&len| len <= limit_bytes);
         let limit = |limit_bytes| MediumError::Limit { wanted_bytes: to_bytes, limit_bytes };
         let len_bytes = len_bytes.ok_or(limit(limit_bytes))?;
-        self.journal.region.memory.reach(len_bytes).map_err(limit)?;
-        self.extend(from_bytes, len_bytes)?;
-        self.journal.region.lengthen(len_bytes);
-        Ok(())
-    }
-
-    /// Extends the base first, durably; then memory; then records the length in the log. A file that is longer than
-    /// the log records (after a crash, or a failed sync) may not be that long durably.
-    fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
-        let full = full_or_failed(to_bytes);
-        self.journal.base.allocate(from_bytes..to_bytes).map_err(full)?;
-        self.journal.sync_base()?;
-        self.journal.region.memory.extend(from_bytes..to_bytes).map_err(full)?;
-        match self.journal.reserve(1, 0) {
-            Some(mut append) => append.buffer.push_growth(to_bytes),
-            None => self.journal.healthy()?,
-        }
-        Ok(())
+        self.journal.loader.region().memory.reach(len_bytes).map_err(limit)?;
+        self.journal.extend(from_bytes, len_bytes)
     }
 }
 
@@ -298,14 +269,16 @@ impl<F: File> Drop for Journaled<F> {
             if let Err(error) = &closed {
                 tracing::error!(%error, "the end of the log could not be made durable");
             }
-            let _ = self.journal.ending.closed.set(closed);
+            self.journal.health.note_closed(closed);
         }
     }
 }
 
 impl<F: File> fmt::Debug for Journaled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journaled").field("len_bytes", &self.journal.region.len_bytes()).finish_non_exhaustive()
+        f.debug_struct("Journaled")
+            .field("len_bytes", &self.journal.loader.region().len_bytes())
+            .finish_non_exhaustive()
     }
 }
 

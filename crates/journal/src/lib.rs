@@ -14,7 +14,7 @@
 //!   (`checkpoint`).
 //! - While anything is appended, one segment is free in addition to the one that is written, so that everything
 //!   appended can always be synced (`buffer`).
-//! - After a failed sync, neither its caller nor any later caller reports durability (`journal`).
+//! - After a failed sync, neither its caller nor any later caller reports durability (`guarded`, `health`).
 //! - No thread sees a block of memory, stores to the block or appends from the block before it has the base's bytes
 //!   and, over those, all replayed entries (`loading`, `redo`).
 //! - Readers append nothing. A reader waits only for the durability of a word that was found before its writer has
@@ -24,6 +24,22 @@
 //! The write orders, and the state after a crash at each step, are in `writer` and `ahead` for the log,
 //! `checkpoint` for the base, `recover` for opening, and `loading` for a block. `frame` and `segment` contain the
 //! byte layouts.
+//!
+//! # Modules
+//! Each type owns its fields, and uses only types below it:
+//!
+//! ```text
+//! medium, journaled        the medium; creating and opening          -> journal, recover, threads, receipt
+//! close, receipt, threads  closing; callers that wait later          -> journal
+//! journal                  the composition                           -> log, checkpoint, loading
+//! checkpoint: Checkpointer the base is brought up to date            -> log, loading, discards
+//! log: Log                 waits, group commit                       -> writer, buffer, turns, requests
+//! writer: LogWriter        frames                                    -> ahead, buffer, durable, tail
+//! ahead: Segments          headers and space of segments             -> durable, guarded, slots
+//! loading: Loader          the region's memory                       -> blocks, redo, region, guarded
+//! buffer: Appender         entries that no writer has taken          -> slots, published, dirty
+//! guarded, health          a file; its first failure ends writing    -> slots, requests
+//! ```
 //!
 //! # Lock order
 //! checkpoint -> discards, a lane -> writer -> ahead -> slots, buffer; below all of them a file's handle for
@@ -41,18 +57,20 @@ mod checkpoint;
 mod close;
 mod dirty;
 mod discards;
+mod durable;
 mod error;
 mod figures;
 mod file;
 mod frame;
-mod group;
+mod guarded;
+mod health;
 mod journal;
 mod journaled;
-mod lives;
 mod loading;
 mod log;
 mod medium;
 mod notifier;
+mod opened;
 mod options;
 mod os_file;
 mod pages;
@@ -73,11 +91,12 @@ mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
-pub use figures::{Figures, Loaded};
+pub use figures::Figures;
 pub use file::{File, Files};
 pub use journaled::{Journaled, OpenProgress};
-pub use log::Opening;
+pub use loading::Loaded;
 pub use notifier::Notifier;
+pub use opened::Opening;
 pub use options::JournalOptions;
 pub use os_file::OsFile;
 pub use receipt::{Acknowledger, Receipt};

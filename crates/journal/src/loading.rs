@@ -16,28 +16,43 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::slice;
-use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use pmem::{MediumError, Offset, Span};
 
-use crate::File;
 use crate::blocks::{Blocks, State};
-use crate::canary;
-use crate::journal::Journal;
+use crate::guarded::Guarded;
+use crate::pages::Pages;
 use crate::redo::Redo;
-use crate::region::PAGE_BYTES;
+use crate::region::{PAGE_BYTES, Region};
+use crate::{File, JournalOptions, canary};
 
 /// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one
 /// of these blocks does not wait long.
 const RUN_BYTES: u64 = 1 << 20;
 
-/// A base that is being loaded into memory.
+/// The part of the base that is in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loaded {
+    /// Number of bytes to be read.
+    pub total_bytes: u64,
+    /// Number of bytes read so far.
+    pub done_bytes: u64,
+    /// Time since the log was read, until everything was read, or until now.
+    pub time: Duration,
+}
+
+/// A base that is being loaded into the region's memory.
 #[derive(Debug)]
-pub(crate) struct Loading {
-    pub(crate) blocks: Blocks,
+pub(crate) struct Loader<F> {
+    base: Arc<Guarded<F>>,
+    region: Region,
+    /// Whether there is a thread.
+    background: bool,
+    blocks: Blocks,
     /// Empty once everything is loaded.
     redo: RwLock<Redo>,
     wanted: Mutex<Wanted>,
@@ -70,11 +85,19 @@ impl Wanted {
     }
 }
 
-impl Loading {
+impl<F: File> Loader<F> {
     /// Creates the state for the first `len_bytes` of a base, which lacks the entries of `redo`.
-    pub(crate) fn new(len_bytes: u64, block_bytes: u64, redo: Redo) -> Loading {
-        Loading {
-            blocks: Blocks::absent(len_bytes, block_bytes),
+    pub(crate) fn new(
+        base: Arc<Guarded<F>>,
+        region: Region,
+        (len_bytes, redo): (u64, Redo),
+        options: &JournalOptions,
+    ) -> Loader<F> {
+        Loader {
+            base,
+            region,
+            background: options.background,
+            blocks: Blocks::absent(len_bytes, options.block_bytes),
             redo: RwLock::new(redo),
             wanted: Mutex::default(),
             is_wanted: Condvar::new(),
@@ -84,9 +107,24 @@ impl Loading {
         }
     }
 
-    /// Returns the time that loading took, or has taken so far.
-    pub(crate) fn time(&self) -> Duration {
-        self.time.get().copied().unwrap_or_else(|| self.start.elapsed())
+    /// Returns the region.
+    #[inline(always)]
+    pub(crate) fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Returns true if there is anything to be loaded.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.blocks.count() > 0
+    }
+
+    /// Returns the progress of loading.
+    pub(crate) fn loaded(&self) -> Loaded {
+        Loaded {
+            total_bytes: self.blocks.len_bytes(),
+            done_bytes: self.blocks.settled_bytes(),
+            time: self.time.get().copied().unwrap_or_else(|| self.start.elapsed()),
+        }
     }
 
     /// Returns the error of the first block that could not be read.
@@ -100,24 +138,22 @@ impl Loading {
         drop(self.wanted.lock());
         self.is_wanted.notify_all();
     }
-}
 
-impl<F: File> Journal<F> {
     /// Slow path of [`pmem::Bytes::check`].
     #[cold]
     #[inline(never)]
-    pub(crate) fn reach_slowly(&self, span: Span) -> Result<(), MediumError> {
+    pub(crate) fn reach(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.region.len_bytes();
         let Span { start, len_bytes } = span;
         let outside = MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes };
         let end = span.end().filter(|&end| end <= region_bytes).ok_or(outside)?;
         // Reaches all blocks, also behind a lost one: words are loaded and stored in any of them.
-        self.loading.blocks.touched_by(start.0..end).map(|block| self.bring(block)).fold(Ok(()), Result::and)
+        self.blocks.touched_by(start.0..end).map(|block| self.bring(block)).fold(Ok(()), Result::and)
     }
 
     /// Waits until the block is settled; loads it if no other thread does.
     fn bring(&self, block: u64) -> Result<(), MediumError> {
-        let blocks = &self.loading.blocks;
+        let blocks = &self.blocks;
         if blocks.state(block) == State::Present {
             return Ok(());
         }
@@ -125,7 +161,7 @@ impl<F: File> Journal<F> {
             self.load(block..block + 1);
         }
         match blocks.wait(block) {
-            State::Lost => self.loading.losses(),
+            State::Lost => self.losses(),
             _ => Ok(()),
         }
     }
@@ -141,113 +177,126 @@ impl<F: File> Journal<F> {
     }
 
     fn fill(&self, run: Range<u64>) -> io::Result<()> {
-        let Range { start, end } = self.loading.blocks.bytes_of(run.clone());
+        let Range { start, end } = self.blocks.bytes_of(run.clone());
         // SAFETY: the bytes are in the memory that was allocated for the region, and only this caller uses the
         // blocks.
         let memory = unsafe {
             slice::from_raw_parts_mut(self.region.memory.base().as_ptr().add(start as usize), (end - start) as usize)
         };
-        self.base.read_at(memory, start)?;
-        if self.base.breaks(canary::LOADED_WITHOUT_REDO) {
+        self.base.file().read_at(memory, start)?;
+        if self.base.file().breaks(canary::LOADED_WITHOUT_REDO) {
             return Ok(());
         }
-        let redo = self.loading.redo.read();
+        let redo = self.redo.read();
         for block in run {
-            let range = self.loading.blocks.bytes_of(block..block + 1);
+            let range = self.blocks.bytes_of(block..block + 1);
             redo.apply(range.start, &mut memory[(range.start - start) as usize..(range.end - start) as usize]);
         }
         Ok(())
     }
 
     fn settle(&self, run: Range<u64>, state: State) {
-        if self.loading.blocks.settle(run, state) {
-            self.finish_loading();
+        if self.blocks.settle(run, state) {
+            self.finish();
         }
     }
 
     /// Marks a block as lost: the error first, then the poison, then the state that makes both visible.
     fn lose(&self, block: Range<u64>, error: &io::Error) {
-        let Range { start, end } = self.loading.blocks.bytes_of(block.clone());
-        let _ = self
-            .loading
-            .lost
-            .set(MediumError::Unreadable { offset: start, errno: error.raw_os_error().unwrap_or(libc::EIO) });
-        self.poison(error);
+        let Range { start, end } = self.blocks.bytes_of(block.clone());
+        let _ =
+            self.lost.set(MediumError::Unreadable { offset: start, errno: error.raw_os_error().unwrap_or(libc::EIO) });
+        self.base.health().poison(error);
         // SAFETY: as in `fill`.
         unsafe { self.region.memory.base().as_ptr().add(start as usize).write_bytes(0, (end - start) as usize) };
         self.settle(block, State::Lost);
     }
 
     /// Ends loading: no block is left.
-    pub(crate) fn finish_loading(&self) {
-        *self.loading.redo.write() = Redo::default();
-        let _ = self.loading.time.set(self.loading.start.elapsed());
-        if self.loading.lost.get().is_none() {
+    pub(crate) fn finish(&self) {
+        *self.redo.write() = Redo::default();
+        let _ = self.time.set(self.start.elapsed());
+        if self.lost.get().is_none() {
             self.region.finish_loading();
         }
-        self.loading.wake();
+        self.wake();
     }
 
     /// Slow path of [`pmem::Residency::peek`]. The word is valid if the block is still absent after the read.
     #[cold]
     #[inline(never)]
-    pub(crate) fn peek_slowly(&self, at: Offset) -> Option<u64> {
-        let blocks = &self.loading.blocks;
+    pub(crate) fn peek(&self, at: Offset) -> Option<u64> {
+        let blocks = &self.blocks;
         let touched = blocks.touched_by(at.0..at.0.checked_add(8)?);
         let is_absent = || touched.clone().all(|block| matches!(blocks.state(block), State::Absent | State::Loading));
         if touched.is_empty() || !is_absent() {
             return None;
         }
         let mut word = [0; 8];
-        self.base.read_at(&mut word, at.0).ok()?;
-        self.loading.redo.read().apply(at.0, &mut word);
+        self.base.file().read_at(&mut word, at.0).ok()?;
+        self.redo.read().apply(at.0, &mut word);
         is_absent().then_some(u64::from_ne_bytes(word))
     }
 
     /// Makes the disk read the page of `at` ahead of time.
     pub(crate) fn expect_page(&self, at: Offset) {
         let page = at.0 - at.0 % PAGE_BYTES;
-        let touched = self.loading.blocks.touched_by(page..page + 1);
-        if touched.clone().any(|block| self.loading.blocks.state(block) == State::Absent) {
-            self.base.will_read(page..page + PAGE_BYTES);
+        let touched = self.blocks.touched_by(page..page + 1);
+        if touched.clone().any(|block| self.blocks.state(block) == State::Absent) {
+            self.base.file().will_read(page..page + PAGE_BYTES);
         }
     }
 
     /// Makes the thread, if there is one, load `span` before everything else.
     pub(crate) fn expect(&self, span: Span) {
-        let touched = self.loading.blocks.touched_by(span.start.0..span.end().unwrap_or(u64::MAX));
-        if self.options.background && !touched.is_empty() {
-            self.base.will_read(self.loading.blocks.bytes_of(touched.clone()));
-            self.loading.wanted.lock().expected.push_back(touched);
-            self.loading.is_wanted.notify_one();
+        let touched = self.blocks.touched_by(span.start.0..span.end().unwrap_or(u64::MAX));
+        if self.background && !touched.is_empty() {
+            self.base.file().will_read(self.blocks.bytes_of(touched.clone()));
+            self.wanted.lock().expected.push_back(touched);
+            self.is_wanted.notify_one();
         }
     }
 
     /// Makes the thread, if there is one, load all absent blocks.
     pub(crate) fn load_rest(&self) {
-        self.loading.wanted.lock().rest.get_or_insert(0);
-        self.loading.is_wanted.notify_all();
+        self.wanted.lock().rest.get_or_insert(0);
+        self.is_wanted.notify_all();
     }
-}
 
-/// Runs the thread: reads wanted blocks until none is left, or the journal closes.
-pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
-    let Loading { blocks, wanted, is_wanted, time, .. } = &journal.loading;
-    let count_max = (RUN_BYTES / journal.options.block_bytes).max(1);
-    let next = || {
-        let mut wanted = wanted.lock();
-        while time.get().is_none() && !journal.ending.is_closing.load(Ordering::Acquire) {
-            match wanted.next(blocks, count_max) {
-                None => is_wanted.wait(&mut wanted),
+    /// Copies pages of the region, word by word, as they are.
+    pub(crate) fn copy_live(&self, run: &Range<u64>, copies: &mut Pages) -> Result<(), MediumError> {
+        if run.end > self.region.readable_bytes() {
+            self.reach(Offset(run.start).span(run.end - run.start))?;
+        }
+        for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {
+            // SAFETY: the pages are in the region, which consists of complete pages; its words are read atomically.
+            let live =
+                unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
+            word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    /// Runs the thread: reads wanted blocks until none is left, or the journal closes.
+    pub(crate) fn read_ahead(&self) {
+        let count_max = (RUN_BYTES / self.blocks.block_bytes()).max(1);
+        while let Some(run) = self.next_wanted(count_max) {
+            self.load(run);
+        }
+        self.base.file().forget_cached();
+    }
+
+    /// Waits for blocks that have to be read; `None` if it is time to stop.
+    fn next_wanted(&self, count_max: u64) -> Option<Range<u64>> {
+        let mut wanted = self.wanted.lock();
+        while self.time.get().is_none() && !self.base.health().is_closing() {
+            match wanted.next(&self.blocks, count_max) {
+                None => self.is_wanted.wait(&mut wanted),
                 run => return run,
             }
         }
         None
-    };
-    while let Some(run) = next() {
-        journal.load(run);
     }
-    journal.base.forget_cached();
 }
 
 #[cfg(test)]

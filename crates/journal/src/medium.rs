@@ -1,7 +1,7 @@
 //! The journaled region as a medium.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
@@ -13,22 +13,8 @@ use crate::region::PAGE_BYTES;
 use crate::{File, Journaled, broken, canary};
 
 impl<F: File> Journaled<F> {
-    /// Returns the address of `at`, where `len_bytes` may be stored.
-    ///
     /// # Panics
-    /// If the bytes are outside the region, or the region was opened for reading.
-    #[inline(always)]
-    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        let writable_bytes = self.journal.region.writable_bytes();
-        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
-            self.target_slowly(at, len_bytes);
-        }
-        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
-        unsafe { self.journal.region.memory.base().as_ptr().add(at.0 as usize) }
-    }
-
-    /// # Panics
-    /// As for [`Journaled::target`].
+    /// As for [`Bytes::target`].
     #[cold]
     #[inline(never)]
     fn target_slowly(&self, at: Offset, len_bytes: u64) {
@@ -40,17 +26,7 @@ impl<F: File> Journaled<F> {
             at.0
         );
         // Stores to lost blocks are allowed: none of them becomes durable.
-        let _ = self.journal.reach_slowly(at.span(len_bytes));
-    }
-
-    /// Returns the atomic word at `at`, which may be stored to.
-    #[inline(always)]
-    fn target_word(&self, at: Offset) -> &AtomicU64 {
-        let word = self.target(at, 8).cast::<u64>();
-        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
-        // SAFETY: the word is aligned (just checked) and in the region, which stays in place while `self` is
-        // borrowed; words that several threads access are only ever accessed atomically.
-        unsafe { AtomicU64::from_ptr(word) }
+        let _ = self.journal.loader.reach(at.span(len_bytes));
     }
 
     /// Appends the memory's content at `span`, which is not longer than an entry may be. Words are read one by one,
@@ -58,7 +34,7 @@ impl<F: File> Journaled<F> {
     fn append_from_memory(&self, span: Span) {
         let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
         let Some(mut append) = self.journal.reserve(1, span.len_bytes as usize) else { return };
-        append.buffer.push(span.start, span.len_bytes as usize, |frame| {
+        append.push(span.start, span.len_bytes as usize, |frame| {
             let from = frame.len();
             for at in (first..end).step_by(8) {
                 frame.extend(self.load(Offset(at), Ordering::Relaxed).to_ne_bytes());
@@ -70,7 +46,7 @@ impl<F: File> Journaled<F> {
 
     /// Cuts `span` into pieces that fit into an entry.
     fn pieces(&self, span: Span) -> impl Iterator<Item = Span> {
-        let piece_bytes = entry_bytes_max(self.journal.capacity_bytes()) as u64;
+        let piece_bytes = entry_bytes_max(self.journal.log.segments().capacity_bytes()) as u64;
         let end = span.start.0 + span.len_bytes;
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }
@@ -81,12 +57,12 @@ impl<F: File> Journaled<F> {
 unsafe impl<F: File> Bytes for Journaled<F> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
-        self.journal.region.memory.base()
+        self.journal.loader.region().memory.base()
     }
 
     #[inline(always)]
     fn len_bytes(&self) -> u64 {
-        self.journal.region.len_bytes()
+        self.journal.loader.region().len_bytes()
     }
 
     #[inline(always)]
@@ -94,26 +70,20 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         self.journal.options.writable
     }
 
+    /// Makes one comparison with the length.
     #[inline(always)]
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        self.target_word(at).store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
-        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        let writable_bytes = self.journal.loader.region().writable_bytes();
+        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+            self.target_slowly(at, len_bytes);
+        }
+        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
+        unsafe { self.journal.loader.region().memory.base().as_ptr().add(at.0 as usize) }
     }
 
     #[inline]
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        at.expect_aligned(16);
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let padded_bytes = len_bytes.next_multiple_of(16);
         let mut target = self.target(at, padded_bytes);
@@ -142,8 +112,8 @@ unsafe impl<F: File> Bytes for Journaled<F> {
 
     #[inline(always)]
     fn check(&self, span: Span) -> Result<(), MediumError> {
-        if span.end().is_none_or(|end| end > self.journal.region.readable_bytes()) {
-            return self.journal.reach_slowly(span);
+        if span.end().is_none_or(|end| end > self.journal.loader.region().readable_bytes()) {
+            return self.journal.loader.reach(span);
         }
         Ok(())
     }
@@ -156,7 +126,7 @@ impl<F: File> Persist for Journaled<F> {
 
     #[inline(always)]
     fn health(&self) -> Result<(), MediumError> {
-        self.journal.healthy()
+        self.journal.health.check()
     }
 
     /// Returns true: opening has put the region's content into the log and synced it.
@@ -187,12 +157,12 @@ impl<F: File> Persist for Journaled<F> {
         self.assert_within(last.0.line(), LINE_BYTES);
         let Some(mut append) = self.journal.reserve(words.len(), words.len() * 8) else { return Taken::No };
         for &(at, word) in before {
-            append.buffer.push_word(at, word);
+            append.push_word(at, word);
             self.store(at, word, Ordering::Release);
         }
-        append.buffer.push_word(last.0, last.1);
+        append.push_word(last.0, last.1);
         if !self.breaks(canary::PUBLISHED_UNNOTED) {
-            self.journal.append.published.note(key, append.position());
+            append.note_published(key);
         }
         self.store(last.0, last.1, Ordering::Release);
         drop(append);
@@ -200,69 +170,69 @@ impl<F: File> Persist for Journaled<F> {
     }
 
     fn commit_published(&self, _at: Offset, key: u64) -> Ticket {
-        Ticket(self.journal.append.published.position(key))
+        Ticket(self.journal.log.appender().published(key))
     }
 
     fn commit(&self, _level: Level) -> Ticket {
         if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
             broken::append_held(self);
         }
-        Ticket(self.journal.taken_in())
+        Ticket(self.journal.log.taken_in())
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
-        self.journal.wait(ticket.0, self.journal.options.level)
+        self.journal.log.wait(ticket.0, self.journal.log.level())
     }
 
     fn sync(&self) -> Result<(), MediumError> {
-        self.journal.wait(self.journal.taken_in(), Durability::Power)
+        self.journal.log.wait(self.journal.log.taken_in(), Durability::Power)
     }
 }
 
 impl<F: File> Acknowledge for Journaled<F> {
     #[inline]
     fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
-        self.journal.acknowledge(ticket.0)
+        self.journal.log.acknowledge(ticket.0)
     }
 
     #[inline]
     fn acknowledge_now(&self, ticket: Ticket) -> Result<Waited, MediumError> {
-        self.journal.acknowledge_now(ticket.0)
+        self.journal.log.acknowledge_now(ticket.0)
     }
 
     #[inline]
     fn deferred(&self) -> Option<Ticket> {
-        Some(Ticket(self.journal.append.deferred.load(Ordering::Acquire)))
+        Some(Ticket(self.journal.log.deferred()))
     }
 }
 
 impl<F: File> Residency for Journaled<F> {
     #[inline(always)]
     fn check_lost_ranges(&self) -> Result<(), MediumError> {
-        self.journal.loading.losses()
+        self.journal.loader.losses()
     }
 
     fn populate(&self, span: Span) {
         let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
         let start = span.start.0 - span.start.0 % PAGE_BYTES;
         if start < end && self.in_owner() {
-            self.journal.region.memory.populate(start..end.next_multiple_of(PAGE_BYTES));
+            self.journal.loader.region().memory.populate(start..end.next_multiple_of(PAGE_BYTES));
         }
     }
 
     #[inline]
     fn peek(&self, at: Offset) -> u64 {
-        let is_absent = at.0 >= self.journal.region.readable_bytes();
-        let peeked = if is_absent { self.journal.peek_slowly(at) } else { None };
+        let is_absent = at.0 >= self.journal.loader.region().readable_bytes();
+        let peeked = if is_absent { self.journal.loader.peek(at) } else { None };
         peeked.unwrap_or_else(|| self.load(at, Ordering::Relaxed))
     }
 
     fn prefetch(&self, span: Span) {
-        self.journal.expect(span);
+        self.journal.loader.expect(span);
     }
 
     fn prefetch_peek(&self, at: Offset) {
-        self.journal.expect_page(at);
+        self.journal.loader.expect_page(at);
     }
 }
 
@@ -273,15 +243,17 @@ impl<F: File> Space for Journaled<F> {
 
     unsafe fn discard(&self, span: Span) -> u64 {
         // SAFETY: the caller's promise.
-        unsafe { self.journal.discard_pages(span) }
+        unsafe {
+            self.journal.checkpointer.spaces().discard(self.journal.loader.region(), self.journal.log.appender(), span)
+        }
     }
 
     fn allocate(&self, span: Span) -> Result<(), MediumError> {
-        self.journal.back_pages(span)
+        self.journal.checkpointer.spaces().allocate(self.journal.loader.region(), span)
     }
 
     fn allocated_bytes(&self) -> Option<u64> {
-        self.journal.allocated_bytes()
+        self.journal.checkpointer.spaces().allocated_bytes()
     }
 }
 
@@ -296,6 +268,6 @@ impl<F: File> Medium for Journaled<F> {
 
     #[inline(always)]
     fn breaks(&self, canary: Canary) -> bool {
-        self.journal.log.breaks(canary)
+        self.journal.log.file().file().breaks(canary)
     }
 }

@@ -12,24 +12,24 @@ use std::sync::atomic::{Ordering, fence};
 use pmem::MediumError;
 
 use crate::File;
-use crate::journal::Journal;
+use crate::log::Log;
 use crate::receipt::{Acknowledger, Receipt};
 use crate::requests::Asker;
 
 /// Syncs until the journal is closed or poisoned.
-pub(crate) fn sync<F: File>(journal: &Journal<F>) {
-    let requests = &journal.requests;
+pub(crate) fn sync<F: File>(log: &Log<F>) {
+    let requests = log.requests();
     while let Some(taken) = requests.next() {
         fence(Ordering::SeqCst);
-        let end = journal.append.appended.load(Ordering::Acquire).max(requests.asked());
-        let synced = journal.wait_synced(end);
+        let end = log.appender().appended().max(requests.asked());
+        let synced = log.wait_synced(end);
         requests.end(taken);
-        requests.wake(journal.append.synced.load(Ordering::Acquire));
+        requests.wake(log.durable().synced());
         if synced.is_err() {
             return;
         }
     }
-    requests.wake(journal.append.synced.load(Ordering::Acquire));
+    requests.wake(log.durable().synced());
 }
 
 /// Wakes one event loop when the log has become more durable, until the notifier is dropped.
@@ -43,7 +43,7 @@ impl<F: File> Acknowledger<F> {
     /// Creates a notifier that calls `wake` when requested entries become durable. The journal's thread calls it;
     /// it should only wake another thread.
     pub fn notifier(&self, wake: impl Fn() + Send + Sync + 'static) -> Notifier<F> {
-        Notifier { journal: self.clone(), asker: self.journal().requests.add_asker(wake) }
+        Notifier { journal: self.clone(), asker: self.journal().log.requests().add_asker(wake) }
     }
 }
 
@@ -67,7 +67,7 @@ impl<F: File> Notifier<F> {
             return Ok(true);
         }
         self.asker.ask(receipt.synced_position());
-        journal.requests.now();
+        journal.log.requests().now();
         // The thread may have ended since, without seeing this asker.
         self.journal.is_durable(receipt)
     }
@@ -75,6 +75,6 @@ impl<F: File> Notifier<F> {
 
 impl<F: File> Drop for Notifier<F> {
     fn drop(&mut self) {
-        self.journal.journal().requests.remove_asker(&self.asker);
+        self.journal.journal().log.requests().remove_asker(&self.asker);
     }
 }

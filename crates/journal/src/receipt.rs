@@ -10,20 +10,21 @@
 //! - A published word stays FRESH until the log is durable up to it, to the degree that the journal's level
 //!   requires. So a reader that finds the word, waiting or deferring, learns that it may be lost. Once the word is
 //!   durable, it costs readers nothing.
-//! - Every deferred write is before [`Journal::deferred`]: for a reader that finds its effect in a place without a
+//! - Every deferred write is before [`Log::deferred`]: for a reader that finds its effect in a place without a
 //!   mark.
 //! - A receipt that is durable stays so. Positions are valid for one opening of one journal.
 //!
 //! A write at another level than the journal's is deferred, and its receipt is waited for at that level.
 
 use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pmem::{Durability, MediumError, Waited};
 
 use crate::File;
 use crate::journal::Journal;
+use crate::log::Log;
 
 /// The state that the log must reach before the results of some operations may be reported to any client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,6 +54,10 @@ impl Receipt {
         self.synced
     }
 
+    fn is_done<F: File>(self, log: &Log<F>) -> bool {
+        log.is_synced(self.synced) && log.is_written(self.written)
+    }
+
     /// Returns a receipt for both.
     pub fn merge(self, other: Receipt) -> Receipt {
         Receipt { written: self.written.max(other.written), synced: self.synced.max(other.synced) }
@@ -62,15 +67,15 @@ impl Receipt {
 /// The positions for which a thread has deferred its wait.
 #[derive(Clone, Copy)]
 struct Deferral {
-    /// The journal's address; 0 for none.
-    journal: usize,
+    /// The log's address; 0 for none.
+    log: usize,
     /// The position at the deferral's own level.
     position: u64,
     /// The receipts at other levels.
     others: Receipt,
 }
 
-const NONE: Deferral = Deferral { journal: 0, position: 0, others: Receipt { written: 0, synced: 0 } };
+const NONE: Deferral = Deferral { log: 0, position: 0, others: Receipt { written: 0, synced: 0 } };
 
 thread_local! {
     static DEFERRAL: Cell<Deferral> = const { Cell::new(NONE) };
@@ -82,8 +87,8 @@ struct Scope {
 }
 
 impl Scope {
-    fn begin<F>(journal: &Arc<Journal<F>>) -> Scope {
-        Scope { outer: DEFERRAL.replace(Deferral { journal: Arc::as_ptr(journal).addr(), ..NONE }) }
+    fn begin<F>(log: &Log<F>) -> Scope {
+        Scope { outer: DEFERRAL.replace(Deferral { log: ptr::from_ref(log).addr(), ..NONE }) }
     }
 }
 
@@ -93,40 +98,23 @@ impl Drop for Scope {
     }
 }
 
-impl<F: File> Journal<F> {
-    /// Returns true if this thread has deferred its waits; then notes `position`.
-    fn is_deferred(&self, position: u64) -> bool {
-        let deferral = DEFERRAL.get();
-        let is_mine = deferral.journal == std::ptr::from_ref(self).addr();
-        if is_mine {
-            DEFERRAL.set(Deferral { position: deferral.position.max(position), ..deferral });
-        }
-        is_mine
+/// Returns true if this thread has deferred its waits for the log; then notes `position`.
+fn is_deferred<F>(log: &Log<F>, position: u64) -> bool {
+    let deferral = DEFERRAL.get();
+    let is_mine = deferral.log == ptr::from_ref(log).addr();
+    if is_mine {
+        DEFERRAL.set(Deferral { position: deferral.position.max(position), ..deferral });
     }
+    is_mine
+}
 
+impl<F: File> Log<F> {
+    /// Waits until the log is as durable up to `position` as its level requires, unless this thread defers its waits.
     pub(crate) fn acknowledge(&self, position: u64) -> Result<Waited, MediumError> {
-        if self.is_deferred(position) {
+        if is_deferred(self, position) {
             return self.acknowledge_now(position);
         }
-        self.wait(position, self.options.level).map(|()| Waited::Durable)
-    }
-
-    pub(crate) fn acknowledge_now(&self, position: u64) -> Result<Waited, MediumError> {
-        if self.is_done(Receipt::at(self.options.level, position)) {
-            return Ok(Waited::Durable);
-        }
-        self.healthy()?;
-        self.append.deferred.fetch_max(position, Ordering::Release);
-        Ok(Waited::Deferred)
-    }
-
-    fn is_done(&self, receipt: Receipt) -> bool {
-        self.is_synced(receipt.synced) && self.is_written(receipt.written)
-    }
-
-    fn wait_for(&self, receipt: Receipt) -> Result<(), MediumError> {
-        self.wait_written(receipt.written)?;
-        self.wait(receipt.synced, Durability::Power)
+        self.wait(position, self.level()).map(|()| Waited::Durable)
     }
 }
 
@@ -155,13 +143,13 @@ impl<F: File> Acknowledger<F> {
     /// # Errors
     /// The medium's.
     pub fn closed(&self) -> Result<(), MediumError> {
-        self.0.ending.closed.get().copied().unwrap_or(Ok(()))
+        self.0.health.closed()
     }
 
     /// Runs `operate`. Its operations on this journal on this thread do not wait for the log; the returned receipt
     /// has the positions instead.
     pub fn deferred<R>(&self, operate: impl FnOnce() -> R) -> (R, Receipt) {
-        self.collect(self.0.options.level, operate)
+        self.collect(self.0.log.level(), operate)
     }
 
     /// Runs `operate`, and then waits until its writes and the words that it read are as durable as `level`
@@ -169,7 +157,7 @@ impl<F: File> Acknowledger<F> {
     pub fn at<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Result<(), MediumError>) {
         let (result, receipt) = self.collect(level, operate);
         let outer = DEFERRAL.get();
-        if outer.journal == Arc::as_ptr(&self.0).addr() {
+        if outer.log == ptr::from_ref(&self.0.log).addr() {
             DEFERRAL.set(Deferral { others: outer.others.merge(receipt), ..outer });
             return (result, Ok(()));
         }
@@ -177,17 +165,18 @@ impl<F: File> Acknowledger<F> {
     }
 
     fn collect<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Receipt) {
-        let _scope = Scope::begin(&self.0);
+        let log = &self.0.log;
+        let _scope = Scope::begin(log);
         let result = operate();
         let Deferral { mut position, others, .. } = DEFERRAL.get();
-        if level > self.0.options.level {
+        if level > log.level() {
             // Words that were found without a mark may have been acknowledged at a lower level.
-            position = position.max(self.0.taken_in());
+            position = position.max(log.taken_in());
         }
         if level == Durability::Buffered {
-            self.0.ask_for_sync();
+            log.requests().soon();
         }
-        (result, Receipt::at(self.0.demanded(level), position).merge(others))
+        (result, Receipt::at(log.demanded(level), position).merge(others))
     }
 
     /// Waits for the writes of other threads that a caller has read without marks and is about to report. When this
@@ -197,17 +186,17 @@ impl<F: File> Acknowledger<F> {
     /// # Errors
     /// [`MediumError::Poisoned`]: the caller must not report the results.
     pub fn acknowledge_met(&self) -> Result<(), MediumError> {
-        let journal = &self.0;
-        let waited = match journal.healthy() {
-            Ok(()) => journal.acknowledge(journal.append.deferred.load(Ordering::Acquire)),
-            Err(_) => journal.acknowledge_now(journal.taken_in()),
+        let Journal { log, health, .. } = &*self.0;
+        let waited = match health.check() {
+            Ok(()) => log.acknowledge(log.deferred()),
+            Err(_) => log.acknowledge_now(log.taken_in()),
         };
         waited.map(drop)
     }
 
     /// Returns the receipt for everything deferred so far, by any thread.
     pub fn deferred_so_far(&self) -> Receipt {
-        Receipt::at(self.0.options.level, self.0.append.deferred.load(Ordering::Acquire))
+        Receipt::at(self.0.log.level(), self.0.log.deferred())
     }
 
     /// Returns true if the results of this receipt may be reported, even if the disk failed since.
@@ -215,7 +204,7 @@ impl<F: File> Acknowledger<F> {
     /// # Errors
     /// [`MediumError::Poisoned`]: they must not be reported, now or later.
     pub fn is_durable(&self, receipt: Receipt) -> Result<bool, MediumError> {
-        if self.0.is_done(receipt) { Ok(true) } else { self.0.healthy().map(|()| false) }
+        if receipt.is_done(&self.0.log) { Ok(true) } else { self.0.health.check().map(|()| false) }
     }
 
     /// Waits until the results of this receipt may be reported.
@@ -223,6 +212,7 @@ impl<F: File> Acknowledger<F> {
     /// # Errors
     /// [`MediumError::Poisoned`].
     pub fn wait(&self, receipt: Receipt) -> Result<(), MediumError> {
-        self.0.wait_for(receipt)
+        self.0.log.wait_written(receipt.written)?;
+        self.0.log.wait(receipt.synced, Durability::Power)
     }
 }

@@ -25,12 +25,11 @@
 //! A damaged log is not opened (`docs/decisions/0025-mark-durable-frames-in-the-log.md`). For a salvage, all intact
 //! frames are applied in their order, including those behind missing ones, and nothing is written.
 
-use std::io;
-
+use crate::durable::FIRST_POSITION;
 use crate::error::{JournalError, Which};
 use crate::frame::{Demands, any_frame};
 use crate::layout::FRAMES_START_BYTES;
-use crate::log::{FIRST_POSITION, Log};
+use crate::opened::OpenedLog;
 use crate::redo::Replayed;
 use crate::scan::{Placed, Scan};
 use crate::segment::{HEADER_BYTES, Header, MARKS_VERSION, NoHeader, VERSION};
@@ -41,7 +40,7 @@ use crate::{File, JournalOptions};
 /// The result of reading a log: the state, the entries in order, and the damage.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    pub(crate) log: Log,
+    pub(crate) log: OpenedLog,
     pub(crate) replayed: Replayed,
     /// The segments that may not be durable as they are.
     pub(crate) unproved: Vec<Sealed>,
@@ -215,7 +214,7 @@ pub(crate) fn replay<F: File>(
     };
     let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
     let capacity_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
-    Ok(Recovered { log: Log { identity, slots, writer, capacity_bytes }, replayed, unproved, damage })
+    Ok(Recovered { log: OpenedLog { identity, slots, writer, capacity_bytes }, replayed, unproved, damage })
 }
 
 /// Consecutive segments, each of which continues with the number at which the one before ends.
@@ -298,15 +297,4 @@ impl Replay {
         self.frame_count += frames.len() as u64;
         end_bytes
     }
-}
-
-/// Step 3.
-pub(crate) fn rewrite<F: File>(log: &F, segments: &[Sealed], options: &JournalOptions) -> io::Result<()> {
-    for segment in segments {
-        let start_bytes = segment.slot * options.segment_bytes;
-        let mut bytes = vec![0; segment.end_bytes as usize];
-        log.read_at(&mut bytes, start_bytes)?;
-        log.write_at(&bytes, start_bytes)?;
-    }
-    log.sync()
 }

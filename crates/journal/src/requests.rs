@@ -27,6 +27,8 @@ const NEVER: u64 = u64::MAX;
 /// The requests to the syncing threads.
 #[derive(Debug)]
 pub(crate) struct Requests {
+    /// The time within which entries are synced for which no caller waits; `None` if no thread does it.
+    interval: Option<Duration>,
     state: Mutex<Request>,
     /// The time from which on writers are held back, if a sync is running.
     held_from: AtomicU64,
@@ -56,19 +58,6 @@ pub(crate) struct Due {
     holds_from: Instant,
 }
 
-impl Default for Requests {
-    fn default() -> Requests {
-        Requests {
-            state: Mutex::default(),
-            held_from: NEVER.into(),
-            epoch: Instant::now(),
-            is_due: false.into(),
-            changed: Condvar::new(),
-            askers: Mutex::default(),
-        }
-    }
-}
-
 /// An event loop to be woken.
 pub(crate) struct Asker {
     wake: Box<dyn Fn() + Send + Sync>,
@@ -90,6 +79,19 @@ impl Asker {
 }
 
 impl Requests {
+    /// Creates the state without requests. Syncs are due after `interval`, or never without threads that make them.
+    pub(crate) fn new(interval: Option<Duration>) -> Requests {
+        Requests {
+            interval,
+            state: Mutex::default(),
+            held_from: NEVER.into(),
+            epoch: Instant::now(),
+            is_due: false.into(),
+            changed: Condvar::new(),
+            askers: Mutex::default(),
+        }
+    }
+
     /// Adds an asker, which `wake` wakes.
     pub(crate) fn add_asker(&self, wake: impl Fn() + Send + Sync + 'static) -> Arc<Asker> {
         let asker = Arc::new(Asker { wake: Box::new(wake), until: AtomicU64::new(0) });
@@ -102,8 +104,9 @@ impl Requests {
         self.askers.lock().retain(|other| !Arc::ptr_eq(other, asker));
     }
 
-    /// Requests a sync of the caller's entries after `time`, unless one is due before.
-    pub(crate) fn within(&self, time: Duration) {
+    /// Requests that everything appended so far is synced within the interval, even if no thread waits for it.
+    pub(crate) fn soon(&self) {
+        let Some(interval) = self.interval else { return };
         // Pairs with the fence of `sync`: either the flag is already cleared by the last sync, or that sync covers
         // the caller's entries.
         fence(Ordering::SeqCst);
@@ -113,7 +116,7 @@ impl Requests {
         let mut state = self.state.lock();
         if state.due.is_none() {
             let now = Instant::now();
-            state.due = Some(Due { at: now + time, holds_from: now + time * HELD_AFTER_INTERVALS });
+            state.due = Some(Due { at: now + interval, holds_from: now + interval * HELD_AFTER_INTERVALS });
             self.is_due.store(true, Ordering::Relaxed);
             self.note_held(&state);
             self.changed.notify_all();

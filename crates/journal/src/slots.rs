@@ -1,6 +1,9 @@
 //! The use of each part of the log file.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A segment that is not written to any more.
 #[derive(Clone, Debug)]
@@ -100,5 +103,56 @@ impl Slots {
             self.free.push(sealed.slot);
         }
         self.is_one_wanted = false;
+    }
+}
+
+/// The slots, shared by the writer, the checkpoint and the thread that works ahead.
+#[derive(Debug)]
+pub(crate) struct SlotTable {
+    slots: Mutex<Slots>,
+    /// True if a segment is free; changes together with `slots`.
+    has_spare: AtomicBool,
+    /// Signals that a segment was sealed or freed, or that it is time to stop.
+    changed: Condvar,
+}
+
+impl SlotTable {
+    pub(crate) fn new(slots: Slots) -> SlotTable {
+        SlotTable { has_spare: slots.has_spare().into(), slots: slots.into(), changed: Condvar::new() }
+    }
+
+    /// Locks the slots, for a caller that leaves as many free as there are.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock()
+    }
+
+    /// Changes the free slots.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Slots) -> R) -> R {
+        let mut slots = self.slots.lock();
+        let changed = change(&mut slots);
+        self.has_spare.store(slots.has_spare(), Ordering::Relaxed);
+        changed
+    }
+
+    /// Returns true if a segment is free.
+    #[inline]
+    pub(crate) fn has_spare(&self) -> bool {
+        self.has_spare.load(Ordering::Relaxed)
+    }
+
+    /// Waits until another thread signals a change.
+    pub(crate) fn wait(&self, slots: &mut MutexGuard<'_, Slots>) {
+        self.changed.wait(slots);
+    }
+
+    /// Signals a change that was made under the lock.
+    pub(crate) fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Signals a change that was made without the lock.
+    pub(crate) fn wake(&self) {
+        drop(self.slots.lock());
+        self.notify();
     }
 }

@@ -4,12 +4,11 @@
 use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
 use crate::turns::LANE_COUNT;
-use crate::{File, ahead, loading, notifier};
+use crate::{File, notifier};
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
@@ -17,14 +16,14 @@ pub(crate) struct Threads(Vec<JoinHandle<()>>);
 impl Threads {
     pub(crate) fn start<F: File>(journal: &Arc<Journal<F>>) -> io::Result<Threads> {
         let mut threads = Threads::default();
-        if journal.options.background && journal.loading.blocks.count() > 0 {
-            threads.run("hikv-load", journal, loading::read_ahead)?;
+        if journal.options.background && journal.loader.has_blocks() {
+            threads.run("hikv-load", journal, |journal| journal.loader.read_ahead())?;
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
-            threads.run("hikv-ahead", journal, ahead::make_space)?;
+            threads.run("hikv-ahead", journal, |journal| journal.log.segments().run_ahead(journal.log.durable()))?;
             for _ in 0..LANE_COUNT {
-                threads.run("hikv-sync", journal, notifier::sync)?;
+                threads.run("hikv-sync", journal, |journal| notifier::sync(&journal.log))?;
             }
         }
         Ok(threads)
@@ -39,11 +38,8 @@ impl Threads {
     }
 
     pub(crate) fn stop<F: File>(&mut self, journal: &Journal<F>) {
-        journal.ending.is_closing.store(true, Ordering::Release);
-        drop(journal.segments.slots.lock());
-        journal.segments.slots_changed.notify_all();
-        journal.requests.close();
-        journal.loading.wake();
+        journal.health.close();
+        journal.loader.wake();
         for thread in self.0.drain(..) {
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "a thread of the journal panicked");
@@ -56,27 +52,7 @@ impl Threads {
     }
 }
 
-impl<F> Journal<F> {
-    pub(crate) fn is_closing(&self) -> bool {
-        self.ending.is_closing.load(Ordering::Acquire)
-    }
-}
-
 /// Runs a checkpoint whenever enough of the log, or a writer, waits for one.
 fn checkpoint<F: File>(journal: &Journal<F>) {
-    let due = journal.options.checkpoint_segments();
-    while journal.healthy().is_ok() {
-        {
-            let mut slots = journal.segments.slots.lock();
-            while slots.sealed.len() < if slots.is_one_wanted { 1 } else { due } {
-                if journal.is_closing() || journal.healthy().is_err() {
-                    return;
-                }
-                journal.segments.slots_changed.wait(&mut slots);
-            }
-        }
-        if journal.is_closing() || journal.checkpoint().is_err() {
-            return;
-        }
-    }
+    while journal.log.segments().await_sealed() && journal.checkpoint().is_ok() {}
 }

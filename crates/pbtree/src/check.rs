@@ -74,7 +74,7 @@ impl<'c, M: Medium, D: Dram> Check<'c, M, D> {
         let (heap, mut used_bytes) = (self.heap, 0);
         let placed = self.reader.nodes().places(node).try_for_each(|place| {
             let place = place?;
-            used_bytes += heap.place_bytes(place);
+            used_bytes += heap.table().place_bytes(place);
             check_place(heap, place)
         });
         self.figures.used_bytes += used_bytes;
@@ -128,8 +128,8 @@ pub(crate) fn figures<M: Medium, D: Dram>(nodes: &Nodes<M, D>, walks: &Walks<D>)
 
 fn check_place<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), Error> {
     let damaged = |what| Error::Damaged { offset: place.offset.0, what };
-    heap.check_place(place).map_err(|wrong| damaged(wrong.what))?;
-    if heap.is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
+    heap.table().check_place(place).map_err(|wrong| damaged(wrong.what))?;
+    if heap.table().is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
 }
 
 /// Reports damage; other errors are returned.

@@ -42,7 +42,7 @@ impl<D: Dram, R> Space<D, R> {
     where
         R: Retire<M, D>,
     {
-        self.heap.mark_unlinked(place);
+        self.heap.sweep().mark_unlinked(place);
         self.retire.retire(medium, &self.heap, place);
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn sweep<M: Medium, D: Dram>(
         nodes.places(node).try_for_each(|place| mark(heap, place?))
     })?;
     let medium = nodes.medium();
-    heap.finish_sweep(medium);
+    heap.sweep().finish(medium);
     let mut backoff = Backoff::long();
     while medium.is_writable() && !heap.is_swept() && !medium.breaks(canary::SWEEP_NOT_AWAITED) {
         backoff.relax();
@@ -42,7 +42,7 @@ pub(crate) fn sweep<M: Medium, D: Dram>(
 
 fn mark<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), Error> {
     let damaged = |wrong: InvalidPlace| Error::Damaged { offset: wrong.offset, what: wrong.what };
-    heap.mark_reached(place).map(drop).map_err(damaged)
+    heap.sweep().mark_reached(place).map(drop).map_err(damaged)
 }
 
 /// Returns how many pairs a leaf lacks to be three eighths full; a split never leaves a leaf with fewer.

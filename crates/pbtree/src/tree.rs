@@ -240,7 +240,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Figures, Error> {
         let (heap, lanes) = (self.heap(), self.writers.lanes());
-        let logs_bytes: u64 = (0..lanes.count()).map(|lane| heap.place_bytes(lanes.log(lane))).sum();
+        let logs_bytes: u64 = (0..lanes.count()).map(|lane| heap.table().place_bytes(lanes.log(lane))).sum();
         Check::new(&self.reader, heap, self.space.spare_bytes() + logs_bytes, on_damage).run(&self.walks, goes_on)
     }
 

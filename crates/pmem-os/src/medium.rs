@@ -11,32 +11,6 @@ use pmem::{
 
 use crate::Mapped;
 
-impl Mapped {
-    /// Returns the address of `at`, where `len_bytes` may be stored.
-    ///
-    /// # Panics
-    /// If the bytes are outside the region, or the region was opened for reading.
-    #[inline(always)]
-    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
-        if !at.span(len_bytes).lies_within(writable_bytes) {
-            refuse(at, len_bytes, writable_bytes, self.writable);
-        }
-        // SAFETY: the bytes are in the region (just checked), all of which is one mapping.
-        unsafe { self.addresses.base().as_ptr().add(at.0 as usize) }
-    }
-
-    /// Returns the atomic word at `at`, which may be stored to.
-    #[inline(always)]
-    fn target_word(&self, at: Offset) -> &AtomicU64 {
-        let word = self.target(at, 8).cast::<u64>();
-        at.expect_aligned(8);
-        // SAFETY: the word is aligned (the region is, and so is the offset) and in the region, which stays in place
-        // while `self` is borrowed; words that several threads access are only ever accessed atomically.
-        unsafe { AtomicU64::from_ptr(word) }
-    }
-}
-
 #[cold]
 #[inline(never)]
 fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64, writable: bool) -> ! {
@@ -69,21 +43,15 @@ unsafe impl Bytes for Mapped {
         self.writable
     }
 
+    /// Makes one comparison with the length.
     #[inline(always)]
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        self.target_word(at).store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
-        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
+        if !at.span(len_bytes).lies_within(writable_bytes) {
+            refuse(at, len_bytes, writable_bytes, self.writable);
+        }
+        // SAFETY: the bytes are in the region (just checked), all of which is one mapping.
+        unsafe { self.addresses.base().as_ptr().add(at.0 as usize) }
     }
 
     #[inline(always)]

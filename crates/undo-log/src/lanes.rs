@@ -71,7 +71,7 @@ impl Lanes {
             state.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
             state.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
             let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log is not a heap extent" };
-            state.log_bytes.store(heap.check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
+            state.log_bytes.store(heap.table().check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
         }
         Ok(lanes)
     }
@@ -207,10 +207,10 @@ impl Lane<'_> {
         let (state, old) = (&self.lanes.states[self.number], self.lanes.log(self.number));
         let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
         // Before a sweep can find the new log in its place, and free the old one before this function does.
-        heap.mark_unlinked(old);
+        heap.sweep().mark_unlinked(old);
         run::void(medium, new.offset);
         medium.order();
-        state.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
+        state.log_bytes.store(heap.table().place_bytes(new), Ordering::Relaxed);
         state.log.store(new.offset.0, Ordering::Relaxed);
         medium.store(log_at(self.number), seal(new.offset.0), Ordering::Release);
         medium.flush(log_at(self.number).span(8));

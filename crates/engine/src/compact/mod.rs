@@ -68,8 +68,8 @@ pub trait Compacts {
     /// Returns the store's compaction.
     fn compaction(&self) -> &Compaction<Self::Cursor>;
 
-    /// Moves the items of one part of the index that are in evacuated chunks ([`Heap::is_evacuating`]), and notes each
-    /// ([`Pass::note`]). Returns the position after the part, `None` at the end.
+    /// Moves the items of one part of the index that are in evacuated chunks ([`heap::Table::is_evacuating`]), and
+    /// notes each ([`Pass::note`]). Returns the position after the part, `None` at the end.
     ///
     /// # Errors
     /// Those of a write. Exception: damage and a full region are noted in the pass.

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use heap::{Class, PlaceKind, Reservation};
+use heap::{Class, Place, PlaceKind, Reservation};
+use pmem::Offset;
 
 use super::plan::{Plan, Thoroughness};
 use super::{CompactionReport, Compacts, Pass, Stage};
@@ -48,7 +49,7 @@ impl<C: Default> Pass<C> {
     /// Reserves a slot of the class: in the gaps of fuller chunks, or anywhere if other threads have filled those.
     ///
     /// # Errors
-    /// Those of [`heap::Heap::reserve`]; `None` if the region is full.
+    /// Those of [`heap::Heap::reserve_slots`]; `None` if the region is full.
     pub fn slot<'e, E: Compacts<Cursor = C> + ?Sized>(
         &mut self,
         engine: &'e E,
@@ -56,17 +57,18 @@ impl<C: Default> Pass<C> {
     ) -> Result<Option<Reservation<'e, E::Dram>>, Error> {
         let (heap, medium) = (engine.heap(), engine.medium());
         loop {
-            if let Some(slot) = heap.reserve_to_move(class) {
+            if let Some(slot) = heap.evacuation().reserve_to_move(class) {
                 return Ok(Some(slot));
             }
             let Some(chunk) = self.plan.next_to_fill(class) else { break };
             // If another thread has taken this chunk, the loop tries the next.
-            let _ = heap.fill(medium, chunk);
+            let _ = heap.evacuation().fill(medium, chunk);
         }
-        match heap.reserve(medium, class.bytes(), epoch::thread_index()).map_err(Error::from) {
+        // Only a slot of the same class: an extent, or a slot of a larger class, takes more space than becomes free.
+        let mut offsets = [Offset::NULL];
+        match heap.reserve_slots(medium, class, epoch::thread_index(), &mut offsets).map_err(Error::from) {
             Err(error) if error.is_full() => Ok(None),
-            // An extent takes more space than the slot that becomes free.
-            reserved => Ok(Some(reserved?).filter(|space| space.place().kind == PlaceKind::Slot(class))),
+            reserved => reserved.map(|_| Some(heap.hold(Place { offset: offsets[0], kind: PlaceKind::Slot(class) }))),
         }
     }
 
@@ -91,14 +93,14 @@ impl<C: Default> Pass<C> {
         let heap = engine.heap();
         heap.gather(engine.medium());
         let mut chunks = Vec::new();
-        heap.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
+        heap.evacuation().each_unowned_chunk(&mut |chunk| chunks.push(chunk));
         let mut plan = Plan::of(chunks, thoroughness);
-        if plan.leaving_bytes() + heap.discardable_bytes() < gain_bytes_min {
+        if plan.leaving_bytes() + heap.chunks().discardable_bytes() < gain_bytes_min {
             return Ok(None);
         }
         engine.prepare_to_compact()?;
         let moved_bytes_total = plan.moved_bytes();
-        plan.leaving.retain(|&chunk| heap.evacuate(chunk));
+        plan.leaving.retain(|&chunk| heap.evacuation().evacuate(chunk));
         let stage = if plan.leaving.is_empty() { Stage::GivingBack(0) } else { Stage::Moving(C::default()) };
         Ok(Some(Pass { plan, stage, moved_bytes_total, report: CompactionReport::default() }))
     }
@@ -120,7 +122,7 @@ impl<C: Default> Pass<C> {
                 }
                 None => Stage::GivingBackAbove,
             },
-            Stage::GivingBackAbove => match engine.heap().discard_above_mark(engine.medium()) {
+            Stage::GivingBackAbove => match engine.heap().chunks().discard_above_mark(engine.medium()) {
                 Some(bytes) => {
                     self.note_freed(engine, bytes);
                     Stage::GivingBackAbove
@@ -139,9 +141,9 @@ impl<C: Default> Pass<C> {
 
     /// Ends the evacuation and the filling of chunks.
     pub(super) fn end<E: Compacts<Cursor = C> + ?Sized>(&mut self, engine: &E) {
-        engine.heap().stop_filling(engine.medium());
+        engine.heap().evacuation().stop_filling(engine.medium());
         for chunk in self.plan.leaving.drain(..) {
-            engine.heap().stop_evacuating(engine.medium(), chunk);
+            engine.heap().evacuation().stop_evacuating(engine.medium(), chunk);
         }
     }
 }

@@ -31,7 +31,7 @@ pub trait Compacting: Compacts {
     /// Returns true if enough has changed for the background to count chunks.
     #[inline]
     fn may_compact(&self) -> bool {
-        self.heap().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
+        self.heap().supply().newly_free_bytes() >= self.compaction().check_bytes.load(Ordering::Relaxed)
     }
 
     /// Prepares for a sleep of the background. `collect` frees garbage without readers, which may make compaction
@@ -61,7 +61,7 @@ pub trait Compacting: Compacts {
         let Some(above) = compaction.above else { return Ok(Progress::Idle) };
         if !self.heap().is_swept() {
             // The free space of a damaged store stays unknown: compaction has no figures to work with.
-            self.heap().reset_newly_free();
+            self.heap().supply().reset_newly_free();
             return Ok(Progress::Idle);
         }
         let Some(mut work) = compaction.work.try_lock() else { return Ok(Progress::Idle) };
@@ -113,7 +113,7 @@ pub trait Compacting: Compacts {
 
     /// Returns the storage allocated to the region: the medium's figure, or the heap's.
     fn taken_bytes(&self) -> u64 {
-        Space::allocated_bytes(self.medium()).unwrap_or_else(|| self.heap().footprint_bytes())
+        Space::allocated_bytes(self.medium()).unwrap_or_else(|| self.heap().supply().footprint_bytes())
     }
 }
 
@@ -125,9 +125,9 @@ trait Passes: Compacting {
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass<Self::Cursor>>, Error> {
         let (heap, compaction) = (self.heap(), self.compaction());
         self.shrink()?;
-        heap.reset_newly_free();
+        heap.supply().reset_newly_free();
         let live_bytes = heap.stats().live_bytes;
-        let footprint_bytes = heap.footprint_bytes();
+        let footprint_bytes = heap.supply().footprint_bytes();
         compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
         if footprint_bytes as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
             return Ok(None);

@@ -45,7 +45,7 @@ pub(crate) fn step<M: Medium, D: Memory>(
     let _background = writer.space().keep_background_away();
     let _pin = epoch::pin();
     let mut wrong = Vec::new();
-    let is_place = |offset| heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
+    let is_place = |offset| heap.table().check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
     let CheckState { place, named, .. } = &mut *state;
     let epoch = writer.snapshots().stamp();
     let mut checker = Checker { reader: writer.reader(), heap, epoch, named };
@@ -100,7 +100,7 @@ fn check_head<M: Medium, D: Memory>(
     let medium = writer.reader().medium();
     let mut on_damage = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
     Head::read(medium, &mut on_damage)?.chunks(medium, &mut on_damage, &mut |_| {});
-    let image = writer.space().heap().named_image().filter(|_| depth == Depth::Deep);
+    let image = writer.space().heap().image().named().filter(|_| depth == Depth::Deep);
     if let Some((image, what)) = image.and_then(|image| Some((image, writer.image().damage(medium)?))) {
         damaged(Damage { offset: image.place.offset.0, what: what.into() });
     }
@@ -122,12 +122,15 @@ impl<'a, M: Medium, D: Dram> Checker<'a, M, D> {
     fn place(&mut self, at: Offset, position: Position) -> Result<(), Damage> {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
-        self.heap.check_place(place).map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
+        self.heap
+            .table()
+            .check_place(place)
+            .map_err(|wrong| damage(format!("the entry names an invalid place: {wrong}")))?;
         let offset = place.offset.0;
         if !self.named.meet(place.offset) {
             return Err(damage(format!("two entries name the item at {offset:#x}")));
         }
-        if self.heap.is_free(place) {
+        if self.heap.table().is_free(place) {
             return Err(damage(format!("the entry names the item at {offset:#x}, whose place is free")));
         }
         Ok(())
@@ -142,7 +145,7 @@ impl<'a, M: Medium, D: Dram> Checker<'a, M, D> {
     fn item(&self, signature: u64, at: Offset, position: Position, earlier: &[Position]) -> Result<(), Damage> {
         let damage = |what: &str| Damage { offset: at.0, what: what.into() };
         let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
-        if !item.expiry.is_never() && !self.heap.has_features(FEATURE_EXPIRY) {
+        if !item.expiry.is_never() && !self.heap.region().has_features(FEATURE_EXPIRY) {
             let what = "an item expires in a store without the feature flag for expiry".into();
             return Err(Damage { offset: position.offset().0, what });
         }
@@ -174,10 +177,10 @@ impl<'a, M: Medium, D: Dram> Checker<'a, M, D> {
     /// reserves or frees space.
     fn unnamed(&mut self, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
-        self.heap.free_words(&mut |word| words.push(word));
+        self.heap.sweep().free_words(&mut |word| words.push(word));
         Head::read(self.reader.medium(), &mut |_, _| {})?
             .chunks(self.reader.medium(), &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
-        let image = self.heap.named_image().map(|image| image.place.offset);
+        let image = self.heap.image().named().map(|image| image.place.offset);
         for (unit, free) in listed(&words) {
             let Ok(chunk) = chunks.binary_search_by_key(&unit, |chunk| chunk.unit) else { continue };
             let chunk = chunks[chunk];

@@ -27,7 +27,7 @@ struct Evacuees<'h, D: Dram> {
 
 impl<D: Dram> Page for Evacuees<'_, D> {
     fn item(&mut self, key: &[u8], value: &Value<'_>) {
-        if self.heap.is_evacuating(value.place) {
+        if self.heap.table().is_evacuating(value.place) {
             self.found.push((key.to_vec(), value.stamp));
         }
     }

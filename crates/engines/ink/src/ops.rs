@@ -36,7 +36,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.tree().heap().superblock().uuid
+        self.tree().heap().region().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
             let _pin = epoch::pin();
             self.reader().tree().read_leaf(&start, &mut page);
             for &record in page.positions() {
-                if record.place().is_some_and(|place| self.reader().region().heap().is_evacuating(place)) {
+                if record.place().is_some_and(|place| self.reader().region().heap().table().is_evacuating(place)) {
                     found.push((record, self.reader().records().read(record).map(|item| item.key.to_vec())));
                 }
             }

@@ -28,7 +28,7 @@ pub(crate) enum NodeForm {
 
 impl NodeForm {
     pub(crate) fn of<D: Dram>(heap: &Heap<D>) -> NodeForm {
-        if heap.has_features(FEATURE_KEYS_IN_NODES) { NodeForm::Keys } else { NodeForm::Records }
+        if heap.region().has_features(FEATURE_KEYS_IN_NODES) { NodeForm::Keys } else { NodeForm::Records }
     }
 
     const fn entry_bytes(self) -> usize {

@@ -37,8 +37,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         store_word(&medium, OPENING, 1);
         let checkpoint = Checkpoint::empty(1, [0; LANE_COUNT_MAX]);
         name(&medium, &parameters.uuid, &checkpoint);
-        heap.set_features(&medium, FEATURE_KEYS_IN_NODES);
-        heap.finish_format(&medium)?;
+        heap.region().set_features(&medium, FEATURE_KEYS_IN_NODES);
+        heap.region().finish_format(&medium)?;
         let logs = vec![(1, VecDeque::new()); lane_count];
         let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
         let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
@@ -95,7 +95,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ) -> Result<Pmekv<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::PMEKV, dram.clone())?;
         let found = recover::read(&medium, &heap)?;
-        let hasher = Hasher::new(heap.superblock().hash_seed);
+        let hasher = Hasher::new(heap.region().superblock().hash_seed);
         let tree = recover::load(&medium, &heap, dram, &hasher, &found, (watch, lost.as_ref()))?;
         found.mark(&heap)?;
         // Catches checks that passed on the zeros that stand for unreadable ranges.
@@ -105,11 +105,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         if medium.is_writable() {
             found.settle(&medium, &heap)?;
             let counts = Counts { nodes: node_count, segments: found.segment_count(), keys: key_count };
-            heap.keep_unreached(NODE_CLASS, Reserve::kept_count(&medium, &heap, &counts), |slot| spare.push(slot));
-            heap.finish_sweep(&medium);
+            heap.sweep()
+                .keep_unreached(NODE_CLASS, Reserve::kept_count(&medium, &heap, &counts), |slot| spare.push(slot));
+            heap.sweep().finish(&medium);
         }
         let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
-        let (uuid, entry_count) = (heap.superblock().uuid, found.entry_count());
+        let (uuid, entry_count) = (heap.region().superblock().uuid, found.entry_count());
         let (checkpoint, logs) = found.into_logs();
         let reserve = Reserve::new(form, spare, node_count, key_count);
         let lanes = Lanes::new(logs, (uuid, opening), options.segment_entry_count, entry_count, reserve);

@@ -37,7 +37,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.reader().region().heap().superblock().uuid
+        self.reader().region().heap().region().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

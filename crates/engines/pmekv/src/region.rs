@@ -54,11 +54,11 @@ impl<M: Medium, D: Dram> Region<M, D> {
 
     /// Frees a record once it has no readers. No key has it any more.
     pub(crate) fn retire(&self, old: Position) -> Result<(), Error> {
-        let bytes = self.heap.place_bytes(place_of(old)?);
+        let bytes = self.heap.table().place_bytes(place_of(old)?);
         let mut free = ArrayVec::<_, FREED_COUNT_MAX>::new();
         let waiting_bytes = self.limbo.retire(old, bytes, |record| free.push(record));
         if waiting_bytes > 0 {
-            self.heap.expect_newly_free(waiting_bytes);
+            self.heap.supply().expect_newly_free(waiting_bytes);
         }
         if !free.is_empty() {
             self.free_all(&free);
@@ -69,7 +69,7 @@ impl<M: Medium, D: Dram> Region<M, D> {
     #[cold]
     #[inline(never)]
     fn free_all(&self, records: &[Position]) {
-        records.iter().filter_map(|record| record.place()).for_each(|place| self.heap.expect_free(place));
+        records.iter().filter_map(|record| record.place()).for_each(|place| self.heap.table().expect_free(place));
         records.iter().for_each(|&record| self.free(record));
     }
 

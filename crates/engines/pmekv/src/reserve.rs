@@ -156,7 +156,7 @@ impl Reserve {
         }
         let form = NodeForm::of(heap);
         let count = form.node_count(counts.keys);
-        let keeps_surplus = heap.is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
+        let keeps_surplus = heap.chunks().is_exhausted() && !medium.breaks(canary::SURPLUS_NOT_KEPT);
         let all = if keeps_surplus { 2 * form.node_count(counts.keys_foreseen(heap.stats())) } else { 2 * count };
         count.max(all.saturating_sub(counts.nodes))
     }
@@ -291,7 +291,7 @@ impl Reserve {
 
     /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
     pub(crate) fn trim<M: Medium, D: Dram>(&self, region: &Region<M, D>) {
-        if !region.heap().is_exhausted() || region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
+        if !region.heap().chunks().is_exhausted() || region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
             self.free_surplus(region, u64::MAX);
         }
     }

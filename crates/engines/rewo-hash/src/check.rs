@@ -69,11 +69,11 @@ impl CheckState {
         let damage = |what: String| Damage { offset: at.0, what };
         let Some(position) = slot.position() else { return Ok(()) };
         let place = position.place().ok_or_else(|| damage("a slot names an item of no size class".into()))?;
-        heap.check_place(place).map_err(|wrong| damage(format!("a slot names an invalid place: {wrong}")))?;
+        heap.table().check_place(place).map_err(|wrong| damage(format!("a slot names an invalid place: {wrong}")))?;
         if !self.named.insert(place.offset) {
             return Err(damage(format!("two slots name the item at {:#x}", place.offset.0)));
         }
-        if heap.is_free(place) {
+        if heap.table().is_free(place) {
             return Err(damage(format!("a slot names the item at {:#x}, whose place is free", place.offset.0)));
         }
         Ok(())

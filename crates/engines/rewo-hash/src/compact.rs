@@ -31,7 +31,7 @@ impl<M: Medium, D: Dram> Compacts for RewoHash<M, D> {
         let (shown, next) = self.writer.table().visit(self.medium(), cursor)?;
         for (_, slot) in &shown.slots {
             let place = slot.position().and_then(Position::place);
-            if place.is_some_and(|place| self.heap().is_evacuating(place)) {
+            if place.is_some_and(|place| self.heap().table().is_evacuating(place)) {
                 let moved = self.writer.move_item(slot, &mut |class| pass.slot(self, class))?;
                 pass.note(self, moved);
             }

@@ -79,7 +79,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let count = parameters.partition_count;
         let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
         let table = BlockHash::format(&medium, &heap, Geometry::new(count).ok_or(refused)?, sign(&heap))?;
-        heap.finish_format(&medium)?;
+        heap.region().finish_format(&medium)?;
         Ok(RewoHash::of(medium, heap, table))
     }
 
@@ -100,7 +100,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn of(medium: M, heap: Heap<D>, table: BlockHash) -> RewoHash<M, D> {
         engine::relax_by_threads();
         let background = Background::new(heap.is_swept());
-        let keys = Keys::new(medium, Hasher::new(heap.superblock().hash_seed), table);
+        let keys = Keys::new(medium, Hasher::new(heap.region().superblock().hash_seed), table);
         let writer = Writer::new(Reader::new(keys), Space::new(heap));
         RewoHash { writer, background, compaction: Compaction::above(None) }
     }
@@ -200,14 +200,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 fn open_parts<M: Medium, D: Dram>(medium: &M, dram: D) -> Result<(Heap<D>, BlockHash), OpenError> {
     let heap = Heap::open(medium, EngineNumber::REWO_HASH, dram)?;
     let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
-    let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
+    let geometry = Geometry::new(heap.region().superblock().partition_count).ok_or(damaged)?;
     let limbo = Limbo::default();
     let table = BlockHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry, sign(&heap))?;
     Ok((heap, table))
 }
 
 fn sign<D: Dram>(heap: &Heap<D>) -> Box<Sign> {
-    let hasher = Hasher::new(heap.superblock().hash_seed);
+    let hasher = Hasher::new(heap.region().superblock().hash_seed);
     Box::new(move |key| hasher.signature(key))
 }
 

@@ -42,7 +42,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.writer.space().heap().superblock().uuid
+        self.writer.space().heap().region().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

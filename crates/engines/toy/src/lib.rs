@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::format(&medium, EngineNumber::TOY, parameters, dram)?;
         let slots = Slots::make(&medium, heap.reserve_extent(&medium, SLOT_COUNT * SLOT_BYTES)?.publish());
-        heap.finish_format(&medium)?;
+        heap.region().finish_format(&medium)?;
         Toy::of(medium, heap, slots)
     }
 
@@ -88,9 +88,9 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     pub fn open(medium: M, dram: D) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::TOY, dram)?;
         let slots = Slots::find(&medium)?;
-        heap.mark_reached(slots.place()).map_err(HeapError::from)?;
+        heap.sweep().mark_reached(slots.place()).map_err(HeapError::from)?;
         slots.undo(&medium)?;
-        heap.finish_sweep(&medium);
+        heap.sweep().finish(&medium);
         Toy::of(medium, heap, slots)
     }
 
@@ -105,5 +105,5 @@ impl<M: Medium, D: Dram> Toy<M, D> {
 
 /// Returns the stamp of items of the heap's generation.
 fn stamp<D: Dram>(heap: &Heap<D>) -> u32 {
-    u32::from(heap.generation()) + 1
+    u32::from(heap.region().generation()) + 1
 }

@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.heap.superblock().uuid
+        self.heap.region().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
@@ -62,7 +62,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         let writers = self.write()?;
-        self.heap.set_generation(&self.medium, self.heap.generation().wrapping_add(1));
+        self.heap.region().set_generation(&self.medium, self.heap.region().generation().wrapping_add(1));
         let mut contents = self.contents.write();
         contents.items.fill(None);
         contents.ticket = self.medium.commit(Level::default());

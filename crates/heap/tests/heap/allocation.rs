@@ -17,7 +17,7 @@ pub(crate) struct Model {
 impl Model {
     /// Adds a place that holds `len_bytes` and overlaps no other.
     pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
-        let (start, capacity_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
+        let (start, capacity_bytes) = (place.offset.0, heap.table().check_place(place).expect("a place"));
         assert!(capacity_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
         let before = self.allocated.range(..=start).next_back();
         assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
@@ -117,7 +117,7 @@ fn region_is_stable_while_sizes_vary() {
     let mut churn = |count| {
         for _ in 0..count {
             let place = &mut places[random(20_000)];
-            let len_bytes = heap.check_place(*place).unwrap();
+            let len_bytes = heap.table().check_place(*place).unwrap();
             heap.free(&memory, *place);
             *place = heap.reserve(&memory, len_bytes, random(2)).unwrap().publish();
         }
@@ -198,7 +198,7 @@ fn segment_begins_with_zero_line() {
     assert_eq!(segment.kind, PlaceKind::Segment);
     assert_eq!(segment.offset.0, dirty.offset.0 - 64 + SEGMENT_BYTES);
     let mut found = vec![];
-    heap.segments(&mut |offset| found.push(offset));
+    heap.sweep().segments(&mut |offset| found.push(offset));
     assert_eq!(found.len(), 63);
     assert!(found.iter().all(|offset| memory.bytes(offset.0, 64) == [0; 64]));
 }
@@ -215,8 +215,8 @@ fn cancelled_place_is_reused() {
     assert_eq!((heap.stats().mark_bytes, heap.stats().live_bytes), (mark_bytes, 0));
     (0..100).for_each(|_| drop(heap.reserve(&memory, 900_000, 0).unwrap()));
     let reservation = heap.reserve(&memory, 900_000, 0).unwrap();
-    let spare_bytes = heap.spare_bytes();
+    let spare_bytes = heap.chunks().spare_bytes();
     drop(reservation);
-    assert_eq!(heap.spare_bytes(), spare_bytes + 14 * UNIT_BYTES);
+    assert_eq!(heap.chunks().spare_bytes(), spare_bytes + 14 * UNIT_BYTES);
     assert!(heap.stats().mark_bytes <= mark_bytes + 900_000 + UNIT_BYTES);
 }

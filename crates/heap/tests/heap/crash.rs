@@ -125,7 +125,7 @@ impl Explorer {
 
 fn format_again(sim: &Sim) -> Result<(), String> {
     let heap = Heap::format(sim, EngineNumber::HIKV, &small(), Host::default()).map_err(|error| error.to_string())?;
-    heap.finish_format(sim).map_err(|error| error.to_string())?;
+    heap.region().finish_format(sim).map_err(|error| error.to_string())?;
     Heap::open(sim, EngineNumber::HIKV, Host::default()).map(drop).map_err(|error| error.to_string())
 }
 
@@ -134,29 +134,29 @@ fn use_again(sim: &Sim, index: &Index) -> Result<(), String> {
     let heap = open(sim, index)?;
     reserve_some(sim, &heap, index)?;
     for place in &index.live {
-        match heap.mark_reached(*place) {
+        match heap.sweep().mark_reached(*place) {
             Ok(true) => {}
             other => return Err(format!("{place:?} is live: {other:?}")),
         }
     }
-    heap.finish_sweep(sim);
+    heap.sweep().finish(sim);
     reserve_some(sim, &heap, index)?;
     open(sim, index).map(drop)
 }
 
 fn open(sim: &Sim, index: &Index) -> Result<Heap<Host>, String> {
     let heap = Heap::open(sim, EngineNumber::HIKV, Host::default()).map_err(|error| error.to_string())?;
-    if !index.generations.contains(&heap.generation()) {
-        return Err(format!("generation {} was never set", heap.generation()));
+    if !index.generations.contains(&heap.region().generation()) {
+        return Err(format!("generation {} was never set", heap.region().generation()));
     }
-    if !heap.has_features(index.features) {
+    if !heap.region().has_features(index.features) {
         return Err(format!("features {:#x} are forgotten", index.features));
     }
     for place in &index.live {
-        heap.check_place(*place).map_err(|wrong| format!("{place:?}: {wrong}"))?;
+        heap.table().check_place(*place).map_err(|wrong| format!("{place:?}: {wrong}"))?;
     }
     let mut stale = None;
-    heap.segments(&mut |at| {
+    heap.sweep().segments(&mut |at| {
         let head = sim.load(at, std::sync::atomic::Ordering::Relaxed);
         stale = stale.or((head == STALE && !index.used_segments.contains(&at.0)).then_some(at));
     });
@@ -200,7 +200,7 @@ impl Script {
         let heap = Heap::format(&sim, EngineNumber::HIKV, &small(), Host::default()).unwrap();
         let script = Script { sim, heap, explorer: Arc::clone(explorer) };
         script.segment();
-        script.heap.finish_format(&script.sim).unwrap();
+        script.heap.region().finish_format(&script.sim).unwrap();
         script.explorer.index.lock().unwrap().is_finished = true;
         script
     }
@@ -226,7 +226,7 @@ impl Script {
 
     /// Grows the region in steps, each on a separate thread.
     fn grow_to_spare(&self, ahead_bytes: u64) {
-        while self.heap.spare_bytes() < ahead_bytes {
+        while self.heap.chunks().spare_bytes() < ahead_bytes {
             thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes)).join().unwrap());
         }
     }
@@ -258,13 +258,13 @@ impl Script {
 
     fn set_generation(&self, generation: u16) {
         self.explorer.index.lock().unwrap().generations.push(generation);
-        self.heap.set_generation(&self.sim, generation);
+        self.heap.region().set_generation(&self.sim, generation);
         self.commit();
         self.explorer.index.lock().unwrap().generations = vec![generation];
     }
 
     fn set_features(&self, features: u32) {
-        self.heap.set_features(&self.sim, features);
+        self.heap.region().set_features(&self.sim, features);
         self.commit();
         self.explorer.index.lock().unwrap().features = features;
     }
@@ -275,7 +275,7 @@ impl Script {
         while let Some((next, _)) = self.heap.discard_free_run(&self.sim, from) {
             from = next;
         }
-        while self.heap.discard_above_mark(&self.sim).is_some() {}
+        while self.heap.chunks().discard_above_mark(&self.sim).is_some() {}
     }
 
     /// Joins, punches and carves runs, twice; evacuates chunks; raises the mark over returned space.
@@ -300,17 +300,17 @@ impl Script {
     fn evacuate(&self) {
         self.heap.empty_lanes(&self.sim);
         let mut chunks = vec![];
-        self.heap.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
+        self.heap.evacuation().each_unowned_chunk(&mut |chunk| chunks.push(chunk));
         chunks.sort_by_key(|chunk| chunk.used_count);
         let [emptiest, others @ ..] = &chunks[..] else { panic!("there are chunks of slots") };
-        assert!(self.heap.evacuate(*emptiest) && self.heap.fill(&self.sim, others[0]));
+        assert!(self.heap.evacuation().evacuate(*emptiest) && self.heap.evacuation().fill(&self.sim, others[0]));
         let live = self.explorer.index.lock().unwrap().live.clone();
-        for place in live.into_iter().filter(|place| self.heap.is_evacuating(*place)) {
-            self.keep(self.heap.reserve_to_move(emptiest.class).expect("there are gaps").publish());
+        for place in live.into_iter().filter(|place| self.heap.table().is_evacuating(*place)) {
+            self.keep(self.heap.evacuation().reserve_to_move(emptiest.class).expect("there are gaps").publish());
             self.free(place);
         }
-        self.heap.stop_filling(&self.sim);
-        self.heap.stop_evacuating(&self.sim, *emptiest);
+        self.heap.evacuation().stop_filling(&self.sim);
+        self.heap.evacuation().stop_evacuating(&self.sim, *emptiest);
     }
 
     /// Sets a feature, uses slots, grows, frees and joins extents, empties chunks, uses segments in used units.

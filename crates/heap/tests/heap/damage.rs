@@ -78,7 +78,7 @@ fn only_slots_and_extents_are_places() {
     let is_segment =
         |at: u64| at > headers[3] && at < headers[3] + (1 << 20) && (at - headers[3]).is_multiple_of(16_384);
     for at in (0..memory.bytes(0, 8).len() as u64 + (5 << 20)).step_by(8) {
-        let check = |kind| heap.check_place(Place { offset: Offset(at), kind });
+        let check = |kind| heap.table().check_place(Place { offset: Offset(at), kind });
         assert_eq!(check(PlaceKind::Slot(class)).is_ok(), is_slot(at), "slot at {at:#x}");
         assert_eq!(check(PlaceKind::Segment).is_ok(), is_segment(at), "segment at {at:#x}");
         assert_eq!(check(PlaceKind::Extent).is_ok(), at == headers[4] + CHUNK_HEADER_BYTES, "extent at {at:#x}");
@@ -91,8 +91,8 @@ fn offsets_beyond_the_region_are_no_places() {
     for at in [u64::MAX, 1 << 40, (1 << 40) - 16, 1 << 30, heap.stats().region_bytes] {
         for kind in [PlaceKind::Extent, PlaceKind::Segment, PlaceKind::Slot(Class::for_bytes(0).unwrap())] {
             let place = Place { offset: Offset(at), kind };
-            assert_eq!(heap.check_place(place).unwrap_err().offset, at);
-            assert!(heap.mark_reached(place).is_err());
+            assert_eq!(heap.table().check_place(place).unwrap_err().offset, at);
+            assert!(heap.sweep().mark_reached(place).is_err());
             heap.free(&memory, place);
         }
     }

@@ -18,7 +18,7 @@ fn region_grows_by_steps_and_reopens() {
     assert!(lengths.windows(2).all(|pair| pair[1] - pair[0] == 4 << 20), "{lengths:?}");
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
-    assert_eq!(heap.superblock().region_bytes, *lengths.last().unwrap());
+    assert_eq!(heap.region().superblock().region_bytes, *lengths.last().unwrap());
 }
 
 /// The background grows by half of the spare space, and never by more than is lacking. If that does not fit, by a
@@ -34,7 +34,7 @@ fn the_background_grows_by_more_where_more_is_spare() {
     let units = |bytes: u64| bytes / (4 << 20);
     let steps: Vec<u64> = (0..6).map(|_| units(grown(60 << 20))).collect();
     assert_eq!((steps, grown(60 << 20)), (vec![1, 1, 1, 1, 2, 3], 16 << 20));
-    assert_eq!((grown(59 << 20), heap.spare_bytes() >> 20), (4 << 20, 59));
+    assert_eq!((grown(59 << 20), heap.chunks().spare_bytes() >> 20), (4 << 20, 59));
     memory.set_limit_bytes(heap.stats().region_bytes + (5 << 20));
     assert_eq!([(); 3].map(|()| grown(100 << 20)), [4 << 20, UNIT_BYTES, UNIT_BYTES]);
 }
@@ -50,8 +50,8 @@ fn refused_growth_waits_for_a_writer() {
     assert_eq!((prepare(), memory.growth_count()), (0, count));
     memory.set_limit_bytes(120 << 20);
     assert_eq!((prepare(), memory.growth_count()), (0, count));
-    heap.reserve(&memory, heap.spare_bytes() + 1, 0).unwrap().publish();
-    assert!(prepare() > 0 && heap.spare_bytes() >= 60 << 20);
+    heap.reserve(&memory, heap.chunks().spare_bytes() + 1, 0).unwrap().publish();
+    assert!(prepare() > 0 && heap.chunks().spare_bytes() >= 60 << 20);
 }
 
 #[test]
@@ -106,6 +106,30 @@ fn full_medium_is_an_error_slots_are_reused() {
     assert!(heap.reserve(&memory, 1_000, 0).is_err());
 }
 
+/// A chunk of large slots and chunks of small ones fill the region. Items of a class in between use the slots of the
+/// larger one, and use them again once they are free.
+#[test]
+fn free_slots_of_a_larger_class_serve_a_full_region() {
+    let (memory, heap) = Memory::formatted();
+    memory.set_limit_bytes((4 << 20) + UNIT_BYTES);
+    let mut larger: Vec<_> = (0..2).map(|_| heap.reserve(&memory, 90_000, 0).unwrap().publish()).collect();
+    while let Ok(reservation) = heap.reserve(&memory, 8_000, 0) {
+        larger.push(reservation.publish());
+    }
+    let (slot_count, free_count) = ((2 << 20) / 90_112, (2 << 20) / 90_112 - 2);
+    assert!(larger.len() > slot_count, "the rest of the region is full of small items");
+    for lane in [0, 3] {
+        let between = (0..).map_while(|_| heap.reserve(&memory, 60_000, lane).ok()).map(|place| place.publish());
+        let between: Vec<_> = between.collect();
+        assert_eq!(between.len(), free_count, "lane {lane}");
+        assert!(between.iter().all(|place| place.kind == larger[0].kind));
+        assert!(heap.reserve(&memory, 20_000, lane).is_err(), "slots of more than twice the size serve nothing");
+        between.iter().for_each(|place| heap.free(&memory, *place));
+        assert!(heap.reserve(&memory, 20_000, lane).is_err());
+        assert!(heap.reserve(&memory, 4_000, lane).is_err(), "slots of up to 4 KiB have exactly their class");
+    }
+}
+
 #[test]
 fn an_item_that_no_region_holds_is_too_long() {
     let (memory, heap) = Memory::formatted();
@@ -126,13 +150,13 @@ fn preparation_ends_with_the_space_it_was_asked_for() {
         assert!(step_bytes <= 2 << 20, "one step prepares {step_bytes} bytes");
         before_bytes += step_bytes;
     }
-    assert!(heap.spare_bytes() >= 20 << 20);
+    assert!(heap.chunks().spare_bytes() >= 20 << 20);
     assert_eq!(memory.populated_bytes(), 20 << 20);
     assert!(!heap.prepare(&memory, 20 << 20));
     memory.set_limit_bytes(0);
     assert!(heap.prepare(&memory, 200 << 20), "pages that are there come first");
     while heap.prepare(&memory, 200 << 20) {}
-    assert_eq!(memory.populated_bytes(), heap.stats().region_bytes - heap.mark_bytes());
+    assert_eq!(memory.populated_bytes(), heap.stats().region_bytes - heap.supply().mark_bytes());
 }
 
 /// Plays a writer that uses `taken_units` for each step of the background, until the background has nothing left to
@@ -155,15 +179,15 @@ fn preparation_follows_write_rate() {
     let (memory, heap) = Memory::formatted();
     heap.reserve_extent(&memory, 64 << 20).unwrap().publish();
     let slow_bytes = ahead_of_a_writer(&memory, &heap, 0);
-    assert_eq!(slow_bytes, heap.footprint_bytes() / 32);
+    assert_eq!(slow_bytes, heap.supply().footprint_bytes() / 32);
     let quick_bytes = ahead_of_a_writer(&memory, &heap, 16);
-    assert!(quick_bytes >= 5 * slow_bytes && quick_bytes <= heap.footprint_bytes() / 4, "{quick_bytes}");
-    assert!(heap.spare_bytes() >= quick_bytes && memory.populated_bytes() >= quick_bytes);
+    assert!(quick_bytes >= 5 * slow_bytes && quick_bytes <= heap.supply().footprint_bytes() / 4, "{quick_bytes}");
+    assert!(heap.chunks().spare_bytes() >= quick_bytes && memory.populated_bytes() >= quick_bytes);
     for _ in 0..8 {
         heap.reserve_extent(&memory, heap.ahead_bytes() / 2).unwrap().publish();
         ahead_of_a_writer(&memory, &heap, 0);
     }
-    assert_eq!(heap.ahead_bytes(), heap.footprint_bytes() / 32);
+    assert_eq!(heap.ahead_bytes(), heap.supply().footprint_bytes() / 32);
 }
 
 #[test]
@@ -171,7 +195,7 @@ fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
     let memory = Memory::new(0);
     let host = Host::with_bytes(300_000);
     let heap = Heap::format(&memory, EngineNumber::HIKV, &crate::memory::PARAMETERS, host.clone()).unwrap();
-    heap.finish_format(&memory).unwrap();
+    heap.region().finish_format(&memory).unwrap();
     let mut places = vec![];
     let error = loop {
         match heap.reserve(&memory, 16 * (1 + places.len() as u64 % 1_000), 0) {

@@ -16,7 +16,7 @@ fn chunk_has_space_after_concurrent_release() {
     both.0.after_back(move || {
         let (memory, heap) = &*others;
         assert!(heap.prepare(memory, 8 * UNIT_BYTES));
-        let given_back = std::iter::from_fn(|| heap.discard_above_mark(memory)).sum::<u64>();
+        let given_back = std::iter::from_fn(|| heap.chunks().discard_above_mark(memory)).sum::<u64>();
         assert!(given_back >= 8 * UNIT_BYTES, "{given_back} bytes");
     });
     let (memory, heap) = &*both;

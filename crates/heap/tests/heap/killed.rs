@@ -29,8 +29,9 @@ fn variant(sim: Sim, canary: Option<Canary>) -> Sim {
 fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
     let sim = Sim::new(0, Model::Line);
     let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
-    heap.finish_format(&sim).unwrap();
-    let killed = at_steps(&sim, |sim| sim.killed().into_iter().collect(), || heap.set_features(&sim, FEATURE_EXPIRY));
+    heap.region().finish_format(&sim).unwrap();
+    let killed =
+        at_steps(&sim, |sim| sim.killed().into_iter().collect(), || heap.region().set_features(&sim, FEATURE_EXPIRY));
     let crashes = killed.iter().flat_map(|image| {
         let sim = variant(Sim::from_image(image, Model::Line), canary);
         let images = |sim: &Sim| sim.images(IMAGE_COUNT_MAX, sim.step_count());

@@ -2,7 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeSet;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -57,7 +57,7 @@ impl Memory {
     pub(crate) fn formatted() -> (Memory, Heap<Host>) {
         let memory = Memory::new(0);
         let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
-        heap.finish_format(&memory).unwrap();
+        heap.region().finish_format(&memory).unwrap();
         (memory, heap)
     }
 
@@ -144,26 +144,6 @@ unsafe impl Bytes for Memory {
 
     fn is_writable(&self) -> bool {
         self.is_writable.load(Ordering::Relaxed)
-    }
-
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        assert!(self.is_writable(), "a store to a read-only medium");
-        self.word(at).store(word, ordering);
-    }
-
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        self.assert_within(at, bytes.len() as u64);
-        // SAFETY: in the region (checked), and only the caller uses it.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().as_ptr().add(at.0 as usize), bytes.len()) }
-    }
-
-    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        // SAFETY: as the caller promises.
-        unsafe { self.write(at, &parts.concat()) }
     }
 }
 

@@ -33,15 +33,15 @@ fn forge(memory: &Memory, at: usize, field: &[u8]) {
 #[test]
 fn formatted_region_opens_as_it_was_made() {
     let (memory, heap) = Memory::formatted();
-    let superblock = heap.superblock();
+    let superblock = heap.region().superblock();
     assert_eq!(superblock.uuid, PARAMETERS.uuid);
     assert_eq!((superblock.hash_seed, superblock.partition_count), (0x5EED, 16));
     assert_eq!(superblock.region_bytes, 4 << 20);
-    heap.set_generation(&memory, 7);
+    heap.region().set_generation(&memory, 7);
     drop(heap);
     assert_eq!(Region::probe(&memory), Ok(Found::Formatted));
     let heap = open(&memory).unwrap();
-    assert_eq!((heap.superblock(), heap.generation()), (superblock, 7));
+    assert_eq!((heap.region().superblock(), heap.region().generation()), (superblock, 7));
     let again = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).err();
     assert_eq!(again, Some(HeapError::AlreadyFormatted));
 }
@@ -57,7 +57,7 @@ fn an_unfinished_format_is_fresh_and_can_be_done_again() {
     assert_eq!(Region::probe(&memory), Ok(Found::Fresh));
     assert_eq!(open_error(&memory), HeapError::Unformatted);
     let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
-    heap.finish_format(&memory).unwrap();
+    heap.region().finish_format(&memory).unwrap();
     assert!(open(&memory).is_ok());
     assert_eq!(heap.stats().mark_bytes, UNIT_BYTES);
 }
@@ -65,14 +65,14 @@ fn an_unfinished_format_is_fresh_and_can_be_done_again() {
 #[test]
 fn format_over_abandoned_store_keeps_nothing() {
     let (memory, heap) = Memory::formatted();
-    heap.set_generation(&memory, 7);
-    heap.set_snapshot_epoch(&memory, 7);
+    heap.region().set_generation(&memory, 7);
+    heap.region().set_snapshot_epoch(&memory, 7);
     BatchWord { record: Offset(UNIT_BYTES), state: BatchState::Committed }.store(&memory, 3);
     memory.set_word(ENGINE_AREA.0, 7);
     // The first step of wiping a device.
     memory.set_word(FORMAT_MARK.0, FORMAT_UNFINISHED);
     let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
-    heap.finish_format(&memory).unwrap();
+    heap.region().finish_format(&memory).unwrap();
     let (new, _heap) = Memory::formatted();
     assert_eq!(memory.bytes(0, UNIT_BYTES), new.bytes(0, UNIT_BYTES));
 }
@@ -97,7 +97,7 @@ fn reader_uses_good_copy_without_repair() {
     let head = memory.bytes(0, UNIT_BYTES);
     memory.set_writable(false);
     let heap = open(&memory).unwrap();
-    heap.finish_sweep(&memory);
+    heap.sweep().finish(&memory);
     assert!(!heap.is_swept());
     assert!(matches!(heap.reserve(&memory, 100, 0).err(), Some(HeapError::Medium(pmem::MediumError::ReadOnly))));
     assert_eq!(memory.bytes(0, UNIT_BYTES), head);
@@ -147,7 +147,7 @@ fn region_opens_only_with_its_engine() {
     for found in engines() {
         let memory = Memory::new(0);
         let heap = Heap::format(&memory, found, &PARAMETERS, Host::default()).unwrap();
-        heap.finish_format(&memory).unwrap();
+        heap.region().finish_format(&memory).unwrap();
         assert_eq!(Region::engine(&memory), Ok(found));
         for wanted in engines() {
             match Heap::open(&memory, wanted, Host::default()).err() {
@@ -174,7 +174,7 @@ fn an_engine_that_nobody_knows_keeps_its_number() {
 fn newer_minor_version_is_read() {
     let (memory, _heap) = Memory::formatted();
     forge(&memory, 10, &9u16.to_le_bytes());
-    assert_eq!(open(&memory).unwrap().superblock().format_minor, 9);
+    assert_eq!(open(&memory).unwrap().region().superblock().format_minor, 9);
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn newer_valid_copy_wins() {
         let (memory, heap) = Memory::formatted();
         let older = memory.bytes(0, CHECKED_BYTES + 8);
         heap.prepare(&memory, 16 << 20);
-        let region_bytes = heap.superblock().region_bytes;
+        let region_bytes = heap.region().superblock().region_bytes;
         drop(heap);
         memory.set_bytes(SUPERBLOCK_COPIES[1 - newer].0, &older);
-        assert_eq!(open(&memory).unwrap().superblock().region_bytes, region_bytes);
+        assert_eq!(open(&memory).unwrap().region().superblock().region_bytes, region_bytes);
         let [a, b] = SUPERBLOCK_COPIES.map(|copy| memory.bytes(copy.0, CHECKED_BYTES + 8));
         assert_eq!(a, b);
     }

@@ -38,11 +38,11 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 fn meet(memory: &Memory, heap: &Heap<Host>, place: Place, fate: Fate) {
-    let reach = || assert_eq!(heap.mark_reached(place), Ok(true));
+    let reach = || assert_eq!(heap.sweep().mark_reached(place), Ok(true));
     match fate {
         Fate::Lost => {}
         Fate::Reached | Fate::FreedAfterwards => reach(),
-        Fate::UnlinkedThenFreedAfterwards => heap.mark_unlinked(place),
+        Fate::UnlinkedThenFreedAfterwards => heap.sweep().mark_unlinked(place),
         Fate::FreedUnreached => heap.free(memory, place),
         Fate::FreedThenReached => {
             heap.free(memory, place);
@@ -86,12 +86,12 @@ proptest! {
         }
         prop_assert!(!heap.is_swept());
         prop_assert!(heap.stats().live_bytes >= model.live_bytes());
-        heap.finish_sweep(&memory);
+        heap.sweep().finish(&memory);
         prop_assert!(heap.is_swept());
         prop_assert_eq!(heap.stats().live_bytes, model.live_bytes());
         let mut swept = Model::default();
         for place in model.places().filter(|place| !later.contains(place)) {
-            prop_assert_eq!(heap.mark_reached(place), Ok(true));
+            prop_assert_eq!(heap.sweep().mark_reached(place), Ok(true));
             swept.add(&heap, place, 0);
         }
         later.iter().for_each(|place| heap.free(&memory, *place));
@@ -110,12 +110,12 @@ fn place_reached_twice_has_two_owners() {
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     for place in places.into_iter().chain([segment]) {
-        assert_eq!(heap.mark_reached(place), Ok(true));
-        assert_eq!(heap.mark_reached(place), Ok(false));
+        assert_eq!(heap.sweep().mark_reached(place), Ok(true));
+        assert_eq!(heap.sweep().mark_reached(place), Ok(false));
     }
     let young = heap.reserve(&memory, 100, 0).unwrap().publish();
-    assert_eq!(heap.mark_reached(young), Ok(true));
-    assert_eq!(heap.mark_reached(young), Ok(true));
+    assert_eq!(heap.sweep().mark_reached(young), Ok(true));
+    assert_eq!(heap.sweep().mark_reached(young), Ok(true));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn unreached_region_is_one_free_run() {
     }
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
-    heap.finish_sweep(&memory);
+    heap.sweep().finish(&memory);
     let stats = heap.stats();
     assert_eq!((stats.live_bytes, stats.chunk_count), (0, 0));
     let below_mark_bytes = stats.mark_bytes - UNIT_BYTES;
@@ -134,7 +134,7 @@ fn unreached_region_is_one_free_run() {
     assert_eq!(place.offset.0, UNIT_BYTES + 64);
     assert_eq!(heap.stats().mark_bytes, stats.mark_bytes);
     drop(heap);
-    assert!(Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap().check_place(place).is_ok());
+    assert!(Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap().table().check_place(place).is_ok());
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn recovery_meets_every_segment_slot() {
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     let found = RefCell::new(BTreeSet::new());
-    heap.segments(&mut |offset| assert!(found.borrow_mut().insert(offset)));
+    heap.sweep().segments(&mut |offset| assert!(found.borrow_mut().insert(offset)));
     assert_eq!(found.borrow().len(), 126);
     assert!(found.borrow().is_superset(&reserved));
 }
@@ -157,13 +157,13 @@ fn slots_that_nothing_reaches_are_kept() {
     let other = heap.reserve(&memory, 100, 0).unwrap().publish();
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
-    assert_eq!(heap.mark_reached(other), Ok(true));
-    all[..40].iter().for_each(|&place| assert_eq!(heap.mark_reached(place), Ok(true)));
+    assert_eq!(heap.sweep().mark_reached(other), Ok(true));
+    all[..40].iter().for_each(|&place| assert_eq!(heap.sweep().mark_reached(place), Ok(true)));
     let (class, mut kept) = (Class::for_bytes(4_096).unwrap(), Vec::new());
-    heap.keep_unreached(class, 50, |offset| kept.push(offset));
+    heap.sweep().keep_unreached(class, 50, |offset| kept.push(offset));
     let mut more = Vec::new();
-    heap.finish_sweep(&memory);
-    heap.keep_unreached(class, 50, |offset| more.push(offset));
+    heap.sweep().finish(&memory);
+    heap.sweep().keep_unreached(class, 50, |offset| more.push(offset));
     let unreached: BTreeSet<_> = all[40..].iter().map(|place| place.offset).collect();
     assert!(kept.len() == 50 && more.is_empty());
     let mut taken: BTreeSet<_> = kept.iter().copied().collect();

@@ -82,12 +82,12 @@ fn churn(memory: &Memory, heap: &Heap<Host>, claims: &Claims, lane: usize) -> Ve
             let reservation = heap.reserve(memory, len_bytes(&mut random), lane).unwrap();
             if random.below(20) > 0 {
                 let place = reservation.publish();
-                claims.change(place, heap.check_place(place).unwrap(), 0, 1);
+                claims.change(place, heap.table().check_place(place).unwrap(), 0, 1);
                 held.push(place);
             }
         } else if !held.is_empty() {
             let place = held.swap_remove(random.below(held.len()));
-            claims.change(place, heap.check_place(place).unwrap(), 1, 0);
+            claims.change(place, heap.table().check_place(place).unwrap(), 1, 0);
             heap.free(memory, place);
         }
     }
@@ -119,14 +119,14 @@ fn places_freed_by_another_thread_come_back() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for place in receiver {
-                claims.change(place, heap.check_place(place).unwrap(), 1, 0);
+                claims.change(place, heap.table().check_place(place).unwrap(), 1, 0);
                 heap.free(&memory, place);
             }
         });
         let mut random = Random(1);
         for _ in 0..STEP_COUNT * 4 {
             let place = heap.reserve(&memory, len_bytes(&mut random), 0).unwrap().publish();
-            claims.change(place, heap.check_place(place).unwrap(), 0, 1);
+            claims.change(place, heap.table().check_place(place).unwrap(), 0, 1);
             sender.send(place).unwrap();
         }
         drop(sender);
@@ -146,10 +146,10 @@ fn frees_at_sweep_end_are_counted_once() {
         .collect();
     drop(heap);
     let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
-    old.iter().for_each(|place| assert_eq!(heap.mark_reached(*place), Ok(true)));
+    old.iter().for_each(|place| assert_eq!(heap.sweep().mark_reached(*place), Ok(true)));
     let left = thread::scope(|scope| {
         scope.spawn(|| old.iter().for_each(|place| heap.free(&memory, *place)));
-        scope.spawn(|| heap.finish_sweep(&memory));
+        scope.spawn(|| heap.sweep().finish(&memory));
         churn_all(&memory, &heap, &claims)
     });
     for place in left {
@@ -168,7 +168,7 @@ fn free_during_chunk_sweep_is_not_lost() {
         let old: Vec<Place> = (0..14_000).map(|_| heap.reserve(&memory, 32_768, 0).unwrap().publish()).collect();
         drop(heap);
         let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
-        old.iter().for_each(|place| assert_eq!(heap.mark_reached(*place), Ok(true)));
+        old.iter().for_each(|place| assert_eq!(heap.sweep().mark_reached(*place), Ok(true)));
         let start = Barrier::new(3);
         let free_seventh = |first: usize| {
             start.wait();
@@ -178,7 +178,7 @@ fn free_during_chunk_sweep_is_not_lost() {
             scope.spawn(|| free_seventh(0));
             scope.spawn(|| free_seventh(1));
             start.wait();
-            heap.finish_sweep(&memory);
+            heap.sweep().finish(&memory);
         });
         (2..7).for_each(|first| old[first..].iter().step_by(7).for_each(|place| heap.free(&memory, *place)));
         assert_eq!(heap.stats().live_bytes, 0);

@@ -11,7 +11,7 @@ use crate::memory::{Host, PARAMETERS};
 fn formatted(model: Model) -> (Sim, Heap<Host>) {
     let sim = Sim::new(0, model);
     let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
-    heap.finish_format(&sim).unwrap();
+    heap.region().finish_format(&sim).unwrap();
     (sim, heap)
 }
 
@@ -42,12 +42,14 @@ fn new_region_is_durable_and_records_purpose() {
 #[test]
 fn word_that_was_set_is_set() {
     let (sim, heap) = formatted(Model::Line);
-    heap.set_snapshot_epoch(&sim, 7);
-    assert!(found(&images(&sim), |sim, heap| heap.snapshot_epoch(sim).unwrap()).iter().all(|epoch| *epoch == 7));
-    heap.set_generation(&sim, 3);
-    assert!(found(&images(&sim), |_, heap| heap.generation()).iter().all(|generation| *generation == 3));
-    heap.set_features(&sim, FEATURE_EXPIRY);
-    assert!(found(&images(&sim), |_, heap| heap.has_features(FEATURE_EXPIRY)).iter().all(|is_set| *is_set));
+    heap.region().set_snapshot_epoch(&sim, 7);
+    assert!(
+        found(&images(&sim), |sim, heap| heap.region().snapshot_epoch(sim).unwrap()).iter().all(|epoch| *epoch == 7)
+    );
+    heap.region().set_generation(&sim, 3);
+    assert!(found(&images(&sim), |_, heap| heap.region().generation()).iter().all(|generation| *generation == 3));
+    heap.region().set_features(&sim, FEATURE_EXPIRY);
+    assert!(found(&images(&sim), |_, heap| heap.region().has_features(FEATURE_EXPIRY)).iter().all(|is_set| *is_set));
 }
 
 /// Copies of the superblock are stored one after the other, even by two calls: one of them is always intact.
@@ -55,10 +57,10 @@ fn word_that_was_set_is_set() {
 fn whichever_copy_is_being_stored_the_other_is_durable() {
     let (sim, heap) = formatted(Model::Line);
     let crashes = at_steps(&sim, images, || {
-        heap.set_features(&sim, FEATURE_EXPIRY);
-        heap.set_features(&sim, FEATURE_BATCHES);
+        heap.region().set_features(&sim, FEATURE_EXPIRY);
+        heap.region().set_features(&sim, FEATURE_BATCHES);
     });
-    assert!(found(&crashes, |_, heap| heap.superblock().uuid).iter().all(|uuid| *uuid == PARAMETERS.uuid));
+    assert!(found(&crashes, |_, heap| heap.region().superblock().uuid).iter().all(|uuid| *uuid == PARAMETERS.uuid));
 }
 
 #[test]
@@ -70,9 +72,9 @@ fn image_is_durable_before_it_is_named() {
             let bytes = [number; 64];
             // SAFETY: the extent is reserved.
             unsafe { sim.stream(reservation.place().offset, &[&bytes]) };
-            let crashes = at_steps(&sim, images, || heap.name_image(&sim, reservation).unwrap());
+            let crashes = at_steps(&sim, images, || heap.image().name(&sim, reservation).unwrap());
             let is_whole = |sim: &Sim, heap: &Heap<Host>| {
-                let named = heap.named_image()?;
+                let named = heap.image().named()?;
                 assert_eq!(named.number, u32::from(number));
                 // SAFETY: no thread stores to it.
                 Some(unsafe { sim.bytes(named.place.offset.span(64)) }.unwrap() == bytes)
@@ -81,7 +83,7 @@ fn image_is_durable_before_it_is_named() {
             assert!(found(&images(&sim), is_whole).iter().all(|is_whole| *is_whole == Some(true)), "it is not durable");
             heap.forget_image(&sim);
             if model == Model::Line {
-                assert!(found(&images(&sim), |_, heap| heap.named_image()).iter().all(Option::is_none));
+                assert!(found(&images(&sim), |_, heap| heap.image().named()).iter().all(Option::is_none));
             }
             sim.wait(sim.commit(Level::default())).unwrap();
         }
@@ -110,10 +112,10 @@ fn killed_process_data_is_durable_before_use() {
         for image in killed.iter().rev().take(LAST_COUNT) {
             let sim = Sim::from_image(image, Model::Line);
             let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();
-            heap.finish_sweep(&sim);
+            heap.sweep().finish(&sim);
             let segment = heap.reserve_segment(&sim).unwrap().publish();
             let extent = heap.reserve_extent(&sim, 300_000).unwrap().publish();
-            let places = found(&images(&sim), |_, heap| [segment, extent].map(|place| heap.check_place(place)));
+            let places = found(&images(&sim), |_, heap| [segment, extent].map(|place| heap.table().check_place(place)));
             assert!(places.iter().flatten().all(Result::is_ok), "{places:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Free space serves every size: an open region that was filled with values of one size, and emptied, holds as much of
 //! any other size as a new region.
 
-use hikv::{Durability, EngineKind, Options, Store};
+use hikv::{Durability, EngineKind, Options, Store, WriteBatch};
 use tempfile::{TempDir, tempdir};
 
 use crate::alone;
@@ -87,5 +87,22 @@ fn free_space_serves_every_size() {
         // A sample has every second engine with its background thread, and the others without.
         let both = [number % 2 == 0, number % 2 == 1];
         both[..Extent::pick(1, 2)].iter().for_each(|&background| every_size_follows_every_other(engine, background));
+    }
+}
+
+/// The region is full but for runs that are too short for a chunk of large slots. A batch gets them, as single puts do.
+#[test]
+fn batch_gets_the_space_of_single_puts() {
+    for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
+        let (_dir, store) = fresh_store(engine, false);
+        let count = fill(&store, 0, 300_000);
+        (1..count).step_by(2).take(8).for_each(|number| assert!(store.delete(format!("0:{number}")).unwrap()));
+        let value = vec![1; 100_000];
+        store.put("single", &value).unwrap_or_else(|error| panic!("{engine}: {error}"));
+        let mut batch = WriteBatch::new();
+        batch.put("first", &value).put("second", &value).delete("single");
+        store.write(&batch).unwrap_or_else(|error| panic!("{engine}: {error}"));
+        assert_eq!(store.get("second").unwrap().as_ref(), Some(&value));
+        assert!(store.verify(|_| {}).unwrap().damage.is_empty());
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Sl
     if !cx.heap.is_swept()
         && let Some(place) = slot.position().and_then(Position::place)
     {
-        cx.heap.mark_unlinked(place);
+        cx.heap.sweep().mark_unlinked(place);
     }
 }
 

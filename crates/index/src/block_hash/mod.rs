@@ -121,7 +121,7 @@ impl BlockHash {
         sign: Box<Sign>,
     ) -> Result<BlockHash, HeapError> {
         let limbo = epoch::Limbo::default();
-        let root = sweep::empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        let root = sweep::empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.region().generation())?;
         Ok(BlockHash::of(Segments::new(geometry, root), sign, Batches::none()))
     }
 

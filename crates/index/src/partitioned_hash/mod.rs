@@ -108,7 +108,7 @@ impl PartitionedHash {
         geometry: Geometry,
     ) -> Result<PartitionedHash, HeapError> {
         let limbo = Limbo::default();
-        let root = clear::empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        let root = clear::empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.region().generation())?;
         Ok(PartitionedHash::new(Segments::new(geometry, root), Batches::default()))
     }
 
@@ -125,7 +125,7 @@ impl PartitionedHash {
         let splits = finish_splits(cx, geometry)?;
         let batches = Batches::default();
         batch::recover(cx, &batches)?;
-        let due = if cx.heap.has_features(FEATURE_EXPIRY) { due::UNKNOWN } else { NEVER };
+        let due = if cx.heap.region().has_features(FEATURE_EXPIRY) { due::UNKNOWN } else { NEVER };
         let table = |(offset, header)| Segment::new(offset, header, !cx.medium.is_writable(), due);
         let live = live_segments(cx, geometry, &splits)?;
         let tables = live.into_iter().map(|segments| segments.into_iter().map(table).collect());

@@ -302,7 +302,7 @@ pub(super) fn mark_unlinked<D: Dram>(heap: &Heap<D>, position: Position) {
     if !heap.is_swept()
         && let Some(place) = position.place()
     {
-        heap.mark_unlinked(place);
+        heap.sweep().mark_unlinked(place);
     }
 }
 

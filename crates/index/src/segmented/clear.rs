@@ -60,10 +60,10 @@ pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
     // SAFETY: the root is never null; only `clear` replaces it, under the locks that are held.
     let old = unsafe { &*root.load(Ordering::Acquire) };
     let frozen: Vec<_> = old.segments().map(Segmented::lock_all).collect();
-    let generation = cx.heap.generation().wrapping_add(1);
+    let generation = cx.heap.region().generation().wrapping_add(1);
     let new = empty(generation)?;
     cx.medium.order_unless(canary::CLEAR_BEFORE_SEGMENTS);
-    cx.heap.set_generation(cx.medium, generation);
+    cx.heap.region().set_generation(cx.medium, generation);
     cx.medium.wait(cx.medium.commit(Level::Strongest))?;
     if !cx.medium.breaks(canary::CLEARED_UNBURIED) {
         old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));

@@ -36,7 +36,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         let (context, bytes) = (*self, self.bytes_of(&garbage));
         let waiting_bytes = self.limbo.retire(garbage, bytes, move |free| context.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_newly_free(waiting_bytes);
+            self.heap.supply().expect_newly_free(waiting_bytes);
         }
     }
 
@@ -48,7 +48,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         });
         let waiting_bytes = self.limbo.retire_all(garbage, |free| self.free(free));
         if waiting_bytes > 0 {
-            self.heap.expect_newly_free(waiting_bytes);
+            self.heap.supply().expect_newly_free(waiting_bytes);
         }
     }
 
@@ -64,7 +64,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
 
     #[cold]
     fn extent_bytes(&self, position: Position) -> u64 {
-        position.place().map_or(0, |place| self.heap.place_bytes(place))
+        position.place().map_or(0, |place| self.heap.table().place_bytes(place))
     }
 
     /// Frees everything that no reader can reach any more, and returns true if there was anything.

@@ -57,7 +57,7 @@ pub(crate) fn live_segments<M: Medium, D: Dram>(
 ) -> Result<Vec<Vec<(Offset, SegmentHeader)>>, HeapError> {
     let mut partitions = vec![Vec::new(); geometry.partition_count()];
     let mut damaged = None;
-    cx.heap.segments(&mut |offset| match live_header(cx, splits, offset) {
+    cx.heap.sweep().segments(&mut |offset| match live_header(cx, splits, offset) {
         Ok(Some(header)) if (header.partition as usize) < partitions.len() => {
             partitions[header.partition as usize].push((offset, header));
         }
@@ -89,7 +89,7 @@ fn live_header<M: Medium, D: Dram>(
     if state != State::Live {
         return Ok(None);
     }
-    if generation != cx.heap.generation() {
+    if generation != cx.heap.region().generation() {
         if cx.medium.is_writable() {
             bury(cx.medium, offset);
         }

@@ -127,7 +127,7 @@ impl<S: Segmented> Segments<S> {
         // The table is retired last: the caller still holds its locks, and is pinned.
         for place in places {
             // The sweep, which the partition's lock keeps out, will not reach the segment any more.
-            cx.heap.mark_unlinked(place);
+            cx.heap.sweep().mark_unlinked(place);
             cx.retire(Garbage::of(place));
         }
         cx.retire(Garbage::Table(Table::new(table)));
@@ -165,7 +165,7 @@ pub(crate) fn child<M: Medium, D: Dram>(
         partition: partition as u32,
         depth: parent.depth() + 1,
         prefix: parent.prefix() << 1 | bit,
-        generation: cx.heap.generation(),
+        generation: cx.heap.region().generation(),
     }
 }
 

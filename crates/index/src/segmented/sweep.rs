@@ -40,7 +40,7 @@ impl Sweep {
         self.cursor = sweep(self.cursor, &mut |(at, _)| self.misplaced = Some(at))?;
         if self.cursor.is_done() {
             if self.misplaced.is_none() && cx.medium.is_writable() {
-                cx.heap.finish_sweep(cx.medium);
+                cx.heap.sweep().finish(cx.medium);
             }
             swept.store(true, Ordering::Release);
         }
@@ -76,7 +76,7 @@ pub(crate) fn reach<M: Medium, D: Dram>(
     twice: &'static str,
     misplaced: &mut dyn FnMut(Misplacement),
 ) {
-    match cx.heap.mark_reached(place) {
+    match cx.heap.sweep().mark_reached(place) {
         Ok(true) => {}
         Ok(false) => misplaced((named_at, InvalidPlace { offset: place.offset.0, what: twice })),
         Err(wrong) => misplaced((named_at, wrong)),

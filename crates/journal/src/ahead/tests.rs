@@ -27,7 +27,7 @@ fn alone(act: impl FnOnce(&Journaled<TestFile>)) -> usize {
     let counted = Arc::clone(&count);
     files.log.interpose(move |operation| {
         let journal = inner.upgrade().expect("it is open");
-        assert!(journal.segments.ahead.is_locked(), "another may make room at the same time: {operation:?}");
+        assert!(journal.log.segments().ahead.is_locked(), "another may make room at the same time: {operation:?}");
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     });
@@ -38,10 +38,10 @@ fn alone(act: impl FnOnce(&Journaled<TestFile>)) -> usize {
 
 #[test]
 fn spare_space_grows_by_one() {
-    assert!(alone(|journal| assert!(journal.journal.widen_to(options().segment_bytes).unwrap())) > 0);
+    assert!(alone(|journal| assert!(journal.journal.log.segments().widen_to(options().segment_bytes).unwrap())) > 0);
 }
 
 #[test]
 fn the_next_segment_is_prepared_by_one() {
-    assert!(alone(|journal| journal.journal.prepare(None).unwrap()) > 1);
+    assert!(alone(|journal| journal.journal.log.segments().prepare(None, journal.journal.log.durable()).unwrap()) > 1);
 }

@@ -2,10 +2,12 @@
 
 use std::io::{self, Read, Seek};
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use pmem::{Bytes, Level, Offset, Persist, Taken};
 
 use super::*;
+use crate::region::PAGE_BYTES;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
@@ -35,7 +37,7 @@ fn left(is_full: bool) -> Files<TestFile> {
     let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
     publish(&journal, 1);
     if is_full {
-        assert!(journal.journal.seal_early().unwrap(), "the other segment was free");
+        assert!(journal.journal.log.seal_early().unwrap(), "the other segment was free");
         publish(&journal, 2);
     }
     files.copied()
@@ -93,8 +95,8 @@ fn writer_keeps_page_of_log_end() {
     for _ in 0..300 {
         publish(&journal, 1);
     }
-    let writer = journal.journal.append.writer.lock();
-    assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
+    let (at_bytes, kept_bytes) = journal.journal.log.writer().kept();
+    assert!(at_bytes > 4 * PAGE_BYTES && kept_bytes as u64 <= PAGE_BYTES);
 }
 
 /// The next opening has all the data, and the log gets longer again.

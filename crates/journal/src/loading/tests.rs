@@ -98,7 +98,7 @@ fn closing(journal: Journaled<TestFile>) -> mpsc::Receiver<()> {
         drop(journal);
         over.send(())
     });
-    while !shared.ending.is_closing.load(Ordering::Acquire) {
+    while !shared.health.is_closing() {
         thread::yield_now();
     }
     is_over

@@ -49,8 +49,8 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         medium.store(ROOT, word::pointer(root), Ordering::Release);
         medium.store(STAMP_BLOCKS, seal(0), Ordering::Release);
         medium.flush(ROOT.span(16));
-        heap.set_features(&medium, FEATURE_TAGGED_VALUES);
-        heap.finish_format(&medium)?;
+        heap.region().set_features(&medium, FEATURE_TAGGED_VALUES);
+        heap.region().finish_format(&medium)?;
         Tree::of(medium, (heap, lanes, Recovered::default()), class, options, dram, retire)
     }
 
@@ -61,11 +61,11 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     /// Those of [`Heap::open`] and [`Lanes::recover`]; [`HeapError::Damaged`].
     pub fn open(medium: M, options: Options, dram: D, retire: R) -> Result<Tree<M, D, R>, HeapError> {
         let heap = Heap::open(&medium, EngineNumber::INK, dram.clone())?;
-        let lanes = Lanes::open(&medium, &heap, heap.superblock().partition_count as usize, dram.clone())?;
+        let lanes = Lanes::open(&medium, &heap, heap.region().superblock().partition_count as usize, dram.clone())?;
         let recovered = lanes.recover(&medium)?;
         let damaged = || HeapError::Damaged { offset: ROOT.0, what: "the word of the root is damaged" };
         let root = word::place(ROOT, medium.load(ROOT, Ordering::Acquire)).map_err(|_| damaged())?;
-        heap.check_place(root).map_err(|_| damaged())?;
+        heap.table().check_place(root).map_err(|_| damaged())?;
         let PlaceKind::Slot(class) = root.kind else { return Err(damaged()) };
         let order = order_of(class).ok_or_else(damaged)?;
         let options = Options { order, ..options };
@@ -81,7 +81,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         retire: R,
     ) -> Result<Tree<M, D, R>, HeapError> {
         let nodes = Nodes::new(medium, options.order, class, dram.clone())?;
-        let has_tags = heap.has_features(FEATURE_TAGGED_VALUES);
+        let has_tags = heap.region().has_features(FEATURE_TAGGED_VALUES);
         Ok(Tree {
             reader: Reader::new(nodes, has_tags, dram.clone())?,
             space: Space::new(heap, class, retire),

@@ -33,7 +33,7 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
     let reopened = Tree::open(again.medium().clone(), Options::default(), SimDram, FreeImmediately).unwrap();
     let (sim, chunk_count) = (reopened.medium(), reopened.heap().stats().mark_bytes / (1 << 20));
     let before = sim.breath_count();
-    reopened.heap().finish_sweep(sim);
+    reopened.heap().sweep().finish(sim);
     assert!(chunk_count > 0 && sim.breath_count() - before > chunk_count);
 }
 

@@ -21,7 +21,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
     let look = Mutex::new(move |image: &Image| {
         let left = Crashed::<false>::open(Sim::from_image(image, Model::Line)).unwrap();
         for place in KEYS.iter().filter_map(|key| left.0.get(key, |value| value.place).unwrap()) {
-            reported.fetch_or(live.0.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.0.heap().table().is_free(place), Ordering::Relaxed);
             count.fetch_add(1, Ordering::Relaxed);
         }
     });

@@ -205,7 +205,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
             Tree::open(Sim::from_image(image, Model::Line), Options::default(), SimDram, FreeImmediately).unwrap();
         let mut named_count = 0;
         left.each_named(&mut |place| {
-            reported.fetch_or(live.heap().is_free(place), Ordering::Relaxed);
+            reported.fetch_or(live.heap().table().is_free(place), Ordering::Relaxed);
             named_count += 1;
         })
         .unwrap();

@@ -68,6 +68,6 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
         let tree = Tree::open(sim, Options::default(), SimDram, Never).unwrap();
         let place = tree.get(b"key", |value| value.place).unwrap().expect("it is there");
         tree.write(0, b"key", change, &mut |_| true).unwrap();
-        assert_eq!(tree.heap().mark_reached(place), Ok(false), "it would be freed under a reader");
+        assert_eq!(tree.heap().sweep().mark_reached(place), Ok(false), "it would be freed under a reader");
     }
 }

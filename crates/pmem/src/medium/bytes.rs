@@ -8,7 +8,9 @@ use crate::{MediumError, Offset, Span, arch};
 /// A region of bytes, with its loads and stores.
 ///
 /// Shared words are accessed only through [`Bytes::load`], [`Bytes::store`], [`Bytes::compare_exchange`] and
-/// [`Persist::publish`](crate::Persist::publish), so that a model checker's medium can replace the real one.
+/// [`Persist::publish`](crate::Persist::publish), so that a model checker's medium can replace the real one. Stores go
+/// to the memory at [`Bytes::base`]; a medium that observes them implements `store`, `compare_exchange`, `write` and
+/// `stream` itself.
 ///
 /// # Panics
 /// Every access is checked against the region's size; an access outside it is a bug of the caller and panics.
@@ -31,16 +33,27 @@ pub unsafe trait Bytes: Send + Sync + 'static {
     }
 
     /// Stores one aligned word atomically.
-    fn store(&self, at: Offset, word: u64, ordering: Ordering);
+    #[inline(always)]
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.target_word(at).store(word, ordering);
+    }
 
     /// Replaces one aligned word if it is `current` (AcqRel, Acquire). Returns the word found.
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64>;
+    #[inline(always)]
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
 
     /// Copies `bytes` into the region through the cache.
     ///
     /// # Safety
     /// Only the caller uses the span: no reference into it lives and no other thread accesses it.
-    unsafe fn write(&self, at: Offset, bytes: &[u8]);
+    #[inline(always)]
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let target = self.target(at, bytes.len() as u64);
+        // SAFETY: the target is that long, and only the caller uses it, so `bytes` do not overlap it.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
 
     /// Writes the concatenation of `parts`, with non-temporal stores if they are faster, and flushes it. Up to 15
     /// bytes after the end, to the next multiple of 16, become zero.
@@ -50,7 +63,15 @@ pub unsafe trait Bytes: Send + Sync + 'static {
     ///
     /// # Panics
     /// If `at` is not a multiple of 16.
-    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]);
+    #[inline(always)]
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let target = self.target(at, len_bytes.next_multiple_of(16));
+        at.expect_aligned(16);
+        // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; only
+        // the caller uses it.
+        unsafe { arch::stream(target, parts) }
+    }
 
     /// Shows `bytes` at `at` only to this process, in a region that is open for reading: the file or DAX device is
     /// not changed. A reader recovers from a crash this way.
@@ -154,6 +175,31 @@ pub unsafe trait Bytes: Send + Sync + 'static {
         // SAFETY: the word is in the region (just checked), is aligned, and stays in place while `self` is
         // borrowed; words that several threads access are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }
+    }
+
+    /// Returns the address of `at`, where `len_bytes` may be stored. Only for implementations of media: the medium does
+    /// not see a store there.
+    ///
+    /// # Panics
+    /// If the bytes are outside the region, or nothing may be stored.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        self.assert_within(at, len_bytes);
+        assert!(self.is_writable(), "a store to a region that is open for reading");
+        // SAFETY: the bytes are in the region (just checked).
+        unsafe { self.base().as_ptr().add(at.0 as usize) }
+    }
+
+    /// Returns the atomic word at `at`, which may be stored to. Only for implementations of media.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn target_word(&self, at: Offset) -> &AtomicU64 {
+        let word = self.target(at, 8).cast::<u64>();
+        at.expect_aligned(8);
+        // SAFETY: the word is aligned (the region is, and so is the offset) and in the region, which stays in place
+        // while `self` is borrowed; words that several threads access are only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(word) }
     }
 
     /// Panics unless `len_bytes` bytes at `at` are in the region. Lost bytes read as zeros: see

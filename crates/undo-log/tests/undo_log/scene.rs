@@ -131,7 +131,7 @@ impl Scene {
         let heap = Heap::format(&sim, EngineNumber::INK, &parameters, SimDram).unwrap();
         let lanes = Lanes::format(&sim, &heap, LANE_COUNT, SimDram).unwrap();
         let cells = heap.reserve(&sim, WORD_COUNT as u64 * 8, 0).unwrap().publish().offset.plus(56).line();
-        heap.finish_format(&sim).unwrap();
+        heap.region().finish_format(&sim).unwrap();
         let explorer = Arc::new(Explorer { canary, is_killed, ..Explorer::default() });
         let words = vec![0; WORD_COUNT];
         *explorer.oracle.lock().unwrap() = Oracle { is_formatted: true, cells, words, open: Vec::new() };

@@ -27,7 +27,7 @@ fn format(sim: &Sim) -> (Heap<SimDram>, pmem::DramBox<Lanes, SimDram>) {
         Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
     let heap = Heap::format(sim, EngineNumber::INK, &parameters, SimDram).unwrap();
     let lanes = Lanes::format(sim, &heap, LANE_COUNT, SimDram).unwrap();
-    heap.finish_format(sim).unwrap();
+    heap.region().finish_format(sim).unwrap();
     (heap, lanes)
 }
 
@@ -109,8 +109,8 @@ fn replaced_log_gets_one_owner_under_sweep() {
     let (old, known, swept, noted) = (lanes.log(0), Arc::clone(&lanes), Arc::clone(&heap), Arc::clone(&given));
     sim.observe(Box::new(move |sim, _| {
         if known.log(0) != old && !swept.is_swept() {
-            (0..LANE_COUNT).for_each(|lane| _ = swept.mark_reached(known.log(lane)).unwrap());
-            swept.finish_sweep(sim);
+            (0..LANE_COUNT).for_each(|lane| _ = swept.sweep().mark_reached(known.log(lane)).unwrap());
+            swept.sweep().finish(sim);
             noted.lock().unwrap().extend(places(sim, &swept));
         }
     }));

@@ -230,7 +230,7 @@ pub unsafe extern "C" fn ink_core_stat(store: &Store, stat: &mut Stat) {
         live_bytes: heap.live_bytes,
         free_bytes: heap.free_bytes + store.tree.medium().len_bytes() - heap.region_bytes,
         dram_bytes: heap.dram_bytes + store.tree.dram_bytes(),
-        lanes: u64::from(store.tree.heap().superblock().partition_count),
+        lanes: u64::from(store.tree.heap().region().superblock().partition_count),
         swept: u64::from(store.tree.heap().is_swept()),
         undone: store.tree.recovered().undone_count as u64,
         merged: store.merging.merged_count(),

@@ -1,11 +1,9 @@
 //! The medium: a range of persistent memory that the kernel has mapped. It cannot grow.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{
-    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket, arch,
-    lines,
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Persist, Residency, Space, Span, Ticket, arch, lines,
 };
 
 use crate::host;
@@ -28,22 +26,6 @@ impl Region {
     pub(crate) unsafe fn new(base: NonNull<u8>, len_bytes: u64) -> Region {
         Region { base, len_bytes }
     }
-
-    /// Returns the address of `at`, where `len_bytes` may be stored.
-    #[inline(always)]
-    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        self.assert_within(at, len_bytes);
-        // SAFETY: the bytes are in the region (just checked).
-        unsafe { self.base.as_ptr().add(at.0 as usize) }
-    }
-
-    #[inline(always)]
-    fn target_word(&self, at: Offset) -> &AtomicU64 {
-        let word = self.target(at, 8).cast::<u64>();
-        at.expect_aligned(8);
-        // SAFETY: the word is aligned and in the region, and is accessed only as an atomic where threads share it.
-        unsafe { AtomicU64::from_ptr(word) }
-    }
 }
 
 // SAFETY: `Region::new`'s caller promises the range; its length never changes; stores take effect there immediately.
@@ -55,30 +37,6 @@ unsafe impl Bytes for Region {
     #[inline(always)]
     fn len_bytes(&self) -> u64 {
         self.len_bytes
-    }
-
-    #[inline(always)]
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        self.target_word(at).store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-    }
-
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        let target = self.target(at, bytes.len() as u64);
-        // SAFETY: the target is that long, and only the caller uses it, so `bytes` are elsewhere.
-        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
-    }
-
-    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let target = self.target(at, len_bytes.next_multiple_of(16));
-        at.expect_aligned(16);
-        // SAFETY: the target is aligned and as long as the padded parts; only the caller uses it.
-        unsafe { arch::stream(target, parts) }
     }
 }
 

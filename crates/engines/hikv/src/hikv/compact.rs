@@ -36,7 +36,7 @@ impl<M: Medium, D: Memory> Compacts for HiKv<M, D> {
         let next = {
             let _pin = epoch::pin();
             self.writer.reader().index().visit(HiKv::medium(self), cursor, |signature, position| {
-                if position.place().is_some_and(|place| self.writer.space().heap().is_evacuating(place)) {
+                if position.place().is_some_and(|place| self.writer.space().heap().table().is_evacuating(place)) {
                     found.push((signature, position.item()));
                 }
                 Ok::<_, Error>(())

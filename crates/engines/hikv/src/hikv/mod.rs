@@ -79,7 +79,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Writes a clean image, if that is possible (`image`).
     fn write_image(&self) -> Result<(), Error> {
         let (medium, heap, order) = (self.medium(), self.writer.space().heap(), self.writer.order());
-        if !medium.is_writable() || !heap.may_have_image() || !self.is_at_rest()? {
+        if !medium.is_writable() || !heap.region().has_features(heap::FEATURE_IMAGE) || !self.is_at_rest()? {
             return Ok(());
         }
         let index = self.writer.reader().index();

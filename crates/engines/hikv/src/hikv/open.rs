@@ -31,7 +31,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
         let geometry = Geometry::new(count).ok_or(refused)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
-        heap.finish_format(&medium)?;
+        heap.region().finish_format(&medium)?;
         Ok(HiKv::assemble(medium, dram, (heap, index, CleanImage::default(), 0)))
     }
 
@@ -49,17 +49,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn parts(medium: &M, dram: D) -> Result<Parts<D>, OpenError> {
         let heap = Heap::open(medium, EngineNumber::HIKV, dram)?;
         let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
-        let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
+        let geometry = Geometry::new(heap.region().superblock().partition_count).ok_or(damaged)?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry)?;
         let image = CleanImage::adopt(medium, &heap, &index);
-        let epoch = heap.snapshot_epoch(medium)?;
+        let epoch = heap.region().snapshot_epoch(medium)?;
         Ok((heap, index, image, epoch))
     }
 
     fn assemble(medium: M, dram: D, (heap, index, image, epoch): Parts<D>) -> HiKv<M, D> {
         engine::relax_by_threads();
-        let reader = Reader::new(medium, index, Hasher::new(heap.superblock().hash_seed));
+        let reader = Reader::new(medium, index, Hasher::new(heap.region().superblock().hash_seed));
         let writer = Writer::new(reader, Space::new(heap), image, Snapshots::of_epoch(epoch), dram);
         HiKv { writer, compaction: Compaction::above(None) }
     }

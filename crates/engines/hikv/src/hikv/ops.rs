@@ -46,7 +46,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn uuid(&self) -> [u8; 16] {
-        self.writer.space().heap().superblock().uuid
+        self.writer.space().heap().region().superblock().uuid
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {

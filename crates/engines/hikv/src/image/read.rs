@@ -12,12 +12,12 @@ impl CleanImage {
     /// Lets heap and index, just opened, adopt the contents of the region's image. If there is no image, or one that
     /// does not match, both stay unchanged. Stores nothing.
     pub(crate) fn adopt<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, index: &PartitionedHash) -> CleanImage {
-        let Some(named) = heap.named_image() else { return CleanImage::default() };
+        let Some(named) = heap.image().named() else { return CleanImage::default() };
         debug_assert_eq!(named.place.kind, PlaceKind::Extent);
-        let capacity_bytes = heap.check_place(named.place).unwrap_or(0);
+        let capacity_bytes = heap.table().check_place(named.place).unwrap_or(0);
         let found = Found::read(medium, named, capacity_bytes);
         let adopted = found.filter(|found| found.fits(heap, index)).map(|found| {
-            heap.adopt_free_words(found.free_words());
+            heap.sweep().adopt_free_words(found.free_words());
             index.adopt_count_words(found.count_words());
             found.known()
         });
@@ -49,8 +49,8 @@ impl Found {
     /// Returns true if this is the image of the region in its present state.
     fn fits<D: Dram>(&self, heap: &Heap<D>, index: &PartitionedHash) -> bool {
         let mark_bytes = heap::layout::unit_start(self.header.mark_units).0;
-        (self.header.generation, mark_bytes) == (heap.generation(), heap.mark_bytes())
-            && heap.fits_free_words(self.free_words())
+        (self.header.generation, mark_bytes) == (heap.region().generation(), heap.supply().mark_bytes())
+            && heap.sweep().fits_free_words(self.free_words())
             && index.fits_count_words(self.count_words())
     }
 

@@ -76,7 +76,7 @@ impl CleanImage {
         let (header, start) = (of.header(), reservation.place().offset);
         let mut words = Words::new(of.medium, start.plus(HEADER_BYTES as u64));
         let mut free_word_count = 0;
-        of.heap.free_words(&mut |word| {
+        of.heap.sweep().free_words(&mut |word| {
             free_word_count += 1;
             words.push(word);
         });
@@ -92,7 +92,7 @@ impl CleanImage {
         words.finish();
         // SAFETY: the space was reserved for the image.
         unsafe { of.medium.stream(start, &[&header.to_bytes()]) };
-        of.heap.name_image(of.medium, reservation)?;
+        of.heap.image().name(of.medium, reservation)?;
         let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
         *self.known.lock() = header.key_count.map_or(Known::Space, keys);
         self.is_named.store(true, Ordering::Release);
@@ -104,11 +104,11 @@ impl<M: Medium, D: Dram> Resting<'_, M, D> {
     /// Returns the header without checksums, with one more extent than now: the image's.
     fn header(&self) -> Header {
         let mut free_word_count = 1;
-        self.heap.free_words(&mut |_| free_word_count += 1);
+        self.heap.sweep().free_words(&mut |_| free_word_count += 1);
         Header {
-            generation: self.heap.generation(),
-            number: self.heap.next_image_number(),
-            mark_units: (self.heap.mark_bytes() / heap::layout::UNIT_BYTES) as u32,
+            generation: self.heap.region().generation(),
+            number: self.heap.image().next_number(),
+            mark_units: (self.heap.supply().mark_bytes() / heap::layout::UNIT_BYTES) as u32,
             segment_count: self.index.segment_count() as u32,
             free_word_count,
             key_count: self.key_count,

@@ -46,7 +46,7 @@ impl Snapshots {
         }
         self.live.write().add(epoch);
         if medium.is_writable() {
-            heap.set_snapshot_epoch(medium, epoch + 1);
+            heap.region().set_snapshot_epoch(medium, epoch + 1);
             let live = self.live.write();
             self.summary.store(summary(epoch + 1, live.newest()), Ordering::Release);
         }

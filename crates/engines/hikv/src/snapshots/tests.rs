@@ -70,7 +70,7 @@ fn snapshot_excludes_writers_until_epoch_advances() {
 fn epochs_do_not_come_round() {
     const LAST: u32 = u32::MAX - 2;
     let first = store();
-    first.writer().space().heap().set_snapshot_epoch(first.writer().reader().medium(), LAST);
+    first.writer().space().heap().region().set_snapshot_epoch(first.writer().reader().medium(), LAST);
     let store = HiKv::open(first.writer().reader().medium().clone(), HostDram).unwrap();
     let snapshot = store.take_snapshot().unwrap();
     assert!(matches!(store.take_snapshot(), Err(Error::TooManySnapshots { count }) if count == u64::from(LAST) + 1));

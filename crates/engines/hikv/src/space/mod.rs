@@ -76,13 +76,13 @@ impl<D: Dram> Space<D> {
     /// Sets the feature flag before an item that expires is written.
     #[inline(always)]
     pub(crate) fn announce<M: Medium>(&self, medium: &M) {
-        self.heap.set_features(medium, FEATURE_EXPIRY);
+        self.heap.region().set_features(medium, FEATURE_EXPIRY);
     }
 
     /// Returns true if items may have expired that were not reaped yet.
     #[inline(always)]
     pub(crate) fn may_expire(&self) -> bool {
-        self.heap.has_features(FEATURE_EXPIRY)
+        self.heap.region().has_features(FEATURE_EXPIRY)
     }
 
     /// Returns true if so much garbage waits that writers are slowed.

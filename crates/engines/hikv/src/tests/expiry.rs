@@ -199,12 +199,12 @@ fn an_expiry_is_set_changed_and_taken_back() {
 #[test]
 fn restart_forgets_no_expiry() {
     let timed = Timed::new();
-    assert!(!timed.rig.store.writer().space().heap().has_features(FEATURE_EXPIRY));
+    assert!(!timed.rig.store.writer().space().heap().region().has_features(FEATURE_EXPIRY));
     timed.put_for(b"early", b"value", SECOND);
     timed.put_for(b"late", b"value", 10 * SECOND);
     timed.rig.put(b"never", b"value");
     let timed = timed.reopened();
-    assert!(timed.rig.store.writer().space().heap().has_features(FEATURE_EXPIRY));
+    assert!(timed.rig.store.writer().space().heap().region().has_features(FEATURE_EXPIRY));
     timed.clock.advance(SECOND);
     assert_absent(&timed, b"early");
     timed.work();

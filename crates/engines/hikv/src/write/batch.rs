@@ -97,7 +97,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         ops: &'a [BatchOp<'a>],
     ) -> Result<(), Error> {
         let plan = Plan::new(conditions, ops, |key| writer.reader.signature(key));
-        writer.space.heap().set_features(writer.reader.medium(), FEATURE_BATCHES);
+        writer.space.heap().region().set_features(writer.reader.medium(), FEATURE_BATCHES);
         let batch = BatchWrite { writer, plan, turn: writer.reader.index().batch_turn() };
         let expired = writer.with_space(|| batch.try_once())?;
         drop(batch.turn);

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use heap::{Class, Place, PlaceKind};
+use heap::{Class, HeapError, Place, PlaceKind};
 use index::Position;
 use pmem::{Dram, Medium, Offset};
 
@@ -103,7 +103,11 @@ impl<'a, M: Medium, D: Dram> Reservations<'a, M, D> {
 
     /// Writes the next items of this size class, as many as get slots.
     fn write_alike(&mut self, class: Class, ops: &[(u64, &BatchOp<'_>)]) -> Result<(), Error> {
-        let first_bytes = ops.first().and_then(|(_, op)| new_item(op)).map_or(0, |item| item.item_bytes());
+        let Some((first_signature, first)) = ops.first().and_then(|(signature, op)| Some((*signature, new_item(op)?)))
+        else {
+            return Ok(());
+        };
+        let first_bytes = first.item_bytes();
         let is_of_class = |(_, op): &&(u64, &BatchOp<'_>)| {
             new_item(op).is_some_and(|item| {
                 item.item_bytes() == first_bytes || Class::for_bytes(item.item_bytes()) == Some(class)
@@ -111,8 +115,13 @@ impl<'a, M: Medium, D: Dram> Reservations<'a, M, D> {
         };
         let count = ops.iter().take(TOGETHER_COUNT).take_while(is_of_class).count();
         let mut offsets = [Offset::NULL; TOGETHER_COUNT];
-        let count =
-            self.space.heap().reserve_slots(self.medium, class, epoch::thread_index(), &mut offsets[..count])?;
+        let reserved =
+            self.space.heap().reserve_slots(self.medium, class, epoch::thread_index(), &mut offsets[..count]);
+        if reserved.as_ref().is_err_and(HeapError::is_full) {
+            // The class has no slot left: the first item gets the space that a single put would get.
+            return self.write_long(first_signature, &first);
+        }
+        let count = reserved?;
         let items = ops[..count].iter().filter_map(|(signature, op)| Some((*signature, new_item(op)?)));
         let position = |&offset: &Offset| Position::of(Place { offset, kind: PlaceKind::Slot(class) });
         self.positions.extend(offsets[..count].iter().map(position));

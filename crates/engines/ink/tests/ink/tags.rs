@@ -156,7 +156,7 @@ fn store_without_tags_uses_old_rule() {
     let sim = store.tree().medium().clone();
     drop(store);
     let store = Ink::open(sim, HostDram, OPTIONS).unwrap();
-    assert!(!store.tree().heap().has_features(FEATURE_TAGGED_VALUES), "opening changes no format");
+    assert!(!store.tree().heap().region().has_features(FEATURE_TAGGED_VALUES), "opening changes no format");
     for number in (0..KEY_COUNT).filter(|&number| number != 4) {
         assert_eq!(get(&store, number).unwrap(), Some(value(number)));
     }

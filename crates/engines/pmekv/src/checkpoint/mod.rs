@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
         }
         let last = nodes.last().copied().unwrap_or_default();
         let new = Checkpoint { number: current.number + 1, last, key_count, cuts, nodes };
-        name(medium, &region.heap().superblock().uuid, &new);
+        name(medium, &region.heap().region().superblock().uuid, &new);
         medium.commit(Level::default());
         medium.health()?;
         self.replace(current, new);
@@ -170,7 +170,7 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
     pub(crate) fn needed_bytes(&self) -> Result<u64, Error> {
         let (heap, record_bytes) = (self.reader.region().heap(), self.reader.contents().record_bytes()?);
         let current = self.current.lock();
-        let nodes = current.nodes.iter().map(|&at| heap.place_bytes(node_place(at)));
+        let nodes = current.nodes.iter().map(|&at| heap.table().place_bytes(node_place(at)));
         Ok(record_bytes + nodes.sum::<u64>() + self.lanes.used_bytes(heap))
     }
 

@@ -108,7 +108,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     pub(crate) fn record_bytes(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         self.each_record(&mut |record, _| {
-            bytes += self.region.heap().place_bytes(place_of(record)?);
+            bytes += self.region.heap().table().place_bytes(place_of(record)?);
             Ok(())
         })?;
         Ok(bytes)
@@ -135,7 +135,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     /// the previous one, and was visited before.
     fn check_record(&self, record: Position, from: &[u8], is_deep: bool) -> Result<bool, Error> {
         let (place, heap) = (place_of(record)?, self.region.heap());
-        if heap.check_place(place).is_err() || heap.is_free(place) {
+        if heap.table().check_place(place).is_err() || heap.table().is_free(place) {
             return Err(Error::Corrupt { offset: place.offset.0, what: "a key's record is at an impossible place" });
         }
         let item = self.records().read(record)?;

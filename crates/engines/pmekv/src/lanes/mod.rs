@@ -238,7 +238,7 @@ impl Lanes {
     pub(crate) fn used_bytes<D: Dram>(&self, heap: &Heap<D>) -> u64 {
         let logs = self.lock_all();
         let slots = self.reserve.slots().into_iter().map(node_place);
-        logs.iter().flat_map(|log| log.places()).chain(slots).map(|place| heap.place_bytes(place)).sum()
+        logs.iter().flat_map(|log| log.places()).chain(slots).map(|place| heap.table().place_bytes(place)).sum()
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Reader<M: Medium, D: Dram> {
 impl<M: Medium, D: Dram> Reader<M, D> {
     pub(crate) fn new(contents: Contents<M, D>) -> Reader<M, D> {
         Reader {
-            hasher: Hasher::new(contents.region().heap().superblock().hash_seed),
+            hasher: Hasher::new(contents.region().heap().region().superblock().hash_seed),
             contents,
             shown: Shown::default(),
             is_stuck: AtomicBool::new(false),

@@ -257,7 +257,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
 
 fn expect_mark<D: Dram>(heap: &Heap<D>, record: Position) -> Result<Mark<'_>, HeapError> {
     let (offset, what) = (record.offset().0, "a record's place has no size class");
-    heap.expect_mark(place_of(record).map_err(|_| HeapError::Damaged { offset, what })?).map_err(damaged)
+    heap.sweep().expect_mark(place_of(record).map_err(|_| HeapError::Damaged { offset, what })?).map_err(damaged)
 }
 
 fn heap_error(error: LoadError<HeapError>) -> HeapError {

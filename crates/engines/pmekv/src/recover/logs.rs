@@ -38,7 +38,7 @@ pub(super) fn read<M: Medium, D: Dram>(
     (lane, cut): (usize, u64),
     segments: &VecDeque<Segment>,
 ) -> Result<FoundLog, HeapError> {
-    let (uuid, segments) = (heap.superblock().uuid, segments.clone());
+    let (uuid, segments) = (heap.region().superblock().uuid, segments.clone());
     let (mut entries, mut ends) = (Vec::with_capacity(segments.len() * SEGMENT_ENTRY_COUNT as usize), Vec::new());
     for (number, segment) in segments.iter().enumerate() {
         let full = segment.first + SEGMENT_ENTRY_COUNT;
@@ -71,8 +71,8 @@ pub(super) fn chain<M: Medium, D: Dram>(
             break;
         }
         let wrong = |what| HeapError::Damaged { offset: at.0, what };
-        heap.check_place(segment_place(at)).map_err(damaged)?;
-        let segment = Segment::from_line(&read_line(medium, at)?, at, &heap.superblock().uuid)
+        heap.table().check_place(segment_place(at)).map_err(damaged)?;
+        let segment = Segment::from_line(&read_line(medium, at)?, at, &heap.region().superblock().uuid)
             .filter(|segment| segment.lane == lane as u64)
             .ok_or(wrong("a segment's header is damaged"))?;
         // A segment that an opening began for an entry that a crash undid has no entries.

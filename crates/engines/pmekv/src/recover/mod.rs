@@ -62,7 +62,7 @@ pub(crate) struct Found {
 pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Found, HeapError> {
     let opening = load_word(medium, OPENING, "the number of the opening is damaged")?;
     let checkpoint = find_checkpoint(medium, heap)?;
-    let lanes = 0..heap.superblock().partition_count as usize;
+    let lanes = 0..heap.region().superblock().partition_count as usize;
     let chains =
         lanes.map(|lane| logs::chain(medium, heap, lane, checkpoint.cuts[lane])).collect::<Result<Vec<_>, _>>()?;
     let segment_count: usize = chains.iter().map(|segments| segments.len()).sum();
@@ -99,7 +99,7 @@ impl Found {
 
     /// Steps 1 and 2.
     pub(crate) fn settle<M: Medium, D: Dram>(&self, medium: &M, heap: &Heap<D>) -> Result<(), HeapError> {
-        let uuid = heap.superblock().uuid;
+        let uuid = heap.region().superblock().uuid;
         for log in &self.logs {
             for (at, line) in log.voids(&uuid) {
                 if !medium.breaks(canary::DROPPED_NOT_VOIDED) {
@@ -135,7 +135,7 @@ fn find_checkpoint<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Che
     let at = place_of_record(medium, number);
     // SAFETY: no thread writes while the store is being opened.
     let bytes = unsafe { medium.bytes(at.span(RECORD_BYTES as u64)) }?;
-    let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
+    let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.region().superblock().uuid)
         .ok_or(HeapError::Damaged { offset: at.0, what: "a checkpoint's record is damaged" })?;
     let followed = follow(medium, heap, &mut checkpoint, node_count);
     checkpoint.nodes.reverse();
@@ -163,7 +163,7 @@ fn follow<M: Medium, D: Dram>(
         if checkpoint.nodes.len() as u64 == node_count {
             return Err(HeapError::Damaged { offset: next.0, what: "a checkpoint has more nodes than it records" });
         }
-        heap.check_place(node_place(next)).map_err(damaged)?;
+        heap.table().check_place(node_place(next)).map_err(damaged)?;
         checkpoint.nodes.push(next);
         next = node::previous(node::bytes(medium, next)?);
     }
@@ -186,7 +186,7 @@ impl Checkpoint {
 }
 
 fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {
-    set(heap.expect_mark(place).map_err(damaged)?, place.offset)
+    set(heap.sweep().expect_mark(place).map_err(damaged)?, place.offset)
 }
 
 /// Sets the mark of a place; an error if the place was named before.

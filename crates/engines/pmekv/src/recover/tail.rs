@@ -77,7 +77,7 @@ fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
 
 /// Returns the span of the entry's record, if the record is intact.
 fn record<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, entry: &Entry) -> Option<Span> {
-    heap.check_place(entry.new.place()?).ok()?;
+    heap.table().check_place(entry.new.place()?).ok()?;
     let item = Records(medium).read(entry.new).ok()?;
     let fits = item.header.checksum == entry.checksum && item.is_intact();
     fits.then(|| entry.new.offset().span(item.header.item_bytes()))

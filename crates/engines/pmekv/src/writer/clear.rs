@@ -31,7 +31,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         })?;
         let forget = reader.tree().clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(current.number + 1, cuts_of(&logs));
-        name(medium, &region.heap().superblock().uuid, &new);
+        name(medium, &region.heap().region().superblock().uuid, &new);
         let ticket = medium.commit(Level::default());
         medium.health()?;
         reader.tickets().raise_all(ticket);

@@ -50,7 +50,7 @@ fn keys_of_one_signature_are_chained_and_stay() {
     let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &PARAMETERS, HostDram).unwrap();
     let (geometry, sign) = (Geometry::new(1).unwrap(), || Box::new(|_: &[u8]| SIGNATURE));
     let table = BlockHash::format(&medium, &heap, geometry, sign()).unwrap();
-    heap.finish_format(&medium).unwrap();
+    heap.region().finish_format(&medium).unwrap();
     let cx = Context { medium: &medium, heap: &heap, limbo: &limbo };
     for round in 0..3u8 {
         (0..KEY_COUNT).for_each(|i| put(&table, cx, format!("key {i}").as_bytes(), &[round; 5]));
@@ -74,7 +74,7 @@ fn keys_of_one_signature_are_chained_and_stay() {
     holds(&table, &medium, expected);
     let next = table.sweep(cx, Cursor::default(), &mut |wrong| panic!("{wrong:?}")).unwrap();
     assert!(next.is_done());
-    heap.finish_sweep(&medium);
+    heap.sweep().finish(&medium);
     assert_eq!(table.len(), u64::from(KEY_COUNT) / 2);
     assert_eq!(heap.stats().live_bytes, 3 * heap::layout::SEGMENT_BYTES, "the chain is the table's");
     (0..KEY_COUNT).for_each(|i| put(&table, cx, format!("key {i}").as_bytes(), b"again"));

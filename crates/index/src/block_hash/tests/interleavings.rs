@@ -71,7 +71,7 @@ impl Table<Sim> {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
         let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
-        heap.finish_format(&medium).unwrap();
+        heap.region().finish_format(&medium).unwrap();
         Table { medium, heap, table, limbo: Limbo::default() }
     }
 }

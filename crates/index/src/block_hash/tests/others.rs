@@ -55,14 +55,14 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
         let (rig, place) = unswept();
         let _reader = epoch::pin();
         unlink(&rig);
-        assert_eq!(rig.heap.mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
+        assert_eq!(rig.heap.sweep().mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
     }
     let (rig, _) = unswept();
     let _reader = epoch::pin();
     let old = Place { offset: rig.table.segments.of(0).offset(), kind: PlaceKind::Segment };
     rig.split(mixed(0).0);
     assert_eq!(rig.table.split_counts().0, 1);
-    assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
+    assert_eq!(rig.heap.sweep().mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }
 
 /// Returns, for each step of `act`, whether the partition is locked, and whether all buckets of the segment are.
@@ -103,22 +103,22 @@ fn nothing_is_allocated_while_a_segment_is_frozen() {
     const STEPS_MAX: usize = 24;
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), 1));
-    let mark_bytes = rig.heap.mark_bytes();
+    let mark_bytes = rig.heap.supply().mark_bytes();
     (rig.table.segment_count()..u64::from(SEGMENTS_CHUNK_SLOTS))
         .for_each(|_| _ = rig.heap.reserve_segment(&rig.medium).unwrap().publish());
-    assert_eq!(rig.heap.mark_bytes(), mark_bytes, "the chunk has no more");
+    assert_eq!(rig.heap.supply().mark_bytes(), mark_bytes, "the chunk has no more");
     let (rig, steps) = (Arc::new(rig), Arc::new(Mutex::new(Vec::new())));
     let (theirs, noted) = (Arc::clone(&rig), Arc::clone(&steps));
     rig.medium.observe(Box::new(move |_, _| {
         let _pin = epoch::pin();
-        noted.lock().push((theirs.table.segments.of(mixed(0).0).is_frozen(), theirs.heap.mark_bytes()));
+        noted.lock().push((theirs.table.segments.of(mixed(0).0).is_frozen(), theirs.heap.supply().mark_bytes()));
     }));
     rig.split(mixed(0).0);
     rig.medium.unobserve();
     let steps = std::mem::take(&mut *steps.lock());
     let (frozen, free): (Vec<_>, Vec<_>) = steps.into_iter().partition(|(is_frozen, _)| *is_frozen);
     assert!(!free.is_empty(), "no chunk was made");
-    assert!(frozen.iter().all(|(_, mark)| *mark == rig.heap.mark_bytes()), "{frozen:?}");
+    assert!(frozen.iter().all(|(_, mark)| *mark == rig.heap.supply().mark_bytes()), "{frozen:?}");
     assert!((4..STEPS_MAX).contains(&frozen.len()), "{}", frozen.len());
 }
 

@@ -66,7 +66,7 @@ impl Rig {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count: 1, region_bytes: 1 << 20 };
         let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &parameters, SimDram).unwrap();
         let table = BlockHash::format(&medium, &heap, Geometry::new(1).unwrap(), Box::new(sign)).unwrap();
-        heap.finish_format(&medium).unwrap();
+        heap.region().finish_format(&medium).unwrap();
         Rig { medium, heap, table, limbo: Limbo::default() }
     }
 
@@ -190,7 +190,7 @@ impl Rig {
         while !cursor.is_done() {
             cursor = self.table.sweep(self.cx(), cursor, &mut |wrong| panic!("{wrong:?}")).unwrap();
         }
-        self.heap.finish_sweep(&self.medium);
+        self.heap.sweep().finish(&self.medium);
     }
 
     /// Sweeps the first segment.

@@ -21,7 +21,7 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     batches: &Batches,
 ) -> Result<(), HeapError> {
-    if !cx.heap.has_features(FEATURE_BATCHES) {
+    if !cx.heap.region().has_features(FEATURE_BATCHES) {
         return Ok(());
     }
     for number in 0..BATCH_WORD_COUNT {

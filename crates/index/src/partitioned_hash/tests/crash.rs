@@ -126,7 +126,7 @@ pub(super) fn settled(rig: &Rig<Sim>, canary: Option<Canary>) -> Arc<Rig<Sim>> {
 /// Returns a store with these contents. Its free space holds the bytes of earlier segments and items.
 pub(super) fn store(contents: &Contents, canary: Option<Canary>) -> Arc<Rig<Sim>> {
     let rig = Rig::new(PARTITION_COUNT);
-    rig.heap.set_features(&rig.medium, FEATURE_BATCHES);
+    rig.heap.region().set_features(&rig.medium, FEATURE_BATCHES);
     (0..700).for_each(|number| _ = rig.put(key(mixed(number), number), number));
     rig.clear();
     rig.free_garbage();

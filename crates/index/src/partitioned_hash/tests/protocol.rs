@@ -112,13 +112,13 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
         let (rig, key, place) = unswept();
         let _reader = epoch::pin();
         unlink(&rig, key);
-        assert_eq!(rig.heap.mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
+        assert_eq!(rig.heap.sweep().mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
     }
     let (rig, key, _) = unswept();
     let _reader = epoch::pin();
     let old = Place { offset: rig.index.segments.offset(key.signature), kind: PlaceKind::Segment };
     rig.split(key.signature);
-    assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
+    assert_eq!(rig.heap.sweep().mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }
 
 /// A reader that finds an entry's mark finds the batch, and sees all of it or nothing.
@@ -155,9 +155,9 @@ fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String>
     rig.put(one, 1);
     let first = rig.index.clear(rig.cx()).unwrap();
     rig.put(one, 2);
-    rig.heap.set_generation(&rig.medium, u16::MAX);
+    rig.heap.region().set_generation(&rig.medium, u16::MAX);
     let second = rig.index.clear(rig.cx()).unwrap();
-    assert_eq!(rig.heap.generation(), 0);
+    assert_eq!(rig.heap.region().generation(), 0);
     rig.put(one, 3);
     let images = rig.medium.images(200, 7);
     assert!(!images.is_empty());

@@ -96,7 +96,7 @@ impl<M: Medium> Rig<M> {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count, region_bytes: 2 << 20 };
         let heap = Heap::format(&medium, EngineNumber::HIKV, &parameters, Host).unwrap();
         let index = PartitionedHash::format(&medium, &heap, Geometry::new(partition_count).unwrap()).unwrap();
-        heap.finish_format(&medium).expect("the medium does not fail");
+        heap.region().finish_format(&medium).expect("the medium does not fail");
         Rig { medium, heap, index, limbo: Limbo::default() }
     }
 
@@ -240,7 +240,7 @@ impl<M: Medium> Rig<M> {
         while !cursor.is_done() {
             cursor = self.sweep_step(cursor);
         }
-        self.heap.finish_sweep(&self.medium);
+        self.heap.sweep().finish(&self.medium);
     }
 
     /// Sweeps one segment.

@@ -107,7 +107,7 @@ fn the_sweep_counts_every_entry_once_while_segments_split() {
         let rig = rig.reopened();
         let mut rng = fastrand::Rng::with_seed(seed);
         walk(|cursor| rig.sweep_step(cursor), |_| rig.split(rng.u64(..)));
-        rig.heap.finish_sweep(&rig.medium);
+        rig.heap.sweep().finish(&rig.medium);
         rig.free_garbage();
         assert_eq!(rig.index.len(), COUNT);
         assert_eq!(rig.heap.stats().live_bytes, COUNT * 16 + rig.index.segment_count() * SEGMENT_BYTES);
@@ -169,7 +169,7 @@ fn live_count(rig: &Rig<Sim>) -> u64 {
 
 fn live_count_in(rig: &Rig<Sim>, word: impl Fn(Offset) -> u64) -> u64 {
     let mut count = 0;
-    rig.heap.segments(&mut |offset| {
+    rig.heap.sweep().segments(&mut |offset| {
         let state = SegmentHeader::state_in(word(offset)).map(|(state, _)| state);
         count += u64::from(state == Some(State::Live));
     });

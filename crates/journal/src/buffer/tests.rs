@@ -17,8 +17,8 @@ fn appending_writer_is_waited_for() {
         JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
     let journal = Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap();
     thread::scope(|scope| {
-        let appending = journal.journal.append.buffer.lock();
-        let asked = scope.spawn(|| journal.journal.appended_by_now());
+        let appending = journal.journal.log.appender().buffer.lock();
+        let asked = scope.spawn(|| journal.journal.log.appender().appended_by_now());
         (0..YIELD_COUNT).for_each(|_| thread::yield_now());
         assert!(!asked.is_finished(), "what is appended now is not waited for");
         drop(appending);

@@ -50,13 +50,13 @@ fn publish(journal: &Journaled<TestFile>, word: u64) -> u64 {
 fn at_syncs<T: Send + 'static>(
     file: &TestFile,
     journal: &Journaled<TestFile>,
-    look: impl Fn(&Journal<TestFile>) -> T + Send + Sync + 'static,
+    look: impl Fn(&Log<TestFile>) -> T + Send + Sync + 'static,
 ) -> Arc<Mutex<Vec<T>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (journal, kept) = (Arc::downgrade(&journal.journal), Arc::clone(&seen));
     file.interpose(move |operation| {
         if let (Operation::Sync, Some(journal)) = (operation, journal.upgrade()) {
-            kept.lock().push(look(&journal));
+            kept.lock().push(look(&journal.log));
         }
         Ok(())
     });
@@ -66,15 +66,13 @@ fn at_syncs<T: Send + 'static>(
 #[test]
 fn nothing_is_called_synced_before_the_sync() {
     let (files, journal) = create(options(Durability::Power));
-    let state = |journal: &Journal<TestFile>| {
-        [&journal.append.synced, &journal.append.mark].map(|at| at.load(Ordering::Acquire))
-    };
+    let state = |log: &Log<TestFile>| [log.durable.synced(), log.durable.mark()];
     let seen = at_syncs(&files.log, &journal, state);
     let position = publish(&journal, 7);
-    journal.journal.wait_synced(position).unwrap();
+    journal.journal.log.wait_synced(position).unwrap();
     let [during] = seen.lock()[..] else { panic!("one sync is enough") };
     assert_eq!((during[0] < position, during[1] <= 1), (true, true), "{during:?}");
-    assert_eq!(state(&journal.journal), [position, 2]);
+    assert_eq!(state(&journal.journal.log), [position, 2]);
 }
 
 /// A writer has everything written out to get space, and does not wait itself.
@@ -82,10 +80,10 @@ fn nothing_is_called_synced_before_the_sync() {
 fn foreign_writeback_is_synced_within_interval() {
     let (_files, journal) = create(JournalOptions { background: true, ..options(Durability::Buffered) });
     let position = publish(&journal, 7);
-    journal.journal.write_out(Extent::Cached).unwrap();
-    assert!(!journal.journal.requests.is_any_due());
-    journal.journal.wait(position, Durability::Buffered).unwrap();
-    assert!(journal.journal.requests.is_any_due());
+    journal.journal.log.write_out(Extent::Cached).unwrap();
+    assert!(!journal.journal.log.requests.is_any_due());
+    journal.journal.log.wait(position, Durability::Buffered).unwrap();
+    assert!(journal.journal.log.requests.is_any_due());
 }
 
 /// A disk on which syncs begin, and end when the gate is opened.
@@ -100,8 +98,8 @@ fn gated(journal: &Journaled<TestFile>, log: &TestFile) -> (mpsc::Receiver<()>, 
         Ok(())
     });
     publish(journal, 1);
-    journal.journal.wait(2, Durability::Buffered).unwrap();
-    journal.journal.requests.now();
+    journal.journal.log.wait(2, Durability::Buffered).unwrap();
+    journal.journal.log.requests.now();
     sees_begun.recv().unwrap();
     (sees_begun, open)
 }
@@ -117,9 +115,9 @@ fn owed(sync_interval: Duration) -> (Receipt, u64) {
         assert_eq!(waited, Waited::Deferred);
         position
     });
-    let level = journal.journal.demanded(Durability::Buffered);
+    let level = journal.journal.log.demanded(Durability::Buffered);
     assert_eq!(level == Durability::Power, receipt.synced_position() == position);
-    assert_eq!(journal.journal.demanded(Durability::Process), Durability::Process);
+    assert_eq!(journal.journal.log.demanded(Durability::Process), Durability::Process);
     drop(open);
     acknowledger.wait(receipt).unwrap();
     assert_eq!(acknowledger.is_durable(receipt), Ok(true));
@@ -148,13 +146,13 @@ fn buffered_writer_changes_segments_during_sync() {
         counted.fetch_add(is_writers.into(), Ordering::Relaxed);
         Ok(())
     });
-    let begun = || journal.journal.segments.slots.lock().begun.0;
+    let begun = || journal.journal.log.segments().slots().lock().begun.0;
     let first = begun();
     while begun() < first + 5 {
-        journal.journal.wait(publish(&journal, 7), Durability::Buffered).unwrap();
+        journal.journal.log.wait(publish(&journal, 7), Durability::Buffered).unwrap();
         // After the request, `ahead_at` is unset until there is more space or the next segment was begun.
-        let has_asked = || journal.journal.segments.ahead_at.load(Ordering::Acquire) == u64::MAX;
-        let is_asked = || has_asked() && journal.journal.segments.slots.lock().ready.is_none();
+        let has_asked = || journal.journal.log.segments().is_space_asked_for();
+        let is_asked = || has_asked() && journal.journal.log.segments().slots().lock().ready.is_none();
         // So that the thread is never late; otherwise the writer would do the work.
         while is_asked() {
             thread::yield_now();
@@ -167,15 +165,15 @@ fn buffered_writer_changes_segments_during_sync() {
 fn failed_sync_ends_acknowledgements() {
     let (files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
-    journal.journal.wait(position, Durability::Buffered).unwrap();
-    assert_eq!(journal.journal.acknowledge_now(position), Ok(Waited::Durable));
+    journal.journal.log.wait(position, Durability::Buffered).unwrap();
+    assert_eq!(journal.journal.log.acknowledge_now(position), Ok(Waited::Durable));
     files.log.interpose(|operation| match operation {
         Operation::Sync => Err(std::io::Error::from_raw_os_error(libc::EIO)),
         _ => Ok(()),
     });
     assert!(journal.sync().is_err());
-    assert!(journal.journal.acknowledge_now(position).is_err());
-    assert!(journal.journal.wait(position, Durability::Buffered).is_err());
+    assert!(journal.journal.log.acknowledge_now(position).is_err());
+    assert!(journal.journal.log.wait(position, Durability::Buffered).is_err());
 }
 
 /// The word's mark was removed when the log was written, so the reader cannot know that a power loss may take the
@@ -184,27 +182,27 @@ fn failed_sync_ends_acknowledgements() {
 fn power_reader_waits_for_weaker_writes() {
     let (_files, journal) = create(options(Durability::Buffered));
     let position = publish(&journal, 7);
-    journal.journal.wait(position, Durability::Buffered).unwrap();
+    journal.journal.log.wait(position, Durability::Buffered).unwrap();
     let (word, waited) = journal.acknowledger().at(Durability::Power, || journal.load(Offset(0), Ordering::Acquire));
-    assert_eq!((word, waited, journal.journal.is_synced(position)), (7, Ok(()), true));
+    assert_eq!((word, waited, journal.journal.log.is_synced(position)), (7, Ok(()), true));
 }
 
 /// Until the newest header is durable, replay begins at the position in the header before, and may write there.
 #[test]
 fn log_space_is_freed_after_durable_header() {
     let (files, journal) = create(options(Durability::Power));
-    journal.journal.wait_synced(publish(&journal, 7)).unwrap();
+    journal.journal.log.wait_synced(publish(&journal, 7)).unwrap();
     let page = Span { start: Offset(PAGE_BYTES), len_bytes: PAGE_BYTES };
     // SAFETY: only one thread uses the region, and not this page.
     let freed_bytes = unsafe { journal.discard(page) };
     assert_eq!(freed_bytes, PAGE_BYTES);
-    let position = journal.journal.append.appended.load(Ordering::Acquire);
-    let seen = at_syncs(&files.log, &journal, |journal| journal.checkpoints.replayed_from.load(Ordering::Acquire));
+    let position = journal.journal.log.appender.appended();
+    let seen = at_syncs(&files.log, &journal, |log| log.segments().replayed_from());
     let punches = Arc::new(Mutex::new(Vec::new()));
     let (journal_of_base, kept) = (Arc::downgrade(&journal.journal), Arc::clone(&punches));
     files.base.interpose(move |operation| {
         if let (Operation::Punch, Some(journal)) = (operation, journal_of_base.upgrade()) {
-            kept.lock().push(journal.checkpoints.replayed_from.load(Ordering::Acquire));
+            kept.lock().push(journal.log.segments().replayed_from());
         }
         Ok(())
     });
@@ -228,7 +226,7 @@ fn log_space_is_freed_after_durable_header() {
 fn header_records_durable_end_and_replay_begin() {
     let (files, journal) = create(options(Durability::Power));
     for word in 0..40 {
-        journal.journal.wait_synced(publish(&journal, word)).unwrap();
+        journal.journal.log.wait_synced(publish(&journal, word)).unwrap();
         if word % 10 == 9 {
             journal.checkpoint().unwrap();
         }
@@ -254,10 +252,10 @@ fn header_records_durable_end_and_replay_begin() {
 fn sync_waiter_is_answered_after_failure() {
     let (_files, journal) = create(options(Durability::Power));
     let position = publish(&journal, 7);
-    journal.journal.wait_synced(position).unwrap();
-    journal.journal.poison(&std::io::Error::from_raw_os_error(libc::EIO));
+    journal.journal.log.wait_synced(position).unwrap();
+    journal.journal.health.poison(&std::io::Error::from_raw_os_error(libc::EIO));
     for level in [Durability::Power, Durability::Buffered, Durability::Process] {
-        assert_eq!(journal.journal.wait(position, level), Ok(()));
-        assert!(journal.journal.wait(position + 1, level).is_err());
+        assert_eq!(journal.journal.log.wait(position, level), Ok(()));
+        assert!(journal.journal.log.wait(position + 1, level).is_err());
     }
 }
