@@ -9,7 +9,7 @@ use std::time::Instant;
 use hikv::Store;
 use resp::{Parser, Request};
 
-use crate::clients::session::Session;
+use crate::clients::session::{Receipt, Session};
 use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
@@ -83,6 +83,10 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
                 run_job(&job, pipeline.request(job.number, input), session, worker.shared, &mut output);
             }
             output.drain_to(&mut replies)?;
+            if session.receipt == Receipt::Awaited {
+                // It has no connection, and so no messages.
+                session.receipt = Receipt::Complete;
+            }
         }
         input = &input[pipeline.restart()..];
     }

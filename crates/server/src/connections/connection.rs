@@ -18,7 +18,7 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::administration::output_limits::Unread;
-use crate::clients::session::Session;
+use crate::clients::session::{Receipt, Session};
 use crate::clients::{self, Record};
 use crate::clients::{Peer, Place};
 use crate::connections::admission::Admission;
@@ -136,6 +136,11 @@ impl Connection {
             self.output.push(message.parts(self.session.protocol, is_subscribed), ticket);
         }
         self.check_unread();
+    }
+
+    /// Resumes the client after it has received the messages that were sent to it.
+    pub(crate) fn end_receipt(&mut self) {
+        self.session.receipt = Receipt::Complete;
     }
 
     /// Resumes the client with the result of its background job.
@@ -306,7 +311,8 @@ impl Connection {
     /// instead.
     fn execute(&mut self, worker: &mut Worker<'_>) {
         let store = &worker.shared.keyspace.store;
-        let may_execute = |session: &Session| !session.closing && !session.awaits_job;
+        let may_execute =
+            |session: &Session| !session.closing && !session.awaits_job && session.receipt != Receipt::Awaited;
         while may_execute(&self.session) && !self.output.is_full() && self.has_request() {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);

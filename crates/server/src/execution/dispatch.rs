@@ -90,6 +90,7 @@ impl<'e, 'c> Execution<'e, 'c> {
         } else {
             transaction.needs_memory |= command.has(flag::DENYOOM);
             transaction.changes |= command.has_visible_effects();
+            transaction.ends_messages |= command.ends_messages();
             transaction.requests.push_copy(request);
             self.call.reply.simple("QUEUED");
             return Ok(());

@@ -17,9 +17,10 @@ use super::pipeline::Pipeline;
 use super::reads::Reads;
 use super::worker::Worker;
 use super::writes::Puts;
-use crate::clients::session::Session;
+use crate::clients::session::{Receipt, Session};
 use crate::connections::output::Output;
 use crate::errors::Refusal;
+use crate::messages::LoopMessage;
 use crate::shared::Shared;
 use crate::table::Entry;
 use crate::telemetry::{BatchCounts, EventCounts, Kind};
@@ -111,6 +112,12 @@ impl Pipeline {
         };
         if shared.pause.holds(entry, session) || shared.mailboxes.holds(|| may_send(entry, session, shared)) {
             session.is_postponed = true;
+            return;
+        }
+        if session.may_miss_messages(entry) {
+            session.receipt = Receipt::Awaited;
+            let place = session.record.place;
+            shared.mailboxes.send_to_loop(place.loop_index, LoopMessage::AllReceived(place));
             return;
         }
         // A partly answered read of many keys continues, whatever has changed since it began.

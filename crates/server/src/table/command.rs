@@ -141,6 +141,13 @@ impl Command {
         self.executes() || self.pushes() || matches!(self.name, "client|tracking" | "hello" | "monitor" | "reset")
     }
 
+    /// Returns whether its client may receive fewer messages afterwards.
+    #[inline]
+    pub(crate) fn ends_messages(&self) -> bool {
+        matches!(self.policy.when, When::Pushes | When::Always)
+            && matches!(self.name, "punsubscribe" | "reset" | "sunsubscribe" | "unsubscribe")
+    }
+
     /// Returns whether other clients may see its effects: it writes, or sends messages.
     pub(crate) fn has_visible_effects(&self) -> bool {
         self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Published))

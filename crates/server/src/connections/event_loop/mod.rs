@@ -12,6 +12,7 @@
 //! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
 //! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
 //! | its own background job, or a job that blocks the connection | its session | the message with the reply |
+//! | messages sent to it before it unsubscribes | its session | the message behind them |
 //! | messages that a turn had no time for | `taken` | nothing: the loop does not sleep |
 //! | nothing, but another thread acts on it | the message | the wake-up after every message |
 //!
