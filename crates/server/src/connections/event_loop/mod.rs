@@ -268,7 +268,7 @@ impl EventLoop {
             if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
                 ready.push(key);
             }
-            slot.holds = slot.connection.holds();
+            slot.holds = slot.connection.held_ticket().is_some();
             slot.holds
         });
     }
@@ -337,8 +337,8 @@ impl EventLoop {
                 slot.connection.abandon();
                 caught.note("none", shared);
             }
-            if slot.connection.holds() {
-                self.holders.defer(slot.connection.held_ticket());
+            if let Some(ticket) = slot.connection.held_ticket() {
+                self.holders.defer(ticket);
                 if !mem::replace(&mut slot.holds, true) {
                     self.holders.add(key);
                 }
@@ -359,7 +359,7 @@ impl EventLoop {
             caught.note("none", shared);
             Turn::Close
         });
-        self.has_unread |= slot.connection.is_over_limit() || slot.connection.is_held_back();
+        self.has_unread |= slot.connection.needs_checks();
         match turn {
             Turn::Again => self.queue(key),
             Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
