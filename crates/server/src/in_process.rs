@@ -16,7 +16,7 @@ use crate::connections::output::Output;
 use crate::execution::background::BackgroundJobs;
 use crate::execution::background::job::{BackgroundJob, JobThread};
 use crate::execution::claims::Claim;
-use crate::execution::dispatch::Execution;
+use crate::execution::client::Client;
 use crate::execution::panics;
 use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
@@ -99,7 +99,8 @@ fn run_job(job: &BackgroundJob, request: Request<'_>, session: &mut Session, sha
     let done = panics::catch(|| {
         let _claimed =
             (job.thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(job.entry, &request, session)));
-        Execution::answered(job.entry, request, session, shared, output, &mut EventCounts::default());
+        let event_counts = &mut EventCounts::default();
+        Client { shared, session, event_counts }.answer(job.entry, request, output);
     });
     session.awaits_job = false;
     assert!(done.is_ok(), "a request has panicked");

@@ -26,7 +26,6 @@ mod syntax;
 mod touches;
 mod transactions;
 
-use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use resp::Request;
@@ -82,33 +81,29 @@ pub(crate) fn commands() -> impl Iterator<Item = &'static Command> {
 
 /// Returns the command with this name, ignoring case; subcommands are named `command|subcommand`.
 pub(crate) fn by_name(name: &[u8]) -> Option<Entry> {
-    let found = ENTRIES.binary_search_by(|entry| compare(entry.command.name, name)).ok()?;
+    let lower = name.iter().map(u8::to_ascii_lowercase);
+    let found = ENTRIES.binary_search_by(|entry| entry.command.name.bytes().cmp(lower.clone())).ok()?;
     Some(ENTRIES[found])
 }
 
 /// Returns the command or subcommand that a request names, if it accepts this number of arguments.
 pub(crate) fn find(request: &Request<'_>) -> Result<Entry, Refusal> {
     let unknown = || Refusal::unknown_command(request);
-    let entry = by_name(request.name()).filter(|_| !request.name().contains(&b'|')).ok_or_else(unknown)?;
-    let entry = subcommand_of(entry, request)?;
+    let mut entry = by_name(request.name()).filter(|_| !request.name().contains(&b'|')).ok_or_else(unknown)?;
+    // A command with subcommands may also have a function of its own.
+    if !entry.command.subcommands.is_empty() && request.len() > 1 {
+        entry = subcommand_of(entry, request.argument(1))?;
+    }
     if !entry.command.cost(request.len()) {
         return Err(Refusal::ArgumentCount { command: entry.command.name });
     }
     Ok(entry)
 }
 
-/// A command with subcommands may also have a function of its own if no subcommand is named.
-fn subcommand_of(entry: Entry, request: &Request<'_>) -> Result<Entry, Refusal> {
-    if entry.command.subcommands.is_empty() || request.len() < 2 {
-        return Ok(entry);
-    }
-    let name = [entry.command.name.as_bytes(), b"|", request.argument(1)].concat();
-    by_name(&name).ok_or_else(|| Refusal::unknown_subcommand(entry.command.name, request.argument(1)))
-}
-
-/// Compares a lower-case name with one in any case.
-fn compare(name: &str, other: &[u8]) -> Ordering {
-    name.bytes().cmp(other.iter().map(u8::to_ascii_lowercase))
+/// Returns the subcommand of `entry` with this name.
+fn subcommand_of(entry: Entry, subcommand: &[u8]) -> Result<Entry, Refusal> {
+    let name = [entry.command.name.as_bytes(), b"|", subcommand].concat();
+    by_name(&name).ok_or_else(|| Refusal::unknown_subcommand(entry.command.name, subcommand))
 }
 
 impl Entry {

@@ -41,7 +41,7 @@ use std::time::Instant;
 
 use hikv::Store;
 
-pub(crate) use commands::{CommandCounters, CommandTotal};
+pub(crate) use commands::CommandTotal;
 pub(crate) use counters::BatchCounts;
 pub(crate) use health::{Health, Status};
 pub(crate) use histogram::Latencies;

@@ -24,31 +24,22 @@ const UNBOUNDED: u64 = u64::MAX;
 /// Returns the thread for the request if it is long and its client may wait; `None` if the loop executes it.
 #[inline]
 pub(crate) fn thread_for(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<JobThread> {
-    let is_now = !session.queues(entry);
     if !session.may_use_background {
         return None;
     }
-    if is_now && entry.command.policy.cost.needs_own_thread(request) {
+    // Even queueing a long request takes long.
+    let is_long_itself = request.span_bytes() as u64 >= LONG_BYTES_MIN;
+    if session.queues(entry) {
+        return is_long_itself.then_some(JobThread::Shared);
+    }
+    if entry.command.policy.cost.needs_own_thread(request) {
         return Some(JobThread::Own);
     }
-    let is_long = is_long_itself(request) || is_now && is_long(entry, request, session, shared);
-    is_long.then_some(JobThread::Shared)
-}
-
-/// Returns whether the request itself is so long that even queueing it takes long.
-#[inline]
-fn is_long_itself(request: &Request<'_>) -> bool {
-    request.span_bytes() as u64 >= LONG_BYTES_MIN
-}
-
-/// Returns whether the execution takes long.
-#[inline]
-fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> bool {
-    let weight = match &session.transaction {
+    let weight = || match &session.transaction {
         Some(transaction) if entry.command.executes() => of_transaction(transaction, session.db, shared),
         _ => of_request(entry, request, session.db, shared),
     };
-    weight >= LONG_BYTES_MIN
+    (is_long_itself || weight() >= LONG_BYTES_MIN).then_some(JobThread::Shared)
 }
 
 fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) -> u64 {
