@@ -138,5 +138,7 @@ const JUDGES: [Judges; 18] = [
     },
     Judges { place: "hikv", quick: &[lib("hikv"), COPIES, TRACED], slow: &[LIBRARY] },
     Judges { place: "device", quick: &[lib("hikv-device"), DEVICE], slow: &[] },
+    Judges { place: "command-table", quick: &[lib("hikv-command-table"), SERVER], slow: &[] },
+    Judges { place: "acl", quick: &[lib("hikv-acl"), SERVER], slow: &[] },
     Judges { place: "server", quick: &[lib("hikv-server"), SERVER], slow: &[] },
 ];

@@ -9,13 +9,13 @@ use std::time::Instant;
 use hikv::Ticket;
 use resp::{Protocol, Requests};
 
-use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
 use crate::keyspace::items::KeyState;
 use crate::observers::watch::{Name, Watches, Watching};
-use crate::table::Entry;
+use acl::Login;
+use command_table::Entry;
 
 /// The reply mode of a client (`CLIENT REPLY`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

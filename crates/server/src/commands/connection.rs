@@ -3,9 +3,9 @@
 use resp::Protocol;
 
 use super::moving::database_of;
-use crate::administration::acl::{DEFAULT_USER, Reason};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use acl::{DEFAULT_USER, Reason};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

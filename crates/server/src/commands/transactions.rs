@@ -15,7 +15,7 @@ use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
 use crate::observers::watch::Name;
 use crate::shared::Shared;
-use crate::telemetry::Kind;
+use command_table::Kind;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

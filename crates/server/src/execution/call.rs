@@ -16,8 +16,8 @@ use crate::observers::events::Class;
 use crate::observers::notify;
 use crate::observers::pubsub::Message;
 use crate::shared::Shared;
-use crate::table::Entry;
 use crate::telemetry::EventCounts;
+use command_table::Entry;
 
 /// The maximum size of a reply before its last value: the maximum size of a request.
 pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use hikv::{Error, Limits};
 use resp::Request;
 
-use crate::administration::acl::{LogEntry, Reason};
 use crate::clients::session::Session;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
-use crate::table::{self, Entry, flag};
-use crate::telemetry::{EventCounts, Kind};
+use crate::telemetry::EventCounts;
+use acl::{LogEntry, Reason};
+use command_table::Kind;
+use command_table::{self as table, Entry, flag};
 
 /// A client during a turn, or during its background job.
 pub(crate) struct Client<'a> {

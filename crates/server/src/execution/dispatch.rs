@@ -8,13 +8,14 @@ use resp::Request;
 
 use super::call::Call;
 use super::client::{self, Client};
+use super::needs;
 use crate::commands::functions;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
 use crate::observers::announcements::Announcement;
 use crate::observers::events::NEW;
 use crate::observers::notify;
-use crate::table::{Entry, flag};
+use command_table::{Entry, flag};
 
 /// Maximum bytes of queued requests in one transaction: the length of the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
@@ -92,7 +93,7 @@ impl Call<'_> {
     /// it.
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
         let (entry, shared) = (self.entry, self.shared);
-        if let Some(what) = entry.command.policy.needs.missing(&shared.keyspace.features) {
+        if let Some(what) = needs::missing(entry.command.policy.needs, &shared.keyspace.features) {
             shared.counters_of(self.session).commands.note_rejected(entry.number);
             return Err(hikv::Error::Unsupported { engine: shared.keyspace.engine.name(), what }.into());
         }

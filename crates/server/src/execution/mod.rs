@@ -11,6 +11,7 @@ pub(crate) mod client;
 mod cross_protocol;
 mod dispatch;
 pub(crate) mod gate;
+mod needs;
 pub(crate) mod panics;
 pub(crate) mod pause;
 pub(crate) mod permission;

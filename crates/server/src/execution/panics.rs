@@ -24,7 +24,7 @@ use super::client::Client;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
 use crate::shared::Shared;
-use crate::table;
+use command_table as table;
 
 thread_local! {
     static PLACE: Cell<Option<Caught>> = const { Cell::new(None) };

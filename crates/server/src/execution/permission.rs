@@ -5,15 +5,15 @@
 
 use resp::{Protocol, Request};
 
-use crate::administration::acl::Reason;
 use crate::clients::session::Session;
 use crate::errors::{FixedError, Refusal};
-use crate::table::{self, Entry, flag};
+use acl::Reason;
+use command_table::{self as table, Entry, flag};
 
 /// Returns the command that the request names, if the client may use it now.
 #[inline]
 pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
-    let entry = table::find(request)?;
+    let entry = table::find(request).map_err(|unknown| Refusal::of_unknown(unknown, request))?;
     if session.subscriptions.count() > 0
         && session.protocol == Protocol::Resp2
         && !entry.command.policy.when.serves_subscribers()
@@ -29,7 +29,8 @@ pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, R
 /// Returns the command of a queued request, if the client may still use it. As in Redis, a transaction proceeds if its
 /// client has subscribed after MULTI.
 pub(crate) fn admit_queued(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
-    permit(table::find(request)?, request, session)
+    let entry = table::find(request).map_err(|unknown| Refusal::of_unknown(unknown, request))?;
+    permit(entry, request, session)
 }
 
 #[inline]

@@ -16,8 +16,8 @@ use crate::execution::client::Client;
 use crate::execution::permission;
 use crate::execution::pipeline::Cursor;
 use crate::keyspace::namespace::Namespace;
-use crate::table::{Action, Entry, ReadShape};
 use crate::telemetry::EventCounts;
+use command_table::{Action, Entry, ReadShape};
 
 /// Maximum number of keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;

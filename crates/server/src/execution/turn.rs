@@ -21,8 +21,9 @@ use crate::clients::session::{Receipt, Session};
 use crate::connections::output::Output;
 use crate::errors::Refusal;
 use crate::messages::LoopMessage;
-use crate::table::Entry;
-use crate::telemetry::{BatchCounts, EventCounts, Kind};
+use crate::telemetry::{BatchCounts, EventCounts};
+use command_table::Entry;
+use command_table::Kind;
 
 /// A turn of a connection.
 struct Turn<'t> {
@@ -235,12 +236,12 @@ mod tests {
     use resp::{Limits, Parser};
 
     use super::*;
-    use crate::administration::acl::User;
     use crate::clients::Record;
     use crate::connections::buffers::Buffers;
     use crate::execution::background::BackgroundJobs;
     use crate::shared::Shared;
     use crate::testing;
+    use acl::User;
 
     /// Runs `change` after the server has admitted RENAME and before RENAME has exclusive access. Returns whether
     /// RENAME was executed, and the session.

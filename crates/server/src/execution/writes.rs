@@ -18,7 +18,7 @@ use crate::execution::permission;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
-use crate::table::{Action, Entry};
+use command_table::{Action, Entry};
 
 /// Maximum number of keys put at a time: two groups of the store.
 const GROUP_COUNT_MAX: usize = 32;

@@ -17,7 +17,7 @@
 //! # Lock order
 //! The lane of the background jobs, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
 //!
-//! [`Cost`]: crate::table::Cost
+//! [`Cost`]: command_table::Cost
 
 pub(crate) mod client_state;
 pub(crate) mod job;
@@ -37,9 +37,9 @@ use crate::execution::client::Client;
 use crate::execution::{panics, permission};
 use crate::messages::LoopMessage;
 use crate::shared::Shared;
-use crate::table::Entry;
 use crate::telemetry::EventCounts;
 use client_state::{ClientState, JobResult};
+use command_table::Entry;
 use job::{BackgroundJob, JobThread};
 
 /// A background job with its client's state.
@@ -79,8 +79,8 @@ impl QueuedJob {
     }
 }
 
-/// Answers the request unless it has to wait. First waits for the current turn of the client's loop: a thread that kills
-/// clients or changes rights holds all lanes, or locks each afterwards, so later checks see the change.
+/// Answers the request unless it has to wait. First waits for the current turn of the client's loop: a thread that
+/// kills clients or changes rights holds all lanes, or locks each afterwards, so later checks see the change.
 fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_>, output: &mut Output) {
     drop(client.shared.gate.pass(client.session.record.place.loop_index));
     if !client.is_still_served() {
@@ -167,11 +167,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::administration::acl::User;
     use crate::clients::session::Session;
     use crate::connections::input::Input;
     use crate::execution::pipeline::Pipeline;
-    use crate::{table, testing};
+    use crate::testing;
+    use acl::User;
+    use command_table as table;
 
     /// Returns whether a background job is executed if `change` happens while it is queued.
     fn is_done(change: impl FnOnce(&Shared, &Session)) -> bool {

@@ -10,7 +10,7 @@ use super::job::JobThread;
 use crate::clients::session::{Session, Transaction};
 use crate::keyspace::database::Database;
 use crate::shared::Shared;
-use crate::table::{self, Cost, Entry, Touches, flag};
+use command_table::{self as table, Cost, Entry, Touches, flag};
 
 /// A request of at least this estimate is long: several milliseconds.
 const LONG_BYTES_MIN: u64 = 8 << 20;
@@ -112,7 +112,8 @@ mod tests {
     use crate::execution::claims::Claim;
     use crate::execution::permission;
     use crate::shared::Shared;
-    use crate::{table, testing};
+    use crate::testing;
+    use command_table as table;
 
     fn thread(words: &[&str], session: &Session, shared: &Shared) -> Option<JobThread> {
         let mut requests = Requests::default();
