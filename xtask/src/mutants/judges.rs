@@ -92,7 +92,7 @@ const INDEX_SLOW: &[Suite] =
     &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
 
 /// Folders and files come before their crate.
-const JUDGES: [Judges; 18] = [
+const JUDGES: [Judges; 20] = [
     Judges {
         place: "epoch",
         quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
