@@ -174,7 +174,7 @@ impl Command {
     /// Returns whether its client may receive fewer messages afterwards.
     #[inline]
     pub fn ends_messages(&self) -> bool {
-        matches!(self.policy.when, When::Pushes | When::Always)
+        self.policy.when.may_end_messages()
             && matches!(self.name, "punsubscribe" | "reset" | "sunsubscribe" | "unsubscribe")
     }
 

@@ -87,6 +87,12 @@ impl When {
         matches!(self, When::Usual | When::Subscribed | When::Pushes)
     }
 
+    /// Returns whether its client may receive fewer messages afterwards.
+    #[inline]
+    pub fn may_end_messages(self) -> bool {
+        matches!(self, When::Pushes | When::Executes | When::Always)
+    }
+
     /// Returns whether a subscribed RESP2 client may send it.
     pub fn serves_subscribers(self) -> bool {
         matches!(self, When::Subscribed | When::Pushes | When::Always)

@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
     /// Returns the items as this request sees them, including uncommitted changes of its transaction.
     #[inline]
     pub(crate) fn store(&self) -> Items<'a> {
-        self.shared.keyspace.items(self.pending)
+        Items::new(&self.shared.keyspace.store, &self.shared.keyspace.databases, self.pending)
     }
 
     /// Returns argument number `index`.
@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
 
     /// Returns the selected database.
     pub(crate) fn namespace(&self) -> Namespace {
-        self.shared.keyspace.namespace(self.session.db)
+        self.shared.keyspace.databases.namespace(self.session.db)
     }
 
     /// Returns argument number `index` as a key of the store.

@@ -22,8 +22,7 @@ use crate::connections::output::Output;
 use crate::errors::Refusal;
 use crate::messages::LoopMessage;
 use crate::telemetry::{BatchCounts, EventCounts};
-use command_table::Entry;
-use command_table::Kind;
+use command_table::{Action, Entry, Kind};
 
 /// A turn of a connection.
 struct Turn<'t> {
@@ -89,6 +88,11 @@ impl Turn<'_> {
             && self.client.session.can_execute()
     }
 
+    /// Returns whether another request follows the one at the cursor.
+    fn has_next(&self) -> bool {
+        self.progress.cursor.request + 1 < self.requests.len()
+    }
+
     /// Executes the request at the cursor, alone or with those that follow, or has it wait.
     fn step(&mut self) {
         self.start = self.output.end();
@@ -100,13 +104,15 @@ impl Turn<'_> {
             Ok(entry) => entry,
             Err(refusal) => return self.refuse(refusal, &request),
         };
-        if self.must_wait(entry) {
+        let may_wait = !self.client.shared.may_resume() || entry.command.policy.when.may_end_messages();
+        if may_wait && self.must_wait(entry) {
             return;
         }
         let Client { shared, session, .. } = &self.client;
         // A partly answered read of many keys continues, whatever has changed since it began.
         let continues = self.progress.is_within_reply();
-        let is_blocked = !continues && session.may_use_background && shared.gate.blocks(entry, &request, session);
+        let may_be_blocked = !continues && session.may_use_background && shared.gate.has_claim();
+        let is_blocked = may_be_blocked && shared.gate.blocks(entry, &request, session);
         let may_read = || session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked;
         if entry.command.is_read() && (continues || may_read()) {
             return self.read(entry);
@@ -117,7 +123,7 @@ impl Turn<'_> {
             self.move_to_background(thread, entry);
         } else if entry.command.runs_alone() && !session.queues(entry) {
             self.run_alone(entry, request);
-        } else if !self.put_group(entry) {
+        } else if !(entry.command.action == Action::Put && self.has_next() && self.put_group(entry)) {
             self.client.answer(entry, request, self.output);
             self.progress.cursor.request += 1;
         }
@@ -143,7 +149,7 @@ impl Turn<'_> {
     fn must_wait(&mut self, entry: Entry) -> bool {
         let Client { shared, session, .. } = &mut self.client;
         let may_send = || session.changes_by(entry) || !shared.observers.monitors.is_empty();
-        if !shared.may_resume() && (shared.pause.holds(entry, session) || shared.mailboxes.holds(may_send)) {
+        if shared.pause.holds(entry, session) || shared.mailboxes.holds(may_send) {
             session.is_postponed = true;
             return true;
         }

@@ -18,7 +18,7 @@ use crate::execution::permission;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
-use command_table::{Action, Entry};
+use command_table::Entry;
 
 /// Maximum number of keys put at a time: two groups of the store.
 const GROUP_COUNT_MAX: usize = 32;
@@ -32,8 +32,8 @@ pub(crate) struct Puts<'a> {
 }
 
 impl<'a> Puts<'a> {
-    /// Collects the SETs from request number `first` on, which was admitted as `entry`. Empty if it is not a SET
-    /// without options or must be executed separately.
+    /// Collects the SETs from request number `first` on, which was admitted as `entry`. `None` if there is only one
+    /// without options, or they must be executed separately.
     pub(crate) fn gather(
         entry: Entry,
         requests: &'a Requests,
@@ -41,7 +41,7 @@ impl<'a> Puts<'a> {
         first: usize,
         client: &Client<'_>,
     ) -> Option<Puts<'a>> {
-        if entry.command.action != Action::Put || first + 1 == requests.len() || !may_group(client) {
+        if !may_group(client) {
             return None;
         }
         let mut puts = Puts { entry, requests: Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first)) };
