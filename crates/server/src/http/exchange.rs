@@ -21,7 +21,7 @@ const USE_HTTPS: &str = "this port uses TLS; use https://";
 /// Maximum duration of a connection.
 const LIFE_MAX: Duration = Duration::from_secs(10);
 
-pub(super) struct Connection {
+pub(super) struct Exchange {
     transport: Transport,
     /// TLS was expected, and the client does not speak it.
     is_plain: bool,
@@ -50,10 +50,10 @@ pub(super) enum Progress {
     Over,
 }
 
-impl Connection {
-    pub(super) fn new(transport: Transport, addr: SocketAddr) -> Connection {
+impl Exchange {
+    pub(super) fn new(transport: Transport, addr: SocketAddr) -> Exchange {
         let deadline = Instant::now() + LIFE_MAX;
-        Connection { transport, is_plain: false, addr, deadline, stage: Stage::Hello, failure: None }
+        Exchange { transport, is_plain: false, addr, deadline, stage: Stage::Hello, failure: None }
     }
 
     /// Returns the local address of the connection.
