@@ -71,7 +71,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
     let held = || values().fold(0, u64::saturating_add);
     match entry.command.policy.cost {
         Cost::Values => held(),
-        Cost::ValuesIf(option) if has_option(request, option) => held(),
+        Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
         Cost::Bits(index) => (number(index) / 8).max(held()),
         Cost::Product => values().fold(1, u64::saturating_mul),
