@@ -6,6 +6,7 @@
 //! Limits and error texts are those of Redis 7, because clients match on them.
 
 mod error;
+pub mod glob;
 mod inline;
 mod limits;
 mod number;

@@ -3,7 +3,8 @@
 use hikv::Error;
 use resp::ProtocolError;
 
-use crate::administration::acl::Reason;
+use acl::Reason;
+use command_table::Unknown;
 
 /// Maximum length of a client's own words in an error, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;
@@ -268,8 +269,17 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// Creates the refusal of an unknown command.
-    pub(crate) fn unknown_command(request: &resp::Request<'_>) -> Refusal {
+    /// Creates the refusal of a request that names no command.
+    #[cold]
+    pub(crate) fn of_unknown(unknown: Unknown, request: &resp::Request<'_>) -> Refusal {
+        match unknown {
+            Unknown::Command => Refusal::unknown_command(request),
+            Unknown::Subcommand(command) => Refusal::unknown_subcommand(command, request.argument(1)),
+            Unknown::ArgumentCount(command) => Refusal::ArgumentCount { command },
+        }
+    }
+
+    fn unknown_command(request: &resp::Request<'_>) -> Refusal {
         let mut arguments = Vec::new();
         for argument in request.arguments() {
             if arguments.len() >= QUOTED_BYTES_MAX {

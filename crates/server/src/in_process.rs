@@ -9,14 +9,14 @@ use std::time::Instant;
 use hikv::Store;
 use resp::{Parser, Request};
 
-use crate::clients::session::Session;
+use crate::clients::session::{Receipt, Session};
 use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
 use crate::execution::background::BackgroundJobs;
 use crate::execution::background::job::{BackgroundJob, JobThread};
 use crate::execution::claims::Claim;
-use crate::execution::dispatch::Execution;
+use crate::execution::client::Client;
 use crate::execution::panics;
 use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
@@ -83,6 +83,10 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
                 run_job(&job, pipeline.request(job.number, input), session, worker.shared, &mut output);
             }
             output.drain_to(&mut replies)?;
+            if session.receipt == Receipt::Awaited {
+                // It has no connection, and so no messages.
+                session.receipt = Receipt::Complete;
+            }
         }
         input = &input[pipeline.restart()..];
     }
@@ -95,7 +99,8 @@ fn run_job(job: &BackgroundJob, request: Request<'_>, session: &mut Session, sha
     let done = panics::catch(|| {
         let _claimed =
             (job.thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(job.entry, &request, session)));
-        Execution::answered(job.entry, request, session, shared, output, &mut EventCounts::default());
+        let event_counts = &mut EventCounts::default();
+        Client { shared, session, event_counts }.answer(job.entry, request, output);
     });
     session.awaits_job = false;
     assert!(done.is_ok(), "a request has panicked");

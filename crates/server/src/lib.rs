@@ -19,7 +19,6 @@ mod config;
 mod connections;
 mod errors;
 mod execution;
-mod glob;
 mod http;
 #[cfg(feature = "in-process")]
 mod in_process;
@@ -31,7 +30,6 @@ mod prepared;
 mod server;
 mod shared;
 mod stop;
-mod table;
 mod telemetry;
 #[cfg(test)]
 mod testing;

@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use hikv::pool::Split;
 
 use crate::Config;
-use crate::administration::acl::Acl;
 use crate::administration::start::acl_of;
 use crate::connections::transport::Certificates;
 use crate::connections::{listen, unix};
+use acl::Acl;
 
 /// A server without its store: users and certificates are loaded, and addresses are bound but not listening. Errors in
 /// the configuration are reported here, before a store is created or read.

@@ -16,7 +16,7 @@ use crate::messages::Mailboxes;
 use crate::observers::Observers;
 use crate::observers::tracking::MessageAccess;
 use crate::pool::Pool;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{LoopCounters, Telemetry};
 
 /// The state of one server.
 pub(crate) struct Shared {
@@ -36,6 +36,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Returns the counters of the client's event loop.
+    pub(crate) fn counters_of(&self, session: &Session) -> &LoopCounters {
+        &self.telemetry.loops[session.record.place.loop_index]
+    }
+
     /// Creates the session of a new client.
     pub(crate) fn new_session(&self, record: Arc<Record>) -> Session {
         self.clients.add(&record);

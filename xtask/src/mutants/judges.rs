@@ -92,7 +92,7 @@ const INDEX_SLOW: &[Suite] =
     &[plain("hikv-engine-hikv"), ENGINE, modelled("hikv-index"), EXPLORED, EXPLORED_SPLITS, CONTENTION, EXPLORED_REST];
 
 /// Folders and files come before their crate.
-const JUDGES: [Judges; 18] = [
+const JUDGES: [Judges; 20] = [
     Judges {
         place: "epoch",
         quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
@@ -138,5 +138,7 @@ const JUDGES: [Judges; 18] = [
     },
     Judges { place: "hikv", quick: &[lib("hikv"), COPIES, TRACED], slow: &[LIBRARY] },
     Judges { place: "device", quick: &[lib("hikv-device"), DEVICE], slow: &[] },
+    Judges { place: "command-table", quick: &[lib("hikv-command-table"), SERVER], slow: &[] },
+    Judges { place: "acl", quick: &[lib("hikv-acl"), SERVER], slow: &[] },
     Judges { place: "server", quick: &[lib("hikv-server"), SERVER], slow: &[] },
 ];

@@ -1,6 +1,5 @@
 //! Administration: users, parameters, certificates and the log.
 
-pub(crate) mod acl;
 pub(crate) mod byte_order_mark;
 pub(crate) mod file_limit;
 pub(crate) mod log;

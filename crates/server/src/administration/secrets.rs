@@ -4,7 +4,7 @@ use std::fmt;
 
 use resp::Request;
 
-use crate::table::Hides;
+use command_table::Hides;
 
 /// Shown in place of a secret, as in Redis.
 pub(crate) const REDACTED: &[u8] = b"(redacted)";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
 use super::session::Session;
 use crate::connections::output::FULL_BYTES;
-use crate::table;
+use command_table as table;
 
 impl Record {
     /// Formats the line of `CLIENT LIST`.

@@ -1,5 +1,7 @@
 //! A client's state between its requests.
 
+use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -7,13 +9,13 @@ use std::time::Instant;
 use hikv::Ticket;
 use resp::{Protocol, Requests};
 
-use crate::administration::acl::Login;
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
 use crate::keyspace::items::KeyState;
 use crate::observers::watch::{Name, Watches, Watching};
-use crate::table::Entry;
+use acl::Login;
+use command_table::Entry;
 
 /// The reply mode of a client (`CLIENT REPLY`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -37,6 +39,19 @@ pub(crate) struct Transaction {
     pub(crate) needs_memory: bool,
     /// One of them has effects that other clients may see.
     pub(crate) changes: bool,
+    /// After one of them the client may receive fewer messages.
+    pub(crate) ends_messages: bool,
+}
+
+/// The messages sent to a client before a request that ends them: the request waits until the client has received them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) enum Receipt {
+    #[default]
+    Unknown,
+    /// The request waits until the loop has taken a message that was sent after them.
+    Awaited,
+    /// The client has received them.
+    Complete,
 }
 
 pub(crate) struct Session {
@@ -62,8 +77,9 @@ pub(crate) struct Session {
     pub(crate) awaits_job: bool,
     pub(crate) job: Option<BackgroundJob>,
     pub(crate) watching: Watching,
-    pub(crate) subscriptions: Subscriptions,
+    pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) monitors: bool,
+    pub(crate) receipt: Receipt,
     /// Its key tracking (`CLIENT TRACKING`), if enabled.
     pub(crate) tracks: Option<Tracks>,
 }
@@ -87,8 +103,9 @@ impl Session {
             awaits_job: false,
             job: None,
             watching: Watching::default(),
-            subscriptions: Subscriptions::default(),
+            subscriptions: Arc::default(),
             monitors: false,
+            receipt: Receipt::default(),
             tracks: None,
         }
     }
@@ -99,7 +116,7 @@ impl Session {
         Session {
             protocol: self.protocol,
             awaits_job: true,
-            subscriptions: self.subscriptions.clone(),
+            subscriptions: Arc::clone(&self.subscriptions),
             monitors: self.monitors,
             tracks: self.tracks,
             ..Session::new(Arc::clone(&self.record))
@@ -114,7 +131,7 @@ impl Session {
 
     /// Returns whether the next request may be executed now.
     pub(crate) fn can_execute(&self) -> bool {
-        !self.closing && !self.is_postponed && !self.awaits_job
+        !self.closing && !self.is_postponed && !self.awaits_job && self.receipt != Receipt::Awaited
     }
 
     /// Suspends the client until the background job is done.
@@ -130,6 +147,21 @@ impl Session {
     /// Returns whether the command is queued for `EXEC`.
     pub(crate) fn queues(&self, entry: Entry) -> bool {
         self.transaction.is_some() && entry.command.policy.when.waits()
+    }
+
+    /// Returns whether messages were sent to the client that it may not have received yet, and that it would no longer
+    /// receive after the command.
+    #[inline]
+    pub(crate) fn may_miss_messages(&mut self, entry: Entry) -> bool {
+        let ends_messages = if entry.command.executes() {
+            self.transaction.as_ref().is_some_and(|transaction| transaction.ends_messages)
+        } else {
+            entry.command.ends_messages() && !self.queues(entry)
+        };
+        if !ends_messages || self.subscriptions.count() == 0 && !self.monitors {
+            return false;
+        }
+        mem::take(&mut self.receipt) != Receipt::Complete
     }
 
     /// Returns whether other clients may see the command's effects: it writes, publishes, or executes a transaction
@@ -182,6 +214,11 @@ impl Session {
         }
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
+    }
+
+    /// Returns the subscriptions, to be changed.
+    pub(crate) fn subscriptions_mut(&mut self, kind: Kind) -> &mut BTreeSet<Vec<u8>> {
+        Arc::make_mut(&mut self.subscriptions).of_mut(kind)
     }
 
     /// Publishes the client's state to its record.

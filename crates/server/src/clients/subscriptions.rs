@@ -33,7 +33,7 @@ impl Subscriptions {
         }
     }
 
-    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut BTreeSet<Vec<u8>> {
+    pub(super) fn of_mut(&mut self, kind: Kind) -> &mut BTreeSet<Vec<u8>> {
         match kind {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,

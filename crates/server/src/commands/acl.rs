@@ -5,11 +5,11 @@ use std::sync::Arc;
 use resp::Requests;
 
 use super::client::disconnect;
-use crate::administration::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
 use crate::clients::{Kind, Place, Record};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::table::{self, category};
+use acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
+use command_table::{self as table, Unknown, category};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -207,10 +207,10 @@ fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     requests.push_words(&words);
     let request = requests.get(0, &[]);
     let entry = match table::find(&request) {
-        Err(Refusal::UnknownCommand { .. }) => {
+        Err(Unknown::Command) => {
             return Err(Refusal::Message(format!("Command '{}' not found", name_of(words[0]))));
         }
-        found => found?,
+        found => found.map_err(|unknown| Refusal::of_unknown(unknown, &request))?,
     };
     match user.check(entry, &request) {
         Ok(()) => call.ok(),

@@ -4,9 +4,8 @@ use resp::{Reply, Request, Requests};
 
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::glob;
-use crate::table::arguments::{self, Argument};
-use crate::table::{self, Access, Command, Keys, Places, category, flag};
+use command_table::{self as table, Access, Argument, Command, Keys, Places, Unknown, category, flag};
+use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -117,10 +116,10 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     let request: Request<'_> = requests.get(0, &[]);
     let command = match table::find(&request) {
         Ok(entry) => entry.command,
-        Err(Refusal::ArgumentCount { .. }) if has_no_keys(request.name()) => {
+        Err(Unknown::ArgumentCount(_)) if has_no_keys(request.name()) => {
             return Err(FixedError::NoKeyArguments.into());
         }
-        Err(Refusal::ArgumentCount { .. }) => return Err(FixedError::BadArgumentCount.into()),
+        Err(Unknown::ArgumentCount(_)) => return Err(FixedError::BadArgumentCount.into()),
         Err(_) => return Err(FixedError::UnknownCommandName.into()),
     };
     let keys: Vec<_> =
@@ -137,7 +136,7 @@ fn write_docs(command: &Command, reply: &mut Reply<'_>) {
     let docs = &command.docs;
     let texts =
         [("summary", docs.summary), ("since", docs.since), ("group", docs.group), ("complexity", docs.complexity)];
-    let arguments = arguments::of(command.name);
+    let arguments = command.arguments();
     reply.map(texts.len() + usize::from(!arguments.is_empty()) + usize::from(!command.subcommands.is_empty()));
     for text in texts.iter().flat_map(|(name, text)| [name, text]) {
         reply.bulk(text.as_bytes());

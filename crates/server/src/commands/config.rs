@@ -5,7 +5,7 @@ use crate::administration::settings::{self, Effect, PARAMETERS};
 use crate::connections::transport::ClientCertificate;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::glob;
+use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

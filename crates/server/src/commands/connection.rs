@@ -3,10 +3,9 @@
 use resp::Protocol;
 
 use super::moving::database_of;
-use crate::administration::acl::{DEFAULT_USER, Reason};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::execution::permission;
+use acl::{DEFAULT_USER, Reason};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -43,7 +42,7 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
                 shared.administration.acl.known(name),
             );
             let name = String::from_utf8_lossy(name).into_owned();
-            permission::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
+            call.client().log_denied(Reason::Auth, b"AUTH".into(), name);
             Err(FixedError::WrongPass.into())
         }
     }

@@ -8,7 +8,7 @@ use super::{
     set, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
-use crate::table::{self, Entry};
+use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
 const FAMILIES: [&[(&str, Function)]; 34] = [
@@ -65,7 +65,7 @@ pub(crate) fn of(entry: Entry) -> Option<Function> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Action;
+    use command_table::Action;
 
     #[test]
     fn commands_and_functions_match() {

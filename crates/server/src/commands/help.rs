@@ -2,7 +2,7 @@
 
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::table;
+use command_table as table;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -7,9 +7,9 @@ use resp::Reply;
 use crate::commands::sparkline;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::table;
 use crate::telemetry::latency::Sample;
 use crate::telemetry::{CommandTotal, Latencies};
+use command_table as table;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -9,7 +9,7 @@ use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
 use crate::keyspace::namespace::RawRange;
 use crate::shared::Shared;
-use crate::table::is_open_end;
+use command_table::is_open_end;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("countrange", countrange), ("prefix", prefix), ("range", range)];

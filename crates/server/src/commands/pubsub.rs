@@ -50,7 +50,7 @@ fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     for name in call.request.arguments() {
-        if call.session.subscriptions.of_mut(kind).insert(name.to_vec()) {
+        if call.session.subscriptions_mut(kind).insert(name.to_vec()) {
             call.shared.observers.pubsub.subscribe(kind, name, call.session.record.place);
         }
         confirm(call, kind, verb, Some(name));
@@ -61,11 +61,11 @@ fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refus
 /// Unsubscribes from the given names, or from all.
 fn unsubscribe_from(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     let names: Vec<Vec<u8>> = match call.request.len() {
-        1 => call.session.subscriptions.of_mut(kind).iter().cloned().collect(),
+        1 => call.session.subscriptions.of(kind).iter().cloned().collect(),
         _ => call.request.arguments().map(<[u8]>::to_vec).collect(),
     };
     for name in &names {
-        if call.session.subscriptions.of_mut(kind).remove(name) {
+        if call.session.subscriptions_mut(kind).remove(name) {
             call.shared.observers.pubsub.unsubscribe(kind, name, call.session.record.place);
         }
         confirm(call, kind, verb, Some(name));

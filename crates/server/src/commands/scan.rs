@@ -7,7 +7,7 @@
 use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::glob;
+use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("keys", keys), ("randomkey", randomkey), ("scan", scan)];

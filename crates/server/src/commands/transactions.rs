@@ -7,9 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::session::Transaction;
 use crate::errors::{FixedError, Refusal};
-use crate::execution::accounts;
 use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
-use crate::execution::dispatch::Execution;
 use crate::execution::permission;
 use crate::keyspace::databases::Table;
 use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
@@ -17,7 +15,7 @@ use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
 use crate::observers::watch::Name;
 use crate::shared::Shared;
-use crate::telemetry::Kind;
+use command_table::Kind;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -101,7 +99,7 @@ fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Res
     for announcement in announcements {
         match announcement {
             Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
-                accounts::note_changes(change_count, shared, call.session);
+                shared.counters_of(call.session).note_changes(change_count);
                 notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
             }
             Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
@@ -137,19 +135,21 @@ fn execute_all(
     call.reply.array(requests.len());
     for index in 0..requests.len() {
         let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
-        let mut step = Call {
-            shared: call.shared,
-            session: &mut *call.session,
-            request,
-            reply: call.reply.reborrow(),
-            event_counts: &mut *call.event_counts,
-            pending: Some(pending),
-            announcements: Some(announcements),
-        };
-        let outcome =
-            permission::admit_kept(&request, step.session).and_then(|entry| Execution::new(entry, &mut step).run());
+        let outcome = permission::admit_queued(&request, call.session).and_then(|entry| {
+            let mut step = Call {
+                shared: call.shared,
+                session: &mut *call.session,
+                entry,
+                request,
+                reply: call.reply.reborrow(),
+                event_counts: &mut *call.event_counts,
+                pending: Some(pending),
+                announcements: Some(announcements),
+            };
+            step.run()
+        });
         if let Err(refusal) = outcome {
-            permission::note_refused(&refusal, call.session, call.shared);
+            call.client().note_refused(&refusal);
             call.event_counts.add_error(Kind::Transaction);
             let text = refusal.text();
             call.shared.telemetry.errors.note(&text);

@@ -66,18 +66,10 @@ impl Input {
         }
     }
 
-    /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
+    /// Reads once. `wanted_bytes` is the length that would complete the request, or 0. The buffer grows with the bytes
+    /// that have arrived and not with the announced length, at most to twice their size; for a long argument it grows
+    /// exactly to the argument's end.
     pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
-        self.reserve(wanted_bytes);
-        let len_bytes = self.bytes.len();
-        let arrived = transport.read(&mut self.bytes)?;
-        self.read_bytes += (self.bytes.len() - len_bytes) as u64;
-        Ok(arrived)
-    }
-
-    /// Makes space at the end. The buffer grows with the bytes that have arrived and not with the announced length, at
-    /// most to twice their size; for a long argument it grows exactly to the argument's end.
-    fn reserve(&mut self, wanted_bytes: usize) {
         self.bytes.drain(..mem::take(&mut self.start));
         let len_bytes = self.bytes.len();
         let missing_bytes = wanted_bytes.saturating_sub(len_bytes);
@@ -86,5 +78,8 @@ impl Input {
         } else if self.bytes.capacity() == len_bytes {
             self.bytes.reserve_exact(missing_bytes.min(len_bytes));
         }
+        let arrived = transport.read(&mut self.bytes)?;
+        self.read_bytes += (self.bytes.len() - len_bytes) as u64;
+        Ok(arrived)
     }
 }

@@ -7,7 +7,7 @@ use resp::{Reply, Request};
 use crate::clients::Kind;
 use crate::clients::session::Session;
 use crate::errors::Refusal;
-use crate::execution::accounts;
+use crate::execution::client::Client;
 use crate::keyspace::database::Database;
 use crate::keyspace::items::{Items, Pending};
 use crate::keyspace::namespace::Namespace;
@@ -17,6 +17,7 @@ use crate::observers::notify;
 use crate::observers::pubsub::Message;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
+use command_table::Entry;
 
 /// The maximum size of a reply before its last value: the maximum size of a request.
 pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
@@ -27,6 +28,7 @@ pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) session: &'a mut Session,
+    pub(crate) entry: Entry,
     pub(crate) request: Request<'a>,
     pub(crate) reply: Reply<'a>,
     pub(crate) event_counts: &'a mut EventCounts,
@@ -37,10 +39,15 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// Returns its client.
+    pub(crate) fn client(&mut self) -> Client<'_> {
+        Client { shared: self.shared, session: self.session, event_counts: self.event_counts }
+    }
+
     /// Returns the items as this request sees them, including uncommitted changes of its transaction.
     #[inline]
     pub(crate) fn store(&self) -> Items<'a> {
-        self.shared.keyspace.items(self.pending)
+        Items::new(&self.shared.keyspace.store, &self.shared.keyspace.databases, self.pending)
     }
 
     /// Returns argument number `index`.
@@ -55,7 +62,7 @@ impl<'a> Call<'a> {
 
     /// Returns the selected database.
     pub(crate) fn namespace(&self) -> Namespace {
-        self.shared.keyspace.namespace(self.session.db)
+        self.shared.keyspace.databases.namespace(self.session.db)
     }
 
     /// Returns argument number `index` as a key of the store.
@@ -80,7 +87,7 @@ impl<'a> Call<'a> {
         let namespace = self.shared.keyspace.namespace(db);
         match self.announcements {
             None => {
-                accounts::note_changes(change_count, self.shared, self.session);
+                self.shared.counters_of(self.session).note_changes(change_count);
                 notify::report_changed(self.shared, class, event, (db, namespace, key), self.session.id);
             }
             Some(announcements) => {

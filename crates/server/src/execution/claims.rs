@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use resp::Request;
 
 use crate::clients::session::Session;
-use crate::table::{self, Entry, Touches, flag};
+use command_table::{self as table, Entry, Touches, flag};
 
 /// The keys that one request uses, or all requests of a transaction.
 #[derive(Default)]

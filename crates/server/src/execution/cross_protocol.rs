@@ -6,8 +6,7 @@
 //! `POST`, or at the header `Host:`, which every other browser request sends before its body. The check does not depend
 //! on host names, so DNS rebinding does not defeat it.
 
-use crate::clients::session::Session;
-use crate::shared::Shared;
+use super::client::Client;
 
 /// Words at the start of a line that no Redis client sends.
 const WORDS: [&[u8]; 2] = [b"host:", b"post"];
@@ -15,11 +14,11 @@ const WORDS: [&[u8]; 2] = [b"host:", b"post"];
 /// Closes the connection if `name` is not a command but a word of HTTP; nothing after it is executed. This applies
 /// before authentication and inside a transaction as well.
 #[cold]
-pub(crate) fn ends(name: &[u8], session: &mut Session, shared: &Shared) -> bool {
+pub(crate) fn ends(name: &[u8], client: &mut Client<'_>) -> bool {
     let is_http = WORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
     if is_http {
-        session.closing = true;
-        shared.administration.log.http_detected(&session.record.addr);
+        client.session.closing = true;
+        client.shared.administration.log.http_detected(&client.session.record.addr);
     }
     is_http
 }

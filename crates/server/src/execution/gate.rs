@@ -23,7 +23,7 @@ use resp::Request;
 
 use crate::clients::session::Session;
 use crate::execution::claims::Claim;
-use crate::table::Entry;
+use command_table::Entry;
 
 pub(crate) struct Gate {
     lanes: Box<[Lane]>,

@@ -4,13 +4,14 @@
 //! `writes`), all other requests one by one (`dispatch`). Long requests are moved to `background`. `gate` and `pause`
 //! decide which requests wait. Each command receives a `Call`.
 
-pub(crate) mod accounts;
 pub(crate) mod background;
 pub(crate) mod call;
 pub(crate) mod claims;
+pub(crate) mod client;
 mod cross_protocol;
-pub(crate) mod dispatch;
+mod dispatch;
 pub(crate) mod gate;
+mod needs;
 pub(crate) mod panics;
 pub(crate) mod pause;
 pub(crate) mod permission;

@@ -20,13 +20,11 @@ use std::sync::atomic::Ordering;
 
 use resp::Request;
 
-use super::accounts;
-use crate::clients::session::Session;
+use super::client::Client;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
 use crate::shared::Shared;
-use crate::table;
-use crate::telemetry::EventCounts;
+use command_table as table;
 
 thread_local! {
     static PLACE: Cell<Option<Caught>> = const { Cell::new(None) };
@@ -72,38 +70,25 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Caught> {
         .map_err(|_| PLACE.take().unwrap_or_else(|| Caught { place: "unknown".into(), calls: None }))
 }
 
-/// A request whose execution panicked.
-pub(crate) struct Abandoned<'a> {
-    pub(crate) request: Request<'a>,
-    /// Output position where its reply begins.
-    pub(crate) start: usize,
-}
-
-impl Abandoned<'_> {
-    /// Replies with an error and marks the connection for closing.
+impl Client<'_> {
+    /// Replies with an error to a request whose execution panicked, and marks the connection for closing. The reply
+    /// begins at output position `start`.
     #[cold]
-    pub(crate) fn answer(
-        &self,
-        caught: &Caught,
-        session: &mut Session,
-        shared: &Shared,
-        output: &mut Output,
-        event_counts: &mut EventCounts,
-    ) {
-        let entry = table::find(&self.request).ok();
-        caught.note(entry.map_or("unknown", |entry| entry.command.name), shared);
-        output.take_back(self.start);
-        session.closing = true;
+    pub(crate) fn abandon(&mut self, caught: &Caught, request: &Request<'_>, output: &mut Output, start: usize) {
+        let entry = table::find(request).ok();
+        caught.note(entry.map_or("unknown", |entry| entry.command.name), self.shared);
+        output.take_back(start);
+        self.session.closing = true;
         let refusal = Refusal::from(FixedError::Panicked);
         let text = match entry {
             Some(entry) => {
-                accounts::counters(shared, session).note_failed(entry.number);
-                accounts::note_refusal(&refusal, entry, shared, event_counts)
+                self.shared.counters_of(self.session).commands.note_failed(entry.number);
+                self.note_failed(entry, &refusal)
             }
             None => refusal.text(),
         };
-        if session.wants_reply() {
-            output.reply(session.protocol).error(&text);
+        if self.session.wants_reply() {
+            output.reply(self.session.protocol).error(&text);
         }
     }
 }

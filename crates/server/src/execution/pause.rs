@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::clients::session::Session;
-use crate::table::Entry;
+use command_table::Entry;
 
 pub(crate) struct Pause {
     since: Instant,

@@ -22,14 +22,27 @@ pub(crate) struct Cursor {
     pub(crate) key: usize,
 }
 
+/// The progress of a pipeline's execution.
+#[derive(Default)]
+pub(super) struct Progress {
+    pub(super) cursor: Cursor,
+    /// Time spent on the already answered keys of the read at the cursor.
+    pub(super) spent: Duration,
+}
+
+impl Progress {
+    /// Returns whether the output ends inside a reply: an array with more values to follow.
+    pub(super) fn is_within_reply(&self) -> bool {
+        self.cursor.key > 0
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Pipeline {
     pub(super) requests: Requests,
-    pub(super) cursor: Cursor,
+    pub(super) progress: Progress,
     /// A protocol error after the parsed requests.
     pub(super) protocol_error: Option<ProtocolError>,
-    /// Time spent on the already answered keys of the read at the cursor.
-    pub(super) spent: Duration,
     parsed_bytes: usize,
 }
 
@@ -46,7 +59,7 @@ impl Pipeline {
         if self.is_done() {
             let mut requests = mem::take(&mut self.requests);
             requests.clear();
-            self.cursor = Cursor::default();
+            self.progress.cursor = Cursor::default();
             if requests.capacity_bytes() <= KEPT_BYTES_MAX {
                 buffers.requests = requests;
             }
@@ -54,23 +67,23 @@ impl Pipeline {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.cursor.request == self.requests.len() && self.protocol_error.is_none()
+        self.progress.cursor.request == self.requests.len() && self.protocol_error.is_none()
     }
 
     /// Moves the cursor back to request `number`.
     pub(crate) fn return_to(&mut self, number: usize) {
-        self.cursor = Cursor { request: number, key: 0 };
+        self.progress.cursor = Cursor { request: number, key: 0 };
     }
 
     /// Returns whether the output ends inside a reply: an array with more values to follow.
     pub(crate) fn is_within_reply(&self) -> bool {
-        self.cursor.key > 0
+        self.progress.is_within_reply()
     }
 
     /// Removes the finished requests and returns their length in the input.
     pub(crate) fn restart(&mut self) -> usize {
         self.requests.clear();
-        self.cursor = Cursor::default();
+        self.progress.cursor = Cursor::default();
         mem::take(&mut self.parsed_bytes)
     }
 

@@ -9,16 +9,15 @@ use std::time::Duration;
 use hikv::Store;
 use resp::{Protocol, Reply, Request, Requests};
 
-use crate::clients::session::Session;
 use crate::commands::values::answer_value;
 use crate::connections::output::{FULL_BYTES, Output};
 use crate::errors::Refusal;
+use crate::execution::client::Client;
+use crate::execution::permission;
 use crate::execution::pipeline::Cursor;
-use crate::execution::{accounts, permission};
 use crate::keyspace::namespace::Namespace;
-use crate::shared::Shared;
-use crate::table::{Action, Entry, ReadShape};
 use crate::telemetry::EventCounts;
+use command_table::{Action, Entry, ReadShape};
 
 /// Maximum number of keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -53,14 +52,9 @@ pub(crate) struct Reads<'a> {
 }
 
 impl<'a> Reads<'a> {
-    /// Collects the reads from `cursor` to the first request that is not a read.
-    pub(crate) fn gather(
-        requests: &'a Requests,
-        input: &'a [u8],
-        first: Cursor,
-        session: &Session,
-        shared: &Shared,
-    ) -> Reads<'a> {
+    /// Collects the reads from `first` to the first request that is not a read.
+    pub(crate) fn gather(requests: &'a Requests, input: &'a [u8], first: Cursor, client: &Client<'_>) -> Reads<'a> {
+        let Client { shared, session, .. } = client;
         let namespace = shared.keyspace.namespace(session.db);
         let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first.request));
         let mut cursor = first;
@@ -78,26 +72,21 @@ impl<'a> Reads<'a> {
     }
 
     /// Answers keys up to a large value or a full output, and returns the cursor after them. Answers at least one key.
-    pub(crate) fn answer(
-        &self,
-        shared: &Shared,
-        protocol: Protocol,
-        output: &mut Output,
-        event_counts: &mut EventCounts,
-    ) -> Cursor {
-        let group = &self.group;
-        let (answered, copied) = copy_values(group, &shared.keyspace.store, &mut output.reply(protocol), event_counts);
+    pub(crate) fn answer(&self, client: &mut Client<'_>, output: &mut Output) -> Cursor {
+        let (group, Client { shared, session, event_counts }) = (&self.group, client);
+        let (store, protocol) = (&shared.keyspace.store, session.protocol);
+        let (answered, copied) = copy_values(group, store, &mut output.reply(protocol), event_counts);
         let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
             return group[answered - 1].after;
         };
-        next.answer_alone(&shared.keyspace.store, protocol, output, event_counts);
+        next.answer_alone(store, protocol, output, event_counts);
         next.after
     }
 
     /// Records the first `count` requests as answered. `took` is their common duration, because each waited for the
     /// others; `before` is added to the first request, for its keys in earlier groups.
-    pub(crate) fn note(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
-        let counters = accounts::counters(shared, session);
+    pub(crate) fn note(&self, count: usize, before: Duration, took: Duration, client: &Client<'_>) {
+        let counters = &client.shared.counters_of(client.session).commands;
         let share = (before + took) / count as u32;
         let mut ended = self.group.iter().filter_map(|wanted| wanted.ends).take(count).peekable();
         while let Some(entry) = ended.next() {
@@ -107,18 +96,18 @@ impl<'a> Reads<'a> {
             }
             counters.note(entry.number, equal_count, share);
         }
-        if shared.administration.settings.is_slow(before + took) {
-            self.note_slow(count, before, took, session, shared);
+        if client.shared.administration.settings.is_slow(before + took) {
+            self.note_slow(count, before, took, client);
         }
     }
 
     #[cold]
-    fn note_slow(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
+    fn note_slow(&self, count: usize, before: Duration, took: Duration, client: &Client<'_>) {
         let ended = self.group.iter().filter_map(|wanted| wanted.ends).take(count);
         for (index, entry) in ended.enumerate() {
             let request = self.requests.get(self.first.request + index, self.input);
             let before = if index == 0 { before } else { Duration::ZERO };
-            accounts::note_time(entry, session, &request, shared, before + took);
+            client.note_time(entry, &request, before + took);
         }
     }
 }

@@ -4,38 +4,39 @@ use std::mem;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use resp::Request;
+use resp::{Request, Requests};
 
 use super::background::job::{BackgroundJob, JobThread};
 use super::background::weight;
+use super::client::Client;
 use super::cross_protocol;
-use super::dispatch::Execution;
 use super::gate::Pass;
-use super::panics::{self, Abandoned, Caught};
+use super::panics::{self, Caught};
 use super::permission;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Progress};
 use super::reads::Reads;
 use super::worker::Worker;
 use super::writes::Puts;
-use crate::clients::session::Session;
+use crate::clients::session::{Receipt, Session};
 use crate::connections::output::Output;
 use crate::errors::Refusal;
-use crate::shared::Shared;
-use crate::table::Entry;
-use crate::telemetry::{BatchCounts, EventCounts, Kind};
+use crate::messages::LoopMessage;
+use crate::telemetry::{BatchCounts, EventCounts};
+use command_table::{Action, Entry, Kind};
 
-/// The arguments of a turn.
-struct Turn<'t, 'g> {
+/// A turn of a connection.
+struct Turn<'t> {
+    client: Client<'t>,
+    output: &'t mut Output,
+    worker: &'t Worker<'t>,
+    requests: &'t Requests,
     /// The input that the requests were parsed from.
     input: &'t [u8],
-    session: &'t mut Session,
-    worker: &'t Worker<'g>,
-    output: &'t mut Output,
-    event_counts: EventCounts,
+    progress: &'t mut Progress,
     /// Output position where this step's replies begin.
     start: usize,
     /// `None` only while this turn has exclusive access.
-    pass: Option<Pass<'g>>,
+    pass: Option<Pass<'t>>,
 }
 
 impl Pipeline {
@@ -48,167 +49,187 @@ impl Pipeline {
         worker: &Worker<'_>,
         output: &mut Output,
     ) -> BatchCounts {
-        let first = self.cursor.request;
-        let pass = Some(worker.shared.gate.pass(worker.lane));
+        let Pipeline { requests, progress, protocol_error, .. } = self;
+        let (first, shared) = (progress.cursor.request, worker.shared);
+        let mut event_counts = EventCounts::default();
+        let pass = Some(shared.gate.pass(worker.lane));
         session.is_postponed = false;
         let start = output.end();
-        let mut turn = Turn { input, session, worker, output, event_counts: EventCounts::default(), start, pass };
-        if let Err(caught) = panics::catch(|| self.steps(&mut turn)) {
-            self.abandon(&caught, &mut turn);
+        let client = Client { shared, session: &mut *session, event_counts: &mut event_counts };
+        let mut turn = Turn { client, output: &mut *output, worker, requests, input, progress, start, pass };
+        if let Err(caught) = panics::catch(|| {
+            while turn.continues() {
+                turn.step()
+            }
+        }) {
+            turn.abandon(&caught);
         }
-        let Turn { session, output, mut event_counts, pass, .. } = turn;
-        drop(pass);
-        event_counts.commands = (self.cursor.request - first) as u64;
+        drop(turn);
+        event_counts.commands = (progress.cursor.request - first) as u64;
         worker.counters.add(event_counts);
-        worker.shared.observers.tracking.announce(worker.shared.message_access());
+        shared.observers.tracking.announce(shared.message_access());
         // Not before the reply of a background job that the client waits for.
-        if self.cursor.request == self.requests.len() && session.can_execute() {
-            self.report_protocol_error(session, output);
+        if progress.cursor.request == requests.len()
+            && session.can_execute()
+            && !output.is_full()
+            && let Some(protocol_error) = protocol_error.take()
+        {
+            output.reply(session.protocol).error(&Refusal::Protocol(protocol_error).text());
+            session.closing = true;
         }
         event_counts.batch
     }
+}
 
-    fn steps(&mut self, turn: &mut Turn<'_, '_>) {
-        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.can_execute() {
-            turn.start = turn.output.end();
-            self.step(turn);
+impl Turn<'_> {
+    fn continues(&self) -> bool {
+        self.progress.cursor.request < self.requests.len()
+            && !self.output.is_full()
+            && self.client.session.can_execute()
+    }
+
+    /// Returns whether another request follows the one at the cursor.
+    fn has_next(&self) -> bool {
+        self.progress.cursor.request + 1 < self.requests.len()
+    }
+
+    /// Executes the request at the cursor, alone or with those that follow, or has it wait.
+    fn step(&mut self) {
+        self.start = self.output.end();
+        if !self.client.is_still_served() {
+            return;
+        }
+        let request = self.requests.get(self.progress.cursor.request, self.input);
+        let entry = match permission::admit(&request, self.client.session) {
+            Ok(entry) => entry,
+            Err(refusal) => return self.refuse(refusal, &request),
+        };
+        let may_wait = !self.client.shared.may_resume() || entry.command.policy.when.may_end_messages();
+        if may_wait && self.must_wait(entry) {
+            return;
+        }
+        let Client { shared, session, .. } = &self.client;
+        // A partly answered read of many keys continues, whatever has changed since it began.
+        let continues = self.progress.is_within_reply();
+        let may_be_blocked = !continues && session.may_use_background && shared.gate.has_claim();
+        let is_blocked = may_be_blocked && shared.gate.blocks(entry, &request, session);
+        let may_read = || session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked;
+        if entry.command.is_read() && (continues || may_read()) {
+            return self.read(entry);
+        }
+        let thread =
+            if is_blocked { Some(JobThread::Shared) } else { weight::thread_for(entry, &request, session, shared) };
+        if let Some(thread) = thread {
+            self.move_to_background(thread, entry);
+        } else if entry.command.runs_alone() && !session.queues(entry) {
+            self.run_alone(entry, request);
+        } else if !(entry.command.action == Action::Put && self.has_next() && self.put_group(entry)) {
+            self.client.answer(entry, request, self.output);
+            self.progress.cursor.request += 1;
+        }
+    }
+
+    /// Answers a request that its client may not send.
+    #[cold]
+    fn refuse(&mut self, refusal: Refusal, request: &Request<'_>) {
+        if self.progress.is_within_reply() {
+            // The client has lost its right to the read. The started array can neither continue nor become an error.
+            self.client.note_refused(&refusal);
+            self.client.session.closing = true;
+            return;
+        }
+        if !cross_protocol::ends(request.name(), &mut self.client) {
+            self.client.refuse(refusal, request, self.output);
+        }
+        self.progress.cursor.request += 1;
+    }
+
+    /// Returns whether the request waits: for the end of a pause, for space in the mailboxes, or until its client has
+    /// received its messages.
+    fn must_wait(&mut self, entry: Entry) -> bool {
+        let Client { shared, session, .. } = &mut self.client;
+        let may_send = || session.changes_by(entry) || !shared.observers.monitors.is_empty();
+        if shared.pause.holds(entry, session) || shared.mailboxes.holds(may_send) {
+            session.is_postponed = true;
+            return true;
+        }
+        if !session.may_miss_messages(entry) {
+            return false;
+        }
+        session.receipt = Receipt::Awaited;
+        let place = session.record.place;
+        shared.mailboxes.send_to_loop(place.loop_index, LoopMessage::AllReceived(place));
+        true
+    }
+
+    /// Moves the request at the cursor to the background.
+    fn move_to_background(&mut self, thread: JobThread, entry: Entry) {
+        let (number, woke) = (self.progress.cursor.request, self.worker.woke);
+        self.client.session.await_job(BackgroundJob { thread, entry, number, woke });
+        self.progress.cursor.request += 1;
+    }
+
+    /// Executes the request at the cursor with exclusive access, unless a new background job blocks it. If the request
+    /// is no longer permitted, the next step reports why.
+    fn run_alone(&mut self, entry: Entry, request: Request<'_>) {
+        let gate = &self.worker.shared.gate;
+        self.pass = None;
+        let alone = gate.close();
+        if !self.is_still_admitted(entry, &request) {
+            // The next step answers it.
+        } else if self.client.session.may_use_background && gate.blocks(entry, &request, self.client.session) {
+            self.move_to_background(JobThread::Shared, entry);
+        } else {
+            self.client.answer(entry, request, self.output);
+            self.progress.cursor.request += 1;
+        }
+        drop(alone);
+        self.pass = Some(gate.pass(self.worker.lane));
+    }
+
+    /// Returns whether a request that has waited for exclusive access is still permitted.
+    fn is_still_admitted(&mut self, entry: Entry, request: &Request<'_>) -> bool {
+        self.client.is_still_served()
+            && permission::admit(request, self.client.session).is_ok()
+            && !self.client.shared.pause.holds(entry, self.client.session)
+    }
+
+    /// Executes the request at the cursor together with those that follow, if they are similar puts; returns whether it
+    /// did.
+    fn put_group(&mut self, entry: Entry) -> bool {
+        let puts = Puts::gather(entry, self.requests, self.input, self.progress.cursor.request, &self.client);
+        let Some(count) = puts.and_then(|puts| puts.execute(&mut self.client, self.output)) else { return false };
+        self.client.session.record.command.store(entry.number, Ordering::Relaxed);
+        self.progress.cursor.request += count;
+        true
+    }
+
+    /// Answers a group of reads, from the cursor on.
+    fn read(&mut self, entry: Entry) {
+        self.client.session.record.command.store(entry.number, Ordering::Relaxed);
+        let (first, began) = (self.progress.cursor, Instant::now());
+        let reads = Reads::gather(self.requests, self.input, first, &self.client);
+        self.progress.cursor = reads.answer(&mut self.client, self.output);
+        let cursor = self.progress.cursor;
+        let (took, before) = (began.elapsed(), mem::take(&mut self.progress.spent));
+        self.client.event_counts.add_time(Kind::Get, took);
+        let count = cursor.request - first.request;
+        if count > 0 {
+            self.client.event_counts.batch.add_requests(Kind::Get, count);
+            reads.note(count, before, took, &self.client);
+        }
+        if cursor.key > 0 {
+            self.progress.spent = if count > 0 { took } else { before + took };
         }
     }
 
     /// Ends the turn of a client whose request at the cursor has panicked.
     #[cold]
-    fn abandon(&mut self, caught: &Caught, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, event_counts, start, .. } = turn;
-        let request = self.requests.get(self.cursor.request, input);
-        Abandoned { request, start: *start }.answer(caught, session, worker.shared, output, event_counts);
-        self.cursor.request += 1;
+    fn abandon(&mut self, caught: &Caught) {
+        let request = self.requests.get(self.progress.cursor.request, self.input);
+        self.client.abandon(caught, &request, self.output, self.start);
+        self.progress.cursor.request += 1;
     }
-
-    fn step(&mut self, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, event_counts, .. } = turn;
-        let shared = worker.shared;
-        if !permission::is_still_served(session, shared) {
-            return;
-        }
-        let first = self.cursor.request;
-        let request = self.requests.get(first, input);
-        let entry = match permission::admit(&request, session) {
-            Ok(entry) => entry,
-            Err(refusal) if self.is_within_reply() => {
-                // The client has lost its right to the read. The started array can neither continue nor become an
-                // error.
-                permission::note_refused(&refusal, session, shared);
-                session.closing = true;
-                return;
-            }
-            Err(refusal) => {
-                if !cross_protocol::ends(request.name(), session, shared) {
-                    permission::refuse(refusal, &request, session, shared, output, event_counts);
-                }
-                self.cursor.request += 1;
-                return;
-            }
-        };
-        if shared.pause.holds(entry, session) || shared.mailboxes.holds(|| may_send(entry, session, shared)) {
-            session.is_postponed = true;
-            return;
-        }
-        // A partly answered read of many keys continues, whatever has changed since it began.
-        let continues = self.is_within_reply();
-        let is_blocked = !continues && session.may_use_background && shared.gate.blocks(entry, &request, session);
-        let may_read = || session.is_plain() && shared.observers.monitors.is_empty() && !is_blocked;
-        if entry.command.is_read() && (continues || may_read()) {
-            session.record.command.store(entry.number, Ordering::Relaxed);
-            self.read(input, session, shared, output, event_counts);
-            return;
-        }
-        let thread =
-            if is_blocked { Some(JobThread::Shared) } else { weight::thread_for(entry, &request, session, shared) };
-        if let Some(thread) = thread {
-            self.move_to_background(thread, entry, session, worker.woke);
-        } else if entry.command.runs_alone() && !session.queues(entry) {
-            self.step_alone(entry, turn);
-        } else {
-            let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
-            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output, event_counts)) {
-                session.record.command.store(entry.number, Ordering::Relaxed);
-                self.cursor.request += count;
-                return;
-            }
-            Execution::answered(entry, request, session, shared, output, event_counts);
-            self.cursor.request += 1;
-        }
-    }
-
-    /// Moves the request at the cursor to the background.
-    fn move_to_background(&mut self, thread: JobThread, entry: Entry, session: &mut Session, woke: Instant) {
-        session.await_job(BackgroundJob { thread, entry, number: self.cursor.request, woke });
-        self.cursor.request += 1;
-    }
-
-    /// Executes the request at the cursor with exclusive access, unless a new background job blocks it. If the request
-    /// is no longer permitted, the next step reports why.
-    fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
-        let Turn { input, session, worker, output, event_counts, pass, .. } = turn;
-        let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
-        *pass = None;
-        let alone = shared.gate.close();
-        if !is_still_admitted(entry, &request, session, shared) {
-            // The next step answers it.
-        } else if session.may_use_background && shared.gate.blocks(entry, &request, session) {
-            self.move_to_background(JobThread::Shared, entry, session, worker.woke);
-        } else {
-            Execution::answered(entry, request, session, shared, output, event_counts);
-            self.cursor.request += 1;
-        }
-        drop(alone);
-        *pass = Some(shared.gate.pass(worker.lane));
-    }
-
-    /// Answers a group of reads, from the cursor on.
-    fn read(
-        &mut self,
-        input: &[u8],
-        session: &mut Session,
-        shared: &Shared,
-        output: &mut Output,
-        event_counts: &mut EventCounts,
-    ) {
-        let (first, began) = (self.cursor.request, Instant::now());
-        let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
-        self.cursor = reads.answer(shared, session.protocol, output, event_counts);
-        let (took, before) = (began.elapsed(), mem::take(&mut self.spent));
-        event_counts.add_time(Kind::Get, took);
-        let count = self.cursor.request - first;
-        if count > 0 {
-            event_counts.batch.add_requests(Kind::Get, count);
-            reads.note(count, before, took, session, shared);
-        }
-        if self.cursor.key > 0 {
-            self.spent = if count > 0 { took } else { before + took };
-        }
-    }
-
-    fn report_protocol_error(&mut self, session: &mut Session, output: &mut Output) {
-        if !output.is_full()
-            && let Some(protocol_error) = self.protocol_error.take()
-        {
-            output.reply(session.protocol).error(&Refusal::Protocol(protocol_error).text());
-            session.closing = true;
-        }
-    }
-}
-
-/// Returns whether a request that has waited for exclusive access is still permitted.
-fn is_still_admitted(entry: Entry, request: &Request<'_>, session: &mut Session, shared: &Shared) -> bool {
-    permission::is_still_served(session, shared)
-        && permission::admit(request, session).is_ok()
-        && !shared.pause.holds(entry, session)
-}
-
-/// Returns whether the request may send messages to other clients.
-fn may_send(entry: Entry, session: &Session, shared: &Shared) -> bool {
-    session.changes_by(entry) || !shared.observers.monitors.is_empty()
 }
 
 #[cfg(test)]
@@ -221,11 +242,12 @@ mod tests {
     use resp::{Limits, Parser};
 
     use super::*;
-    use crate::administration::acl::User;
     use crate::clients::Record;
     use crate::connections::buffers::Buffers;
     use crate::execution::background::BackgroundJobs;
+    use crate::shared::Shared;
     use crate::testing;
+    use acl::User;
 
     /// Runs `change` after the server has admitted RENAME and before RENAME has exclusive access. Returns whether
     /// RENAME was executed, and the session.

@@ -13,13 +13,12 @@ use resp::{Request, Requests};
 
 use crate::clients::session::Session;
 use crate::connections::output::Output;
-use crate::execution::{accounts, permission};
+use crate::execution::client::{self, Client};
+use crate::execution::permission;
 use crate::keyspace::namespace::Namespace;
 use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
-use crate::shared::Shared;
-use crate::table::{Action, Entry};
-use crate::telemetry::EventCounts;
+use command_table::Entry;
 
 /// Maximum number of keys put at a time: two groups of the store.
 const GROUP_COUNT_MAX: usize = 32;
@@ -33,23 +32,22 @@ pub(crate) struct Puts<'a> {
 }
 
 impl<'a> Puts<'a> {
-    /// Collects the SETs from request number `first` on, which was admitted as `entry`. Empty if it is not a SET
-    /// without options or must be executed separately.
+    /// Collects the SETs from request number `first` on, which was admitted as `entry`. `None` if there is only one
+    /// without options, or they must be executed separately.
     pub(crate) fn gather(
         entry: Entry,
         requests: &'a Requests,
         input: &'a [u8],
         first: usize,
-        session: &Session,
-        shared: &Shared,
+        client: &Client<'_>,
     ) -> Option<Puts<'a>> {
-        if entry.command.action != Action::Put || !may_group(session, shared) {
+        if !may_group(client) {
             return None;
         }
         let mut puts = Puts { entry, requests: Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first)) };
         for number in first..requests.len().min(first + GROUP_COUNT_MAX) {
             let request = requests.get(number, input);
-            let is_admitted = || number == first || is_admitted(entry, &puts.requests[0], &request, session);
+            let is_admitted = || number == first || is_admitted(entry, &puts.requests[0], &request, client.session);
             if request.len() != ARGUMENT_COUNT || !is_admitted() {
                 break;
             }
@@ -60,36 +58,29 @@ impl<'a> Puts<'a> {
 
     /// Puts the group, answers, and returns its length. Returns `None`, and has done nothing, if the requests must be
     /// executed one by one.
-    pub(crate) fn execute(
-        &self,
-        session: &mut Session,
-        shared: &Shared,
-        output: &mut Output,
-        event_counts: &mut EventCounts,
-    ) -> Option<usize> {
-        accounts::check_memory(self.entry, session, shared).ok()?;
-        let namespace = shared.keyspace.namespace(session.db);
+    pub(crate) fn execute(&self, client: &mut Client<'_>, output: &mut Output) -> Option<usize> {
+        client.check_memory(self.entry).ok()?;
+        let (shared, db, client_id) = (client.shared, client.session.db, client.session.id);
+        let (namespace, counters) = (shared.keyspace.namespace(db), shared.counters_of(client.session));
         shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
         let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
         shared.keyspace.store.multi_put_each(&self.items(namespace), on_result);
         let took = began.elapsed();
-        event_counts.add_time(self.entry.kind(), took);
+        client.event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();
-        event_counts.batch.add_requests(self.entry.kind(), count);
-        accounts::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
-        accounts::note_changes((count - failed.len()) as u64, shared, session);
-        let mut reply = output.reply(session.protocol);
+        client.event_counts.batch.add_requests(self.entry.kind(), count);
+        counters.commands.note(self.entry.number, count as u64, took / count as u32);
+        counters.note_changes((count - failed.len()) as u64);
+        let mut reply = output.reply(client.session.protocol);
         for (number, request) in self.requests.iter().enumerate() {
-            accounts::note_time(self.entry, session, request, shared, took);
+            client.note_time(self.entry, request, took);
             if let Some(at) = failed.iter().position(|(failed, _)| *failed == number) {
-                let refusal =
-                    accounts::in_client_terms(failed.swap_remove(at).1.into(), self.entry, request, namespace);
-                accounts::counters(shared, session).note_failed(self.entry.number);
-                reply.error(&accounts::note_refusal(&refusal, self.entry, shared, event_counts));
+                let refusal = client::in_client_terms(failed.swap_remove(at).1.into(), self.entry, request, namespace);
+                counters.commands.note_failed(self.entry.number);
+                reply.error(&client.note_failed(self.entry, &refusal));
             } else {
-                let key = (session.db, namespace, request.argument(1));
-                notify::report_changed(shared, STRING, "set", key, session.id);
+                notify::report_changed(shared, STRING, "set", (db, namespace, request.argument(1)), client_id);
                 reply.simple("OK");
             }
         }
@@ -102,7 +93,7 @@ impl<'a> Puts<'a> {
 }
 
 /// Returns whether requests may be grouped: no client monitors single requests, and none is blocked.
-fn may_group(session: &Session, shared: &Shared) -> bool {
+fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
     session.is_plain()
         && shared.observers.monitors.is_empty()
         && !shared.gate.has_claim()

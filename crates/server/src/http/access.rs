@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::request::Credentials;
 use crate::shared::Shared;
-use crate::table::{self, Entry};
+use command_table::{self as table, Entry};
 
 static INFO: LazyLock<Entry> = LazyLock::new(|| table::by_name(b"info").expect("there is INFO"));
 

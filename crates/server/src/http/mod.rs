@@ -12,7 +12,7 @@
 //! password (Basic authentication). `/health` needs none, because probes have none.
 
 mod access;
-mod connection;
+mod exchange;
 mod hosts;
 mod pages;
 mod port;

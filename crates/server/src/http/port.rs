@@ -10,7 +10,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
-use super::connection::{Connection, Progress};
+use super::exchange::{Exchange, Progress};
 use super::hosts::Hosts;
 use super::pages::Pages;
 use super::{State, Watched};
@@ -36,7 +36,7 @@ pub(super) struct Port {
     /// Set if the port uses TLS; replaced by the server's certificates once it exists.
     certificates: Option<Certificates>,
     hosts: Hosts,
-    connections: Slab<Connection>,
+    connections: Slab<Exchange>,
     pages: Pages,
 }
 
@@ -112,7 +112,7 @@ impl Port {
         let Ok(mut transport) = self.transport(socket) else { return };
         let entry = self.connections.vacant_entry();
         if transport.register(&self.poll, Token(entry.key())).is_ok() {
-            entry.insert(Connection::new(transport, addr));
+            entry.insert(Exchange::new(transport, addr));
         }
     }
 

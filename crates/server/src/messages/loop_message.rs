@@ -15,6 +15,8 @@ pub(crate) enum LoopMessage {
     JobDone(Place, Box<JobResult>),
     /// A message for clients of this loop.
     Deliver { receivers: Vec<Place>, message: Arc<ClientMessage> },
+    /// The client has received all messages that were sent to it before this one.
+    AllReceived(Place),
     /// A request to close a client's connection.
     Close(Place),
 }

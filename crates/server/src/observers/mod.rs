@@ -33,7 +33,7 @@ impl Observers {
             self.tracking.disable(session.id);
         }
         for kind in Kind::ALL {
-            for name in std::mem::take(session.subscriptions.of_mut(kind)) {
+            for name in std::mem::take(session.subscriptions_mut(kind)) {
                 self.pubsub.unsubscribe(kind, &name, session.record.place);
             }
         }

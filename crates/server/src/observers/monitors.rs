@@ -10,7 +10,7 @@ use crate::administration::secrets;
 use crate::clients::Place;
 use crate::clients::session::Session;
 use crate::messages::{ClientMessage, Mailboxes};
-use crate::table::Entry;
+use command_table::Entry;
 
 #[derive(Default)]
 pub(crate) struct Monitors {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::clients::{Kind, Place};
-use crate::glob;
 use crate::messages::{ClientMessage, Mailboxes};
+use resp::glob;
 
 #[derive(Default)]
 pub(crate) struct PubSub {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::histogram::{Histogram, Latencies, add};
-use crate::table;
+use command_table as table;
 
 /// Written only by the loop; one element for each table entry.
 pub(crate) struct CommandCounters(Box<[Counter]>);

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Kind;
 use super::histogram::{Histogram, Latencies, add};
+use command_table::Kind;
 
 /// The numbers of requests and errors in a batch, by kind.
 #[derive(Debug, Default, Clone, Copy)]

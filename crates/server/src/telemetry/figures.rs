@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::totals::Totals;
-use crate::administration::acl::random_hex;
+use acl::random_hex;
 
 /// As in Redis; all are hexadecimal digits.
 const ID_DIGIT_COUNT: usize = 40;

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::cpu::Role;
 use super::health::Health;
 use super::history::{History, Sample};
-use super::{Kind, Reading, SAMPLED};
+use super::{Reading, SAMPLED};
 use crate::shared::Shared;
+use command_table::Kind;
 
 /// Number of slow commands shown.
 const SLOW_COUNT: usize = 20;

@@ -10,8 +10,8 @@ use hikv::pool::Sampled;
 use super::commands::{CommandCounters, CommandTotal};
 use super::counters::{BatchCounts, Counted, Counters};
 use super::histogram::add;
-use super::kind::Kind;
-use crate::table;
+use command_table as table;
+use command_table::Kind;
 
 /// Two cache lines, because the processor prefetches neighbouring lines in pairs.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl EventCounts {
     /// Adds the duration of commands of this kind.
     #[inline]
     pub(crate) fn add_time(&mut self, kind: Kind, took: Duration) {
-        self.spent_ns[kind.in_pool() as usize] += took.as_nanos() as u64;
+        self.spent_ns[in_pool(kind) as usize] += took.as_nanos() as u64;
     }
 }
 
@@ -83,9 +83,7 @@ impl LoopCounters {
         self.misses.fetch_add(event_counts.misses, Ordering::Relaxed);
         self.errors.fetch_add(event_counts.errors, Ordering::Relaxed);
         let mut counts = [0; POOL_KINDS];
-        Kind::ALL
-            .into_iter()
-            .for_each(|kind| counts[kind.in_pool() as usize] += event_counts.batch.request_count(kind));
+        Kind::ALL.into_iter().for_each(|kind| counts[in_pool(kind) as usize] += event_counts.batch.request_count(kind));
         let kinds = self.served.iter().zip(counts.into_iter().zip(event_counts.spent_ns));
         for (served, (count, spent_ns)) in kinds.filter(|(_, new)| *new != (0, 0)) {
             add(&served[0], count);
@@ -105,6 +103,17 @@ impl LoopCounters {
             let [count, ticks] = served.each_ref().map(|word| word.load(Ordering::Relaxed));
             Sampled { count, timed_count: count, ticks }
         })
+    }
+}
+
+/// Returns a command's kind for the thread pool: a write leaves changes to apply, and a scan takes several times as
+/// long as a get.
+#[inline]
+fn in_pool(kind: Kind) -> hikv::pool::Kind {
+    match kind {
+        Kind::Set | Kind::Delete | Kind::Update | Kind::Transaction => hikv::pool::Kind::Write,
+        Kind::Range => hikv::pool::Kind::Scan,
+        Kind::Get | Kind::Read | Kind::Message | Kind::Other => hikv::pool::Kind::Get,
     }
 }
 

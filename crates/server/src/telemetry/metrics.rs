@@ -9,7 +9,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::cpu::Role;
-use super::{Kind, Reading, SAMPLED};
+use super::{Reading, SAMPLED};
+use command_table::Kind;
 
 /// The media type.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

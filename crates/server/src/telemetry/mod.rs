@@ -23,7 +23,6 @@ mod figures;
 mod health;
 mod histogram;
 mod history;
-mod kind;
 pub(crate) mod latency;
 mod live;
 mod loops;
@@ -41,12 +40,11 @@ use std::time::Instant;
 
 use hikv::Store;
 
-pub(crate) use commands::{CommandCounters, CommandTotal};
+pub(crate) use commands::CommandTotal;
 pub(crate) use counters::BatchCounts;
 pub(crate) use health::{Health, Status};
 pub(crate) use histogram::Latencies;
 pub(crate) use history::History;
-pub(crate) use kind::Kind;
 pub(crate) use live::live;
 pub(crate) use loops::{EventCounts, LoopCounters, Loops};
 pub(crate) use metrics::{CONTENT_TYPE, exposition};

@@ -8,7 +8,7 @@ use resp::Request;
 
 use crate::administration::{Administration, secrets};
 use crate::clients::session::Session;
-use crate::table::{Command, Hides};
+use command_table::{Command, Hides};
 
 /// As in Redis: further arguments are only counted.
 const ARGUMENT_COUNT_MAX: usize = 32;

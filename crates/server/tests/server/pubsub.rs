@@ -202,6 +202,51 @@ fn rights_to_channels_are_rights_to_those_of_the_shard() {
     ]);
 }
 
+/// The publisher is executed before the subscriber in each round of the loop.
+#[test]
+fn concurrent_messages_do_not_follow_end_of_subscription() {
+    let server = TestServer::single();
+    let (mut publisher, mut client) = (server.client(), server.client());
+    assert_eq!(server.client().call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]), ok());
+    let publications = encode(&["PUBLISH", "news", &"x".repeat(10_000)]).repeat(100);
+    for end in ["UNSUBSCRIBE", "RESET"] {
+        client.say("SUBSCRIBE news");
+        assert_eq!(server.client().say("CLIENT PAUSE 200 ALL"), ok());
+        publisher.send(&publications);
+        client.send(format!("{end}\r\nECHO done\r\n").as_bytes());
+        (0..100).for_each(|_| drop(publisher.reply()));
+        while matches!(client.reply(), Value::Array(parts) if parts[0] == bulk("message")) {}
+        assert_eq!(client.reply(), bulk("done"), "{end}");
+        assert_eq!(client.say("ECHO more"), bulk("more"), "{end}");
+    }
+}
+
+/// A message that a client sends to itself precedes the reply that ends its subscription.
+#[test]
+fn client_receives_its_own_messages_before_it_unsubscribes() {
+    let server = TestServer::start();
+    let push = |parts: [&str; 3]| Value::Push(parts.iter().map(bulk).collect());
+    assert_eq!(server.client().say("CONFIG SET notify-keyspace-events KA"), ok());
+    for (sends, result, received) in [
+        ("PUBLISH c hello", int(1), push(["message", "c", "hello"])),
+        ("SET k v", ok(), push(["message", "__keyspace@0__:k", "set"])),
+    ] {
+        for end in ["UNSUBSCRIBE c __keyspace@0__:k", "RESET", "MULTI\r\nUNSUBSCRIBE c\r\nEXEC"] {
+            let mut client = server.client();
+            client.say("HELLO 3");
+            client.send(b"SUBSCRIBE c __keyspace@0__:k\r\n");
+            (0..2).for_each(|_| drop(client.reply()));
+            client.send(format!("{sends}\r\n{end}\r\nECHO done\r\n").as_bytes());
+            assert_eq!(client.reply(), result, "{sends}, {end}");
+            if end.starts_with("MULTI") {
+                assert_eq!([client.reply(), client.reply()], [ok(), Value::Simple("QUEUED".into())]);
+            }
+            assert_eq!(client.reply(), received, "{sends}, {end}");
+            while client.reply() != bulk("done") {}
+        }
+    }
+}
+
 /// Otherwise the client would take a late message for the reply to its next request.
 #[test]
 fn no_message_follows_end_of_subscription() {

@@ -29,10 +29,7 @@ impl Parameters {
             max_clients: number("maxclients").unwrap_or(default.max_clients),
             bulk_bytes_max: number("proto-max-bulk-len").unwrap_or(default.bulk_bytes_max),
             // A `user default` line contains more than the password.
-            password: self
-                .password
-                .clone()
-                .filter(|_| !self.users.contains_key(crate::administration::acl::DEFAULT_USER)),
+            password: self.password.clone().filter(|_| !self.users.contains_key(acl::DEFAULT_USER)),
             acl_file: self.path("aclfile"),
             backup_dir: self.path("backup-dir"),
             protected: self.value("protected-mode") != Some("no"),

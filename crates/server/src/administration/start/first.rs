@@ -3,9 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::administration::acl::{Acl, AclFile};
+use crate::administration::byte_order_mark;
 use crate::administration::settings::{self, Settings};
 use crate::config::Config;
+use acl::{Acl, AclFile};
 
 /// Returns the users of the ACL file of `config`, or of its parameters. The default user always exists, with the
 /// password of `config`, if any.
@@ -13,7 +14,7 @@ use crate::config::Config;
 /// # Errors
 /// An unreadable or invalid file, or users in both places.
 pub(crate) fn acl_of(config: &Config) -> io::Result<Acl> {
-    let file = config.acl_file.clone().map(AclFile::new);
+    let file = config.acl_file.clone().map(|path| AclFile::new(path, byte_order_mark::read_text));
     let users = match &file {
         Some(_) if config.parameters.has_users() => {
             let why = "users are defined in two places: omit --acl-file (aclfile), or the password and the lines 'user' and 'requirepass'";

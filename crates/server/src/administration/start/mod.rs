@@ -18,9 +18,9 @@ use std::sync::Arc;
 pub(crate) use first::{acl_of, settings_of};
 pub(crate) use rewrite::ConfigFile;
 
-use crate::administration::acl::{User, user_of};
 use crate::administration::secrets::Secret;
 use crate::administration::settings::{self, Effect, Kind, PARAMETERS, Parameter};
+use acl::{User, user_of};
 
 /// Parameters by their names in `CONFIG`: those of a file, overridden by those of the command line.
 #[derive(Clone, Default)]

@@ -6,8 +6,8 @@ use super::{Lines, lines};
 use crate::clients::Kind;
 use crate::errors::Refusal;
 use crate::shared::Shared;
-use crate::table;
 use crate::telemetry::CommandTotal;
+use command_table as table;
 
 /// The percentiles of command latencies: the default of Redis' `latency-tracking-info-percentiles`.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];

@@ -15,7 +15,7 @@ impl EventLoop {
         for (key, slot) in &mut self.connections {
             let connection = &mut slot.connection;
             connection.check_unread();
-            has_unread |= connection.is_over_limit() || connection.is_held_back();
+            has_unread |= connection.needs_checks();
             is_stuck |= connection.is_stuck();
             if seconds_max > 0 && connection.is_idle(seconds_max) {
                 connection.abandon();

@@ -36,6 +36,7 @@ impl EventLoop {
                     self.shared.mailboxes.note_received(&receivers, &message);
                 }
                 LoopMessage::JobDone(place, done) => self.deliver_result(place, *done),
+                LoopMessage::AllReceived(place) => self.end_receipt(place),
                 LoopMessage::Close(place) => self.close(place),
             }
         }
@@ -105,6 +106,14 @@ impl EventLoop {
                 connection.receive(message, ticket);
                 self.queue(place.key);
             }
+        }
+    }
+
+    /// Resumes a client that has waited for its messages.
+    fn end_receipt(&mut self, place: Place) {
+        if let Some(connection) = self.connection_at(place) {
+            connection.end_receipt();
+            self.queue(place.key);
         }
     }
 

@@ -12,6 +12,7 @@
 //! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
 //! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
 //! | its own background job, or a job that blocks the connection | its session | the message with the reply |
+//! | messages sent to it before it unsubscribes | its session | the message behind them |
 //! | messages that a turn had no time for | `taken` | nothing: the loop does not sleep |
 //! | nothing, but another thread acts on it | the message | the wake-up after every message |
 //!
@@ -267,7 +268,7 @@ impl EventLoop {
             if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
                 ready.push(key);
             }
-            slot.holds = slot.connection.holds();
+            slot.holds = slot.connection.held_ticket().is_some();
             slot.holds
         });
     }
@@ -336,8 +337,8 @@ impl EventLoop {
                 slot.connection.abandon();
                 caught.note("none", shared);
             }
-            if slot.connection.holds() {
-                self.holders.defer(slot.connection.held_ticket());
+            if let Some(ticket) = slot.connection.held_ticket() {
+                self.holders.defer(ticket);
                 if !mem::replace(&mut slot.holds, true) {
                     self.holders.add(key);
                 }
@@ -358,7 +359,7 @@ impl EventLoop {
             caught.note("none", shared);
             Turn::Close
         });
-        self.has_unread |= slot.connection.is_over_limit() || slot.connection.is_held_back();
+        self.has_unread |= slot.connection.needs_checks();
         match turn {
             Turn::Again => self.queue(key),
             Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),

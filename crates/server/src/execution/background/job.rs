@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::table::Entry;
+use command_table::Entry;
 
 /// The thread that executes a background job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,7 +17,7 @@
 //! # Lock order
 //! The lane of the background jobs, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
 //!
-//! [`Cost`]: crate::table::Cost
+//! [`Cost`]: command_table::Cost
 
 pub(crate) mod client_state;
 pub(crate) mod job;
@@ -28,18 +28,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
+use resp::Request;
 
 use crate::clients::Place;
-use crate::clients::session::Session;
 use crate::connections::output::Output;
 use crate::execution::claims::Claim;
-use crate::execution::dispatch::Execution;
-use crate::execution::panics::{self, Abandoned};
-use crate::execution::permission;
+use crate::execution::client::Client;
+use crate::execution::{panics, permission};
 use crate::messages::LoopMessage;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
 use client_state::{ClientState, JobResult};
+use command_table::Entry;
 use job::{BackgroundJob, JobThread};
 
 /// A background job with its client's state.
@@ -53,35 +53,16 @@ impl QueuedJob {
         let QueuedJob { job: BackgroundJob { thread, entry, number, woke }, mut client_state } = self;
         let (mut output, mut event_counts) = (Output::default(), EventCounts::default());
         let ((), ticket) = shared.keyspace.store.deferred(|_| {
-            let (request, session) =
-                (client_state.pipeline.request(number, client_state.input.pending()), &mut client_state.session);
+            let ClientState { session, pipeline, input } = &mut client_state;
+            let request = pipeline.request(number, input.pending());
+            let mut client = Client { shared, session, event_counts: &mut event_counts };
             let done = panics::catch(|| {
-                let _claimed =
-                    (thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
-                await_turn(session, shared);
-                if !permission::is_still_served(session, shared) {
-                    return;
-                }
-                if shared.pause.holds(entry, session) {
-                    session.is_postponed = true;
-                    return;
-                }
-                match permission::admit(&request, session) {
-                    Ok(_) => Execution::answered(entry, request, session, shared, &mut output, &mut event_counts),
-                    Err(refusal) => {
-                        permission::refuse(refusal, &request, session, shared, &mut output, &mut event_counts);
-                    }
-                }
+                let is_shared = thread == JobThread::Shared;
+                let _claimed = is_shared.then(|| shared.gate.claim(Claim::of(entry, &request, client.session)));
+                execute(&mut client, entry, request, &mut output);
             });
             if let Err(caught) = done {
-                let request = client_state.pipeline.request(number, client_state.input.pending());
-                Abandoned { request, start: 0 }.answer(
-                    &caught,
-                    &mut client_state.session,
-                    shared,
-                    &mut output,
-                    &mut event_counts,
-                );
+                client.abandon(&caught, &request, &mut output, 0);
             }
             shared.observers.tracking.announce(shared.message_access());
         });
@@ -98,10 +79,21 @@ impl QueuedJob {
     }
 }
 
-/// Waits for the current turn of the client's loop. A thread that kills clients or changes rights holds all lanes, or
-/// locks each afterwards, so later checks see the change.
-fn await_turn(session: &Session, shared: &Shared) {
-    drop(shared.gate.pass(session.record.place.loop_index));
+/// Answers the request unless it has to wait. First waits for the current turn of the client's loop: a thread that
+/// kills clients or changes rights holds all lanes, or locks each afterwards, so later checks see the change.
+fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_>, output: &mut Output) {
+    drop(client.shared.gate.pass(client.session.record.place.loop_index));
+    if !client.is_still_served() {
+        return;
+    }
+    if client.shared.pause.holds(entry, client.session) {
+        client.session.is_postponed = true;
+        return;
+    }
+    match permission::admit(&request, client.session) {
+        Ok(_) => client.answer(entry, request, output),
+        Err(refusal) => client.refuse(refusal, &request, output),
+    }
 }
 
 /// The threads that execute background jobs.
@@ -175,10 +167,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::administration::acl::User;
+    use crate::clients::session::Session;
     use crate::connections::input::Input;
     use crate::execution::pipeline::Pipeline;
-    use crate::{table, testing};
+    use crate::testing;
+    use acl::User;
+    use command_table as table;
 
     /// Returns whether a background job is executed if `change` happens while it is queued.
     fn is_done(change: impl FnOnce(&Shared, &Session)) -> bool {

@@ -10,7 +10,7 @@ use super::job::JobThread;
 use crate::clients::session::{Session, Transaction};
 use crate::keyspace::database::Database;
 use crate::shared::Shared;
-use crate::table::{self, Cost, Entry, Touches, flag};
+use command_table::{self as table, Cost, Entry, Touches, flag};
 
 /// A request of at least this estimate is long: several milliseconds.
 const LONG_BYTES_MIN: u64 = 8 << 20;
@@ -24,31 +24,22 @@ const UNBOUNDED: u64 = u64::MAX;
 /// Returns the thread for the request if it is long and its client may wait; `None` if the loop executes it.
 #[inline]
 pub(crate) fn thread_for(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<JobThread> {
-    let is_now = !session.queues(entry);
     if !session.may_use_background {
         return None;
     }
-    if is_now && entry.command.policy.cost.needs_own_thread(request) {
+    // Even queueing a long request takes long.
+    let is_long_itself = request.span_bytes() as u64 >= LONG_BYTES_MIN;
+    if session.queues(entry) {
+        return is_long_itself.then_some(JobThread::Shared);
+    }
+    if entry.command.policy.cost.needs_own_thread(request) {
         return Some(JobThread::Own);
     }
-    let is_long = is_long_itself(request) || is_now && is_long(entry, request, session, shared);
-    is_long.then_some(JobThread::Shared)
-}
-
-/// Returns whether the request itself is so long that even queueing it takes long.
-#[inline]
-fn is_long_itself(request: &Request<'_>) -> bool {
-    request.span_bytes() as u64 >= LONG_BYTES_MIN
-}
-
-/// Returns whether the execution takes long.
-#[inline]
-fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> bool {
-    let weight = match &session.transaction {
+    let weight = || match &session.transaction {
         Some(transaction) if entry.command.executes() => of_transaction(transaction, session.db, shared),
         _ => of_request(entry, request, session.db, shared),
     };
-    weight >= LONG_BYTES_MIN
+    (is_long_itself || weight() >= LONG_BYTES_MIN).then_some(JobThread::Shared)
 }
 
 fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) -> u64 {
@@ -80,7 +71,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
     let held = || values().fold(0, u64::saturating_add);
     match entry.command.policy.cost {
         Cost::Values => held(),
-        Cost::ValuesIf(option) if has_option(request, option) => held(),
+        Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
         Cost::Bits(index) => (number(index) / 8).max(held()),
         Cost::Product => values().fold(1, u64::saturating_mul),
@@ -121,7 +112,8 @@ mod tests {
     use crate::execution::claims::Claim;
     use crate::execution::permission;
     use crate::shared::Shared;
-    use crate::{table, testing};
+    use crate::testing;
+    use command_table as table;
 
     fn thread(words: &[&str], session: &Session, shared: &Shared) -> Option<JobThread> {
         let mut requests = Requests::default();

@@ -1,0 +1,35 @@
+//! The rows of the table, one file per family.
+
+mod acl;
+mod bits;
+mod cluster;
+mod connection;
+mod diagnostics;
+mod keys;
+mod ordered;
+mod pubsub;
+mod scripting;
+mod server;
+mod strings;
+mod transactions;
+
+use crate::command::Command;
+
+/// All rows, without subcommands.
+pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
+    let families = [
+        acl::ROWS,
+        bits::ROWS,
+        cluster::ROWS,
+        connection::ROWS,
+        diagnostics::ROWS,
+        keys::ROWS,
+        ordered::ROWS,
+        pubsub::ROWS,
+        scripting::ROWS,
+        server::ROWS,
+        strings::ROWS,
+        transactions::ROWS,
+    ];
+    families.into_iter().flatten()
+}

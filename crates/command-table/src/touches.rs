@@ -1,0 +1,273 @@
+//! The keys and channels that a command uses, for ACL checks and for `COMMAND`.
+
+use resp::Request;
+
+/// The access of a command to a key, as in Redis' key specifications.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Returns whether it exists, or its type.
+    Inspect,
+    /// Returns its value.
+    Read,
+    /// Returns its value and changes it.
+    ReadAndUpdate,
+    /// Returns its value and deletes it.
+    ReadAndDelete,
+    /// Changes it depending on its value.
+    Update,
+    /// Adds to its value.
+    Extend,
+    /// Replaces its value.
+    Overwrite,
+    /// Creates it if it does not exist.
+    Create,
+    /// Deletes it.
+    Delete,
+}
+
+impl Access {
+    /// Returns its flags in `COMMAND`.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Access::Inspect => &["RO"],
+            Access::Read => &["RO", "access"],
+            Access::ReadAndUpdate => &["RW", "access", "update"],
+            Access::ReadAndDelete => &["RW", "access", "delete"],
+            Access::Update => &["RW", "update"],
+            Access::Extend => &["RW", "insert"],
+            Access::Overwrite => &["OW", "update"],
+            Access::Create => &["OW", "insert"],
+            Access::Delete => &["RM", "delete"],
+        }
+    }
+
+    /// Returns whether it needs the read permission.
+    pub fn reads(self) -> bool {
+        matches!(self, Access::Read | Access::ReadAndUpdate | Access::ReadAndDelete)
+    }
+
+    /// Returns whether it needs the write permission.
+    pub fn writes(self) -> bool {
+        !matches!(self, Access::Inspect | Access::Read)
+    }
+}
+
+/// Arguments that are keys: from `first` to `last` (from the end if negative) in steps.
+#[derive(Clone, Copy)]
+pub struct Places {
+    /// The index of the first key.
+    pub first: usize,
+    /// The index of the last key; from the end if negative.
+    pub last: i64,
+    /// The distance between keys.
+    pub step: usize,
+    /// The access to each of them.
+    pub access: Access,
+}
+
+impl Places {
+    const fn at(first: usize, last: i64, step: usize, access: Access) -> Places {
+        Places { first, last, step, access }
+    }
+
+    fn positions(self, count: usize) -> impl Iterator<Item = (usize, Access)> {
+        let last = if self.last < 0 { count as i64 + self.last } else { self.last.min(count as i64 - 1) };
+        (self.first..(last + 1).max(0) as usize).step_by(self.step).map(move |index| (index, self.access))
+    }
+}
+
+/// The keys among a command's arguments.
+#[derive(Clone, Copy)]
+pub struct Keys {
+    /// The first keys.
+    pub first: Places,
+    /// Further keys with another access.
+    pub then: Option<Places>,
+    /// The access to its only key, if it depends on the request's options.
+    pub varies: Option<fn(&Request<'_>) -> Access>,
+}
+
+impl Keys {
+    /// Returns the indices of the arguments that are keys, with the access to each.
+    pub fn of(self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
+        let varied = self.varies.map(|access_of| access_of(request));
+        let count = request.len();
+        let places = [Some(self.first), self.then].into_iter().flatten();
+        places
+            .flat_map(move |places| places.positions(count))
+            .map(move |(index, access)| (index, varied.unwrap_or(access)))
+    }
+
+    /// Returns first, last and step, the summary in `COMMAND`.
+    pub fn range(self) -> [i64; 3] {
+        let last = self.then.unwrap_or(self.first).last;
+        [self.first.first as i64, last, self.first.step as i64]
+    }
+}
+
+/// Returns whether an argument of a range means the beginning or end of all keys.
+pub fn is_open_end(argument: &[u8]) -> bool {
+    matches!(argument, b"-" | b"+")
+}
+
+/// The use of channels by a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channels {
+    /// All arguments are channels to subscribe to.
+    Listened,
+    /// All arguments are channel patterns to subscribe to.
+    PatternsListened,
+    /// The first argument is a channel to publish to.
+    Published,
+}
+
+/// The keys and channels of a command that need permissions.
+#[derive(Clone, Copy)]
+pub enum Touches {
+    /// It returns and changes no data of keys. `EXEC` is such a command: the queued requests are checked separately.
+    Nothing,
+    /// The keys among its arguments.
+    Keys(Keys),
+    /// It returns all keys that begin with the first argument. One permitted pattern must cover them all.
+    Prefix,
+    /// It returns all keys from the first argument to the second. One permitted pattern must cover them all.
+    Range,
+    /// The channels among its arguments.
+    Channels(Channels),
+    /// It returns the names or number of any keys, or changes all of them. As in Redis, the permission for the command
+    /// is sufficient.
+    AllKeys,
+    /// It returns other clients' requests. As in Redis, the permission for the command is sufficient; it is
+    /// administrative.
+    OthersRequests,
+}
+
+impl Touches {
+    pub(crate) const BITFIELD: Touches = varying(Access::ReadAndUpdate, access_of_bitfield);
+    pub(crate) const BITOP: Touches = two(Places::at(2, 2, 1, Access::Overwrite), Places::at(3, -1, 1, Access::Read));
+    pub(crate) const COPY: Touches = two(Places::at(1, 1, 1, Access::Read), Places::at(2, 2, 1, Access::Overwrite));
+    pub(crate) const LCS: Touches = one(Places::at(1, 2, 1, Access::Read));
+    pub(crate) const RENAME: Touches = moved_to(Access::Overwrite);
+    pub(crate) const RENAMENX: Touches = moved_to(Access::Create);
+    pub(crate) const SET: Touches = varying(Access::ReadAndUpdate, access_of_set);
+
+    /// Returns the keys among its arguments.
+    pub fn keys(self) -> Option<Keys> {
+        match self {
+            Touches::Keys(keys) => Some(keys),
+            _ => None,
+        }
+    }
+}
+
+/// The first argument is a key.
+pub(crate) const fn key(access: Access) -> Touches {
+    one(Places::at(1, 1, 1, access))
+}
+
+/// All arguments are keys.
+pub(crate) const fn keys(access: Access) -> Touches {
+    one(Places::at(1, -1, 1, access))
+}
+
+/// Keys and values alternate.
+pub(crate) const fn keys_and_values(access: Access) -> Touches {
+    one(Places::at(1, -1, 2, access))
+}
+
+/// The argument after the subcommand's name is a key.
+pub(crate) const fn subcommand_key(access: Access) -> Touches {
+    one(Places::at(2, 2, 1, access))
+}
+
+const fn one(first: Places) -> Touches {
+    Touches::Keys(Keys { first, then: None, varies: None })
+}
+
+const fn two(first: Places, then: Places) -> Touches {
+    Touches::Keys(Keys { first, then: Some(then), varies: None })
+}
+
+const fn moved_to(access: Access) -> Touches {
+    two(Places::at(1, 1, 1, Access::ReadAndDelete), Places::at(2, 2, 1, access))
+}
+
+const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches {
+    Touches::Keys(Keys { first: Places::at(1, 1, 1, most), then: None, varies: Some(access_of) })
+}
+
+/// `SET` returns the previous value only with `GET`.
+fn access_of_set(request: &Request<'_>) -> Access {
+    let returns_old = request.arguments().skip(2).any(|option| option.eq_ignore_ascii_case(b"get"));
+    if returns_old { Access::ReadAndUpdate } else { Access::Overwrite }
+}
+
+/// A `BITFIELD` with only GET changes nothing. Invalid options count as a change.
+fn access_of_bitfield(request: &Request<'_>) -> Access {
+    let mut rest = request.arguments().skip(1);
+    while let Some(operation) = rest.next() {
+        let argument_count = if operation.eq_ignore_ascii_case(b"get") {
+            2
+        } else if operation.eq_ignore_ascii_case(b"overflow") {
+            1
+        } else {
+            return Access::ReadAndUpdate;
+        };
+        if rest.by_ref().take(argument_count).count() < argument_count {
+            return Access::ReadAndUpdate;
+        }
+    }
+    Access::Read
+}
+
+#[cfg(test)]
+mod tests {
+    use resp::Requests;
+
+    use super::*;
+    use crate::flag;
+
+    fn accesses(line: &str) -> Vec<(usize, Access)> {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let mut requests = Requests::default();
+        requests.push_words(&words);
+        let request = requests.get(0, &[]);
+        let entry = crate::find(&request).unwrap_or_else(|_| panic!("{line} is known"));
+        entry.command.policy.touches.keys().map_or(Vec::new(), |keys| keys.of(&request).collect())
+    }
+
+    #[test]
+    fn keys_are_where_the_row_says() {
+        use Access::{Create, Inspect, Overwrite, Read, ReadAndDelete, ReadAndUpdate};
+        for (line, wanted) in [
+            ("GET k", vec![(1, Read)]),
+            ("MSET a 1 b 2 c 3", vec![(1, Overwrite), (3, Overwrite), (5, Overwrite)]),
+            ("BITOP AND d a b", vec![(2, Overwrite), (3, Read), (4, Read)]),
+            ("RENAMENX a b", vec![(1, ReadAndDelete), (2, Create)]),
+            ("OBJECT ENCODING k", vec![(2, Inspect)]),
+            ("SET k v EX 1", vec![(1, Overwrite)]),
+            ("SET k v gEt", vec![(1, ReadAndUpdate)]),
+            ("BITFIELD k GET u8 0 OVERFLOW FAIL GET u8 8", vec![(1, Read)]),
+            ("BITFIELD k GET u8 0 INCRBY u8 0 1", vec![(1, ReadAndUpdate)]),
+            ("BITFIELD k GET u8", vec![(1, ReadAndUpdate)]),
+            ("PING hello", vec![]),
+        ] {
+            assert_eq!(accesses(line), wanted, "{line}");
+        }
+    }
+
+    /// A new command with these flags must declare the keys that it uses, or all keys.
+    #[test]
+    fn commands_declare_their_keys() {
+        // It draws a picture, or refers to functions, which do not exist here.
+        let is_exempt = |name: &str| name == "lolwut" || name.starts_with("function|");
+        for command in crate::entries().iter().map(|entry| entry.command) {
+            let (name, touches) = (command.name, command.policy.touches);
+            let concerns_keys =
+                matches!(touches, Touches::Keys(_) | Touches::Prefix | Touches::Range | Touches::AllKeys);
+            let has_flag = command.has(flag::READONLY | flag::WRITE) && !is_exempt(name);
+            assert!(concerns_keys == has_flag || name == "watch", "{name}");
+            assert!(!matches!(touches, Touches::OthersRequests) || command.has(flag::ADMIN), "{name}");
+        }
+    }
+}
