@@ -82,11 +82,11 @@ impl Subject for Candidate {
     }
 
     fn step(&self) -> Result<u64, hikv::Error> {
-        self.store.step().map(|helped| helped.applied_count)
+        self.store.background().step().map(|helped| helped.applied_count)
     }
 
     fn queue_stats(&self) -> QueueStats {
-        self.store.queue_stats().unwrap_or_default()
+        self.store.background().queue_stats().unwrap_or_default()
     }
 
     fn persists(&self) -> Option<Persists> {

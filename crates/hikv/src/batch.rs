@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use engine::{BatchOp, Clock, Condition, Expiry, Version};
 
-/// Puts and deletes that [`Store::write`](crate::Store::write) applies as one atomic step: after a crash, and for
+/// Puts and deletes that [`Tree::write`](crate::Tree::write) applies as one atomic step: after a crash, and for
 /// every reader, either all of them have happened or none. The last operation on a key wins. Conditions
 /// ([`WriteBatch::expect_absent`], [`WriteBatch::expect_version`]) make the batch a transaction: it is applied only if
 /// no other writer has changed the keys that it depends on.
@@ -86,7 +86,7 @@ impl WriteBatch {
         self.put_until(key, value, Clock::default().at(time))
     }
 
-    /// Like [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Store::expires_at`](crate::Store::expires_at)
+    /// Like [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Tree::expires_at`](crate::Tree::expires_at)
     /// returns.
     pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
         let (key, value) = (key.as_ref(), value.as_ref());
@@ -109,7 +109,7 @@ impl WriteBatch {
         self
     }
 
-    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Store::get_versioned`].
+    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Tree::get_versioned`].
     ///
     /// A version changes with the value and with the expiry. It may also change when the store moves the item: read
     /// the key again then. Versions belong to one opening of the store: no key has the same version after the store is
@@ -132,7 +132,7 @@ impl WriteBatch {
     /// # }
     /// ```
     ///
-    /// [`Store::get_versioned`]: crate::Store::get_versioned
+    /// [`Tree::get_versioned`]: crate::Tree::get_versioned
     pub fn expect_version(&mut self, key: impl AsRef<[u8]>, version: Version) -> &mut WriteBatch {
         self.expected.push((key.as_ref().to_vec(), Some(version)));
         self

@@ -44,7 +44,7 @@ impl Store {
     /// not a directory; [`BackupError::Open`] if it cannot be examined.
     pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
         let place = place.as_ref();
-        names_of(place)?.iter().try_for_each(|name| backup_place::check(self.files(), name))
+        names_of(place)?.iter().try_for_each(|name| backup_place::check(&self.inner().files, name))
     }
 
     /// Checks that `place` is empty or holds a backup that may be replaced.

@@ -21,21 +21,18 @@
 //! for writing. While none has, several processes may read it ([`Store::open_read_only`]). In a child process after a
 //! fork, every operation returns [`Error::Forked`].
 
+mod background;
 mod backup;
 mod backup_error;
 mod backup_place;
 mod batch;
-mod compact;
-mod conditional;
 mod copy_mark;
 mod dir_lock;
 pub mod dump;
-mod durable;
 mod engine_kind;
 mod engines;
 mod error;
 mod events;
-mod expiry;
 mod files;
 mod files_status;
 mod filling;
@@ -43,7 +40,7 @@ mod format;
 mod handles;
 mod journal_files;
 mod latest;
-mod open;
+mod opener;
 mod opening;
 mod options;
 mod ordered;
@@ -52,20 +49,18 @@ mod probes;
 mod progress_reply;
 mod read_view;
 mod reader;
-mod reads;
 pub mod repair;
 mod snapshot;
 mod stats;
-mod steps;
 mod store;
+mod tree;
 mod verify;
 mod walk;
-mod writes;
 
+pub use background::{Background, StepResult};
 pub use backup::{BackupProgress, BackupReport};
 pub use backup_error::BackupError;
 pub use batch::WriteBatch;
-pub use durable::{Ticket, Waker};
 pub use engine::pool;
 pub use engine::{
     Clock, CompactionProgress, CompactionReport, CurrentItem, Damage, Decision, Error, Expiry, Features, Figure,
@@ -84,6 +79,6 @@ pub use read_view::ReadView;
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;
 pub use stats::{JournalStats, Stats};
-pub use steps::StepResult;
-pub use store::Store;
+pub use store::{Store, Ticket, Waker};
+pub use tree::Tree;
 pub use verify::{Report, VerifyProgress};

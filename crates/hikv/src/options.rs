@@ -184,7 +184,7 @@ impl Options {
     }
 
     /// Allows ordered operations (default: yes). They cost nothing before the first call of
-    /// [`Store::ordered`](crate::Store::ordered). A store opened without order has no ordered index.
+    /// [`Tree::ordered`](crate::Tree::ordered). A store opened without order has no ordered index.
     #[must_use]
     pub fn ordered(self, ordered: bool) -> Options {
         Options { ordered, ..self }

@@ -12,6 +12,7 @@ use crate::backup_error::BackupError;
 use crate::copy_mark::{self, Mark};
 use crate::files::{self, Locks};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::opener::Opener;
 use crate::{OpenError, Options, Store, dir_lock};
 
 /// The suffix of an unfinished store's name.
@@ -39,7 +40,7 @@ impl Copy {
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
         let make = |path: &Path, options: &Options| files::make_region(path, options, Locks::new());
-        let store = Store::of_opened(&partial, &options, make)?;
+        let store = Opener::new(&partial, &options).start(make)?;
         Ok(Copy { store, out: out.to_owned(), partial, _locks: locks })
     }
 

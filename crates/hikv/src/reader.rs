@@ -2,10 +2,9 @@
 
 use std::io::{self, Read};
 
-use engine::{Limits, Witness};
+use engine::Witness;
 
-use crate::handles::Kind;
-use crate::{Error, Store};
+use crate::Tree;
 
 /// A value that is read piece by piece.
 ///
@@ -29,7 +28,7 @@ use crate::{Error, Store};
 /// ```
 #[derive(Debug)]
 pub struct ValueReader {
-    store: Store,
+    tree: Tree,
     key: Vec<u8>,
     witness: Witness,
     len_bytes: u64,
@@ -38,30 +37,12 @@ pub struct ValueReader {
     held: Option<Vec<u8>>,
 }
 
-impl Store {
-    /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
-    ///
-    /// # Errors
-    /// As for [`Store::get`].
-    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
-        let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |witness, value| {
-            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
-            found = Some((witness, value.len() as u64, held));
-        })?;
-        let reader = |(witness, len_bytes, held)| ValueReader {
-            store: self.held_by(Kind::Reader),
-            key: key.to_vec(),
-            witness,
-            len_bytes,
-            read_bytes: 0,
-            held,
-        };
-        Ok(found.map(reader))
-    }
-}
-
 impl ValueReader {
+    /// Returns a reader of a value of `len_bytes` of which `witness` was returned; `held` is a copy of a small value.
+    pub(crate) fn new(tree: Tree, key: &[u8], witness: Witness, len_bytes: u64, held: Option<Vec<u8>>) -> ValueReader {
+        ValueReader { tree, key: key.to_vec(), witness, len_bytes, read_bytes: 0, held }
+    }
+
     /// Returns the value's length in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
@@ -85,7 +66,7 @@ impl Read for ValueReader {
                 copied = Some(count);
             }
         };
-        self.store.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
+        self.tree.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
         let count = copied
             .ok_or_else(|| io::Error::other("the value was replaced or expired while it was read: read it again"))?;
         self.read_bytes += count as u64;

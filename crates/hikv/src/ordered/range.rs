@@ -8,8 +8,9 @@ use engine::{Direction, Error, ScanCursor, Visit};
 
 use super::Item;
 use super::bounds::Bounds;
+use super::ordered_engine;
 use crate::handles::Kind;
-use crate::{Snapshot, Store};
+use crate::{Snapshot, Tree};
 
 /// Bytes of items that a new range copies ahead: many ranges are opened for a few items.
 const AHEAD_BYTES_MIN: usize = 1024;
@@ -21,7 +22,7 @@ const AHEAD_GROWTH: usize = 4;
 /// space, except for items that its snapshot keeps. An error ends the iteration.
 #[derive(Debug)]
 pub struct Range {
-    store: Store,
+    tree: Tree,
     /// The snapshot to read, or `None` for the present items.
     snapshot: Option<Snapshot>,
     /// The unread part of the range.
@@ -40,11 +41,11 @@ struct Side {
 }
 
 impl Range {
-    pub(super) fn new(store: &Store, bounds: Bounds) -> Range {
+    pub(super) fn new(tree: &Tree, bounds: Bounds) -> Range {
         let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
         let (front, back) = (side(), side());
-        let store = store.held_by(Kind::Range);
-        Range { store, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
+        let tree = tree.held_by(Kind::Range);
+        Range { tree, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
     }
 
     /// Reads a snapshot. The ordered index must have every change that the snapshot sees.
@@ -53,7 +54,7 @@ impl Range {
     }
 
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let engine = self.store.ordered_engine()?;
+        let engine = ordered_engine(self.tree.engine()?)?;
         match &self.snapshot {
             Some(snapshot) => engine.scan_at(snapshot.moment(), cursor, each),
             None => engine.scan(cursor, each),

@@ -27,15 +27,15 @@ impl Work for Queues<'_> {
     fn apply(&self) -> Result<u64, Error> {
         let number = self.apply_count.fetch_add(1, Ordering::Relaxed);
         self.now.fetch_add(if (number / 100).is_multiple_of(2) { 20_000 } else { 0 }, Ordering::Relaxed);
-        self.placed.store.step().map(|helped| helped.applied_count)
+        self.placed.store.background().step().map(|helped| helped.applied_count)
     }
 
     fn queued_count(&self) -> u64 {
-        self.placed.store.queue_stats().unwrap().queued_count
+        self.placed.store.background().queue_stats().unwrap().queued_count
     }
 
     fn applied(&self) -> [u64; 2] {
-        let stats = self.placed.store.queue_stats().unwrap();
+        let stats = self.placed.store.background().queue_stats().unwrap();
         [stats.applied_count, stats.updated_count]
     }
 }
@@ -165,5 +165,5 @@ fn queues_are_served_though_their_threads_stall() {
         }
     });
     assert_eq!(placed.store.ordered().unwrap().iter().unwrap().count(), 4_000);
-    assert_eq!(placed.store.queue_stats().unwrap().queued_count, 0);
+    assert_eq!(placed.store.background().queue_stats().unwrap().queued_count, 0);
 }

@@ -306,7 +306,7 @@ fn expired_items_are_reported_with_their_values() {
         batch.put("in a batch", "new").delete("also in a batch");
         store.write(&batch).unwrap();
         store.multi_put(&[("one of many", "new"), ("two of many", "new")]).unwrap();
-        while reported.lock().unwrap().len() < keys.len() && store.step().unwrap().is_more {}
+        while reported.lock().unwrap().len() < keys.len() && store.background().step().unwrap().is_more {}
         let mut reported = std::mem::take(&mut *reported.lock().unwrap());
         reported.sort();
         let mut expected: Vec<_> =

@@ -100,7 +100,7 @@ fn writes_without_effect_are_refused_by_read_only_stores() {
         ("update", |store| store.update("absent", |_| Decision::Keep).map(drop)),
         ("update of a present key", |store| store.update("key", |_| Decision::Keep).map(drop)),
         ("batch", |store| store.write(&WriteBatch::new())),
-        ("clear", Store::clear),
+        ("clear", |store| store.clear()),
         ("compact", |store| store.compact(|_| {}).map(drop)),
         ("swap", |store| store.compare_and_swap("absent", Some(b"other"), None).map(drop)),
     ];

@@ -116,13 +116,13 @@ fn checks_pause_background_compaction() {
         let report = store.verify(|checked| {
             // The check has begun, and has not ended yet.
             if (1..checked.items_total).contains(&checked.items) {
-                (0..100).for_each(|_| _ = store.step().unwrap());
+                (0..100).for_each(|_| _ = store.background().step().unwrap());
                 assert_eq!(moved_items(), 0, "{engine}");
             }
         });
         assert_eq!(report.unwrap().damage, []);
         wait_until(&format!("{engine} moves items"), || {
-            store.step().unwrap();
+            store.background().step().unwrap();
             moved_items() > 0
         });
     }

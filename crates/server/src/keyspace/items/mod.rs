@@ -71,7 +71,7 @@ impl<'a> Items<'a> {
     }
 
     /// Like [`Items::get_with`], for a `read` that needs only a part of the value or its length
-    /// ([`Store::get_part_with`]).
+    /// ([`hikv::Tree::get_part_with`]).
     pub(crate) fn get_part_with<R>(
         self,
         key: impl AsRef<[u8]>,
@@ -167,7 +167,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Like [`Store::update`].
+    /// Like [`hikv::Tree::update`].
     pub(crate) fn update<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -176,7 +176,7 @@ impl<'a> Items<'a> {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// Like [`Store::update_item`].
+    /// Like [`hikv::Tree::update_item`].
     pub(crate) fn update_item<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -215,7 +215,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Like [`Store::compare_and_swap`], for an existing value and a new one.
+    /// Like [`hikv::Tree::compare_and_swap`], for an existing value and a new one.
     pub(crate) fn compare_and_swap(self, key: impl AsRef<[u8]>, expected: &[u8], new: &[u8]) -> Result<bool, Refusal> {
         let mut is_equal = false;
         self.update(key, |value| {
@@ -225,7 +225,7 @@ impl<'a> Items<'a> {
         Ok(is_equal)
     }
 
-    /// Like [`Store::increment`].
+    /// Like [`hikv::Tree::increment`].
     pub(crate) fn increment(self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Refusal> {
         if self.pending.is_none() {
             self.prepare(key.as_ref())?;

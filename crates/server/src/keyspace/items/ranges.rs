@@ -17,12 +17,12 @@ pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
-    /// Like [`hikv::Store::random_cursor`].
+    /// Like [`hikv::Tree::random_cursor`].
     pub(crate) fn random_cursor(self, seed: u64) -> Result<u64, Refusal> {
         Ok(self.store.random_cursor(seed)?)
     }
 
-    /// Like [`hikv::Store::walk`]. Keys that the transaction has added come at the end.
+    /// Like [`hikv::Tree::walk`]. Keys that the transaction has added come at the end.
     pub(crate) fn walk(self, from: u64, mut each: impl FnMut(&[u8])) -> Result<u64, Refusal> {
         let Some(pending) = self.pending else { return Ok(self.store.walk(from, |key, _| each(key))?) };
         let next = match pending.shows_store() {

@@ -2,18 +2,41 @@
 
 use std::array;
 
-use engine::{Engine, Lookup, Version, Witness, empty_buffer};
+use engine::{Engine, Limits, Lookup, Version, Witness, empty_buffer};
 
+use super::Tree;
 #[cfg(doc)]
 use crate::WriteBatch;
-use crate::{Error, Store};
+use crate::handles::Kind;
+use crate::{Error, ValueReader};
 
 /// Keys that one call looks up or writes together. A multiple of each engine's group size.
 pub(crate) const BATCH_COUNT: usize = 64;
 /// Keys of one lookup group: about as many as a core has cache misses in flight.
 const GROUP_COUNT: usize = 16;
 
-impl Store {
+impl Tree {
+    /// Returns the number of keys. Expired keys count until their space is freed, within about a second. Just after
+    /// open, this waits until all keys are counted. It also waits until deferred writes of other threads are durable,
+    /// as every read does.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
+    /// store is damaged.
+    pub fn len(&self) -> Result<u64, Error> {
+        let count = self.engine()?.len()?;
+        self.inner.journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
+        Ok(count)
+    }
+
+    /// Returns true if there is no key.
+    ///
+    /// # Errors
+    /// As for [`Tree::len`].
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
     /// Returns a copy of the key's value, or `None` if the key is absent.
     ///
     /// # Errors
@@ -22,15 +45,15 @@ impl Store {
         self.get_with(key, <[u8]>::to_vec)
     }
 
-    /// Like [`Store::get`], and returns the version for [`WriteBatch::expect_version`].
+    /// Like [`Tree::get`], and returns the version for [`WriteBatch::expect_version`].
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Vec<u8>)>, Error> {
         self.get_versioned_with(key, |version, value| (version, value.to_vec()))
     }
 
-    /// Like [`Store::get_with`], and passes the version to `read`.
+    /// Like [`Tree::get_with`], and passes the version to `read`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,7 +68,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn get_versioned_with<R>(
         &self,
         key: impl AsRef<[u8]>,
@@ -59,11 +82,11 @@ impl Store {
         Ok(result)
     }
 
-    /// Like [`Store::get_part_with`], and passes the version to `read`. The version depends on the entire value, so all
+    /// Like [`Tree::get_part_with`], and passes the version to `read`. The version depends on the entire value, so all
     /// of it is read.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn get_part_versioned_with<R>(
         &self,
         key: impl AsRef<[u8]>,
@@ -81,7 +104,7 @@ impl Store {
     /// absent.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
         value.clear();
@@ -104,11 +127,11 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     #[inline]
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
-        if self.supports_lookup() {
+        if self.inner.supports_lookup {
             let (pin, mut buffer) = (epoch::pin(), empty_buffer());
             match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
                 Lookup::Value(value) => return Ok(Some(read(value))),
@@ -119,11 +142,11 @@ impl Store {
         get_without_lookup(engine, key.as_ref(), read)
     }
 
-    /// Like [`Store::get_with`], for a `read` that needs only a part of the value or its length. Checksums of values
+    /// Like [`Tree::get_with`], for a `read` that needs only a part of the value or its length. Checksums of values
     /// longer than 4 KiB are not compared, whatever [`crate::Options::verify_reads`] is.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     #[inline]
     pub fn get_part_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
@@ -135,7 +158,7 @@ impl Store {
     /// successive `get`s.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let mut values = Vec::with_capacity(keys.len());
         self.multi_get_with(keys, |_, value| values.push(value.map(<[u8]>::to_vec)))?;
@@ -145,7 +168,7 @@ impl Store {
     /// Calls `found` with each key's index and value, in the order of `keys`.
     ///
     /// # Errors
-    /// As for [`Store::get`]; `found` may have been called for some keys.
+    /// As for [`Tree::get`]; `found` may have been called for some keys.
     pub fn multi_get_with<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -177,23 +200,37 @@ impl Store {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let found_count = if self.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
+        let found_count = if self.inner.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
         if found_count < keys.len() {
             engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }
         Ok(())
     }
 
+    /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
+        let (key, mut found) = (key.as_ref(), None);
+        self.engine()?.get(key, &mut |witness, value| {
+            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
+            found = Some((witness, value.len() as u64, held));
+        })?;
+        let reader = |(witness, len, held)| ValueReader::new(self.held_by(Kind::Reader), key, witness, len, held);
+        Ok(found.map(reader))
+    }
+
     /// Returns true if the key exists.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.engine()?.get_part(key.as_ref(), &mut |_, _| {})
     }
 }
 
-/// Like [`Store::get_with`], without a lookup first.
+/// Like [`Tree::get_with`], without a lookup first.
 #[inline(never)]
 fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
     let (mut read, mut result) = (Some(read), None);

@@ -5,8 +5,10 @@
 //! its commands.
 
 use journal::{Notifier, OsFile, Receipt};
-use pmem::Durability;
+use pmem::{Durability, MediumError};
 
+#[cfg(doc)]
+use crate::Tree;
 use crate::{Error, Store};
 
 /// The writes that must become durable before the results of some operations may be reported; see [`Store::deferred`].
@@ -42,14 +44,14 @@ impl Store {
     /// Returns the store's durability, which applies to writes that request no other level.
     #[must_use]
     pub fn durability(&self) -> Durability {
-        self.identity().durability
+        self.inner().identity.durability
     }
 
     /// Returns the highest durability that a write can request. A journal provides `power`, at whatever level it was
     /// opened.
     #[must_use]
     pub fn durability_max(&self) -> Durability {
-        if self.journal().is_some() { Durability::Power } else { self.durability() }
+        if self.inner().journal.as_ref().is_some() { Durability::Power } else { self.durability() }
     }
 
     /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, is durable at
@@ -90,14 +92,14 @@ impl Store {
         self.engine()?;
         let given = self.durability_max();
         if level > given {
-            return Err(Error::Durability { wanted: level, given, medium: self.identity().medium }.into());
+            return Err(Error::Durability { wanted: level, given, medium: self.inner().identity.medium }.into());
         }
-        match self.journal() {
+        match self.inner().journal.as_ref() {
             None => operate(self),
             Some(journal) => {
                 let (result, durable) = journal.at(level, || operate(self));
                 let result = result?;
-                durable.map_err(|error| self.explained(error.into()))?;
+                durable.map_err(|error| self.inner().explained(error.into()))?;
                 Ok(result)
             }
         }
@@ -111,7 +113,7 @@ impl Store {
     /// covers the write. A durable write costs readers nothing. [`Store::with_durability`] within `operate` does not
     /// wait, but changes the level that the ticket waits for.
     ///
-    /// A few operations still wait for the disk: [`Store::clear`]; a write that lengthens the file, finds the entire
+    /// A few operations still wait for the disk: [`Tree::clear`]; a write that lengthens the file, finds the entire
     /// log waiting for a checkpoint, or fills a segment of the log; and a write that splits a segment of the index in
     /// which keys were just deleted.
     ///
@@ -137,7 +139,7 @@ impl Store {
     /// # }
     /// ```
     pub fn deferred<R>(&self, operate: impl FnOnce(&Store) -> R) -> (R, Ticket) {
-        match self.journal() {
+        match self.inner().journal.as_ref() {
             None => (operate(self), Ticket::default()),
             Some(journal) => {
                 let (result, receipt) = journal.deferred(|| operate(self));
@@ -149,7 +151,22 @@ impl Store {
     /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
     /// thread's deferred result. Does not wait.
     pub fn deferred_so_far(&self) -> Ticket {
-        self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+        self.inner().journal.as_ref().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+    }
+
+    /// Makes every write that has returned as durable as the storage allows. Only a journal opened with durability
+    /// `buffered` or `process` has anything to do.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the sync fails, with [`crate::MediumError::Removed`] if the store's files are gone.
+    pub fn sync(&self) -> Result<(), Error> {
+        let engine = self.engine()?;
+        // This comes before the sync: with its files gone, a journal would fail, and the store could not be saved
+        // elsewhere.
+        if self.inner().is_removed() {
+            return Err(MediumError::Removed.into());
+        }
+        engine.sync()
     }
 
     /// Returns true if results of `ticket` may be reported. Does not wait.
@@ -158,8 +175,8 @@ impl Store {
     /// [`Error::Medium`] once a sync has failed, unless the ticket was durable before: its writes may be lost, and no
     /// result may be reported.
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, Error> {
-        let durable = self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
-        durable.map_err(|error| self.explained(error.into()))
+        let durable = self.inner().journal.as_ref().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
+        durable.map_err(|error| self.inner().explained(error.into()))
     }
 
     /// Waits until results of `ticket` may be reported.
@@ -168,13 +185,13 @@ impl Store {
     /// As for [`Store::is_durable`].
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {
         self.engine()?;
-        let waited = self.journal().map_or(Ok(()), |journal| journal.wait(ticket.0));
-        waited.map_err(|error| self.explained(error.into()))
+        let waited = self.inner().journal.as_ref().map_or(Ok(()), |journal| journal.wait(ticket.0));
+        waited.map_err(|error| self.inner().explained(error.into()))
     }
 
     /// Returns a waker whose `wake` is called when tickets become durable. A thread of the store calls `wake`, which
     /// should do no more than wake another thread, for example by writing to an eventfd.
     pub fn waker(&self, wake: impl Fn() + Send + Sync + 'static) -> Waker {
-        Waker(self.journal().map(|journal| journal.notifier(wake)))
+        Waker(self.inner().journal.as_ref().map(|journal| journal.notifier(wake)))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io::Read;
 
-use crate::reads::BATCH_COUNT;
-use crate::{Error, Store, WriteBatch};
+use super::Tree;
+use super::reads::BATCH_COUNT;
+use crate::{Error, WriteBatch};
 
-impl Store {
+impl Tree {
     /// Puts or replaces the key's value, and removes its expiry. Durable when it returns, as far as the storage
     /// allows.
     ///
@@ -31,7 +32,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::put`]; some items may have been put.
+    /// As for [`Tree::put`]; some items may have been put.
     pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), Error> {
         for batch in items.chunks(BATCH_COUNT) {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
@@ -42,7 +43,7 @@ impl Store {
         Ok(())
     }
 
-    /// Like [`Store::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
+    /// Like [`Tree::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
     /// the others, and no item is put twice. `on_result` must not use the store.
     pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
@@ -60,7 +61,7 @@ impl Store {
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.writable_engine().map(drop)));
+                (0..slices.len()).for_each(|number| each(number, self.inner.writable_engine().map(drop)));
             }
         }
     }
@@ -70,11 +71,11 @@ impl Store {
     ///
     /// A crash leaves all of the batch or nothing. A thread that has read one key as the batch left it reads no other
     /// key as it was before. (Two reads, one before and one after the batch, return old and new values, as any two
-    /// reads may.) Ranges and [`Store::for_each`] are not snapshots, and may return a part of the batch while it is
+    /// reads may.) Ranges and [`Tree::for_each`] are not snapshots, and may return a part of the batch while it is
     /// applied.
     ///
     /// Up to 16 batches run at the same time; further ones wait. In a full region, stores of HiKV and Rewo-Hash may
-    /// refuse even a batch that only deletes, because the record that makes it atomic needs space; [`Store::delete`]
+    /// refuse even a batch that only deletes, because the record that makes it atomic needs space; [`Tree::delete`]
     /// needs none.
     ///
     /// ```
@@ -91,16 +92,16 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`]; otherwise as for
-    /// [`Store::put`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
+    /// [`Tree::put`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
     /// is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
         self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
     }
 
-    /// Like [`Store::put`], with a value of `len_bytes` that is read from `source` piece by piece.
+    /// Like [`Tree::put`], with a value of `len_bytes` that is read from `source` piece by piece.
     ///
     /// # Errors
-    /// [`Error::Source`] if `source` fails or ends early; otherwise as for [`Store::put`]. Nothing has changed, though
+    /// [`Error::Source`] if `source` fails or ends early; otherwise as for [`Tree::put`]. Nothing has changed, though
     /// `source` may have been read.
     pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
         self.change(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
@@ -109,7 +110,7 @@ impl Store {
     /// Deletes the key. Returns false if it was absent.
     ///
     /// # Errors
-    /// As for [`Store::put`].
+    /// As for [`Tree::put`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.change(|engine| engine.delete(key.as_ref()))
@@ -129,7 +130,7 @@ impl Store {
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.writable_engine().map(|_| false)));
+                (0..slices.len()).for_each(|number| each(number, self.inner.writable_engine().map(|_| false)));
             }
         }
     }
@@ -137,7 +138,7 @@ impl Store {
     /// Deletes every key as one atomic step, for readers and for a crash.
     ///
     /// # Errors
-    /// [`Error::SnapshotLive`] while there are snapshots; otherwise as for [`Store::put`]. Nothing has changed.
+    /// [`Error::SnapshotLive`] while there are snapshots; otherwise as for [`Tree::put`]. Nothing has changed.
     pub fn clear(&self) -> Result<(), Error> {
         self.change(|engine| engine.clear())
     }
