@@ -7,7 +7,7 @@ use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use hikv::{Clock, Durability, Options, Store};
+use hikv::{Clock, Durability, Options, PutOptions, Store};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
@@ -17,7 +17,7 @@ fn cached(store: &Store, key: &str, compute: impl FnOnce() -> String) -> Result<
         return Ok(String::from_utf8(value)?);
     }
     let value = compute();
-    store.put_with_ttl(key, &value, LIFETIME)?;
+    store.put_with(key, &value, PutOptions::new().ttl(LIFETIME))?;
     Ok(value)
 }
 

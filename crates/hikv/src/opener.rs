@@ -44,7 +44,6 @@ impl<'a> Opener<'a> {
         let inner = Inner {
             workers,
             is_closed: false,
-            supports_lookup: engine.supports_lookup(),
             engine,
             guard,
             files: Arc::new(files),

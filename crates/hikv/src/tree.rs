@@ -1,7 +1,6 @@
 //! The keys and values of a store, and the operations on them.
 
 mod conditional;
-mod expiry;
 mod order;
 mod reads;
 mod writes;
@@ -11,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{Engine, Error};
+use pmem::Durability;
 
 use crate::handles::{Handle, Kind};
 use crate::store::Inner;
@@ -20,6 +20,10 @@ use crate::store::Inner;
 pub struct Tree {
     inner: Arc<Inner>,
     handle: Handle,
+    /// The durability of operations, if it is not the store's own.
+    level: Option<Durability>,
+    /// True if a lookup is worth a try before a read of the engine ([`Engine::supports_lookup`]).
+    supports_lookup: bool,
 }
 
 impl fmt::Debug for Tree {
@@ -31,18 +35,19 @@ impl fmt::Debug for Tree {
 impl Tree {
     /// Returns the tree of a store that was just opened at `path`.
     pub(crate) fn opened(inner: Inner, path: &Path) -> Tree {
-        Tree { inner: Arc::new(inner), handle: Handle::first(path) }
+        let supports_lookup = inner.engine.supports_lookup();
+        Tree { inner: Arc::new(inner), handle: Handle::first(path), level: None, supports_lookup }
     }
 
     /// Returns another handle, counted as one of this kind.
     pub(crate) fn held_by(&self, kind: Kind) -> Tree {
-        Tree { inner: Arc::clone(&self.inner), handle: self.handle.another(kind) }
+        Tree { inner: Arc::clone(&self.inner), handle: self.handle.another(kind), ..*self }
     }
 
     /// Drops this handle, and returns the shared part if this handle was the last one. `None` means that the last
     /// other handle was dropped at the same time.
     pub(crate) fn into_inner(self) -> Result<Option<Inner>, Error> {
-        let Tree { inner, handle } = self;
+        let Tree { inner, handle, .. } = self;
         match Arc::into_inner(inner) {
             Some(inner) => Ok(Some(inner)),
             None => handle.others().map_or(Ok(None), |others| Err(Error::StillOpen { kept_by: others.into() })),
@@ -62,6 +67,31 @@ impl Tree {
     /// Makes a change.
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
-        self.inner.change(change)
+        match self.level {
+            None => self.inner.change(change),
+            Some(level) => change_at(&self.inner, level, change),
+        }
     }
+
+    /// Makes a change at `level`, or at the tree's own level.
+    pub(crate) fn change_at<R>(
+        &self,
+        level: Option<Durability>,
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        match level {
+            None => self.change(change),
+            Some(level) => change_at(&self.inner, level, change),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn change_at<R>(
+    inner: &Inner,
+    level: Durability,
+    change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+) -> Result<R, Error> {
+    inner.at(level, || inner.change(change))
 }

@@ -51,7 +51,7 @@ impl Store {
     /// opened.
     #[must_use]
     pub fn durability_max(&self) -> Durability {
-        if self.inner().journal.as_ref().is_some() { Durability::Power } else { self.durability() }
+        self.inner().durability_max()
     }
 
     /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, is durable at
@@ -89,20 +89,7 @@ impl Store {
         level: Durability,
         operate: impl FnOnce(&Store) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.engine()?;
-        let given = self.durability_max();
-        if level > given {
-            return Err(Error::Durability { wanted: level, given, medium: self.inner().identity.medium }.into());
-        }
-        match self.inner().journal.as_ref() {
-            None => operate(self),
-            Some(journal) => {
-                let (result, durable) = journal.at(level, || operate(self));
-                let result = result?;
-                durable.map_err(|error| self.inner().explained(error.into()))?;
-                Ok(result)
-            }
-        }
+        self.inner().at(level, || operate(self))
     }
 
     /// Runs `operate` without waiting for a disk, and returns its result with a ticket. Until the ticket is durable,

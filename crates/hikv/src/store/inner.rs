@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::{Engine, Error, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
-use pmem::MediumError;
+use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
 
 use crate::events;
@@ -25,8 +25,6 @@ pub(crate) struct Inner {
     pub(crate) workers: Vec<Worker>,
     pub(crate) is_closed: bool,
     pub(crate) engine: Arc<dyn Engine>,
-    /// The result of [`Engine::supports_lookup`].
-    pub(crate) supports_lookup: bool,
     pub(crate) guard: ForkGuard,
     pub(crate) files: Arc<Files>,
     pub(crate) path: PathBuf,
@@ -119,6 +117,31 @@ impl Inner {
             // The write is done. If this step fails, the background repeats it.
             let _ = self.engine.assist_background();
         }
+    }
+
+    /// Runs `operate`, and returns when everything that it wrote and read is durable at `level`.
+    pub(crate) fn at<R, E: From<Error>>(
+        &self,
+        level: Durability,
+        operate: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.check_level(level)?;
+        let Some(journal) = &self.journal else { return operate() };
+        let (result, durable) = journal.at(level, operate);
+        let result = result?;
+        durable.map_err(|error| self.explained(error.into()))?;
+        Ok(result)
+    }
+
+    /// Returns an error if the storage does not provide `level`.
+    pub(crate) fn check_level(&self, level: Durability) -> Result<(), Error> {
+        self.engine()?;
+        let (given, medium) = (self.durability_max(), self.identity.medium);
+        if level > given { Err(Error::Durability { wanted: level, given, medium }) } else { Ok(()) }
+    }
+
+    pub(crate) fn durability_max(&self) -> Durability {
+        if self.journal.is_some() { Durability::Power } else { self.identity.durability }
     }
 
     pub(crate) fn ask_workers(&self) {

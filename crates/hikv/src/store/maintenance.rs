@@ -63,7 +63,7 @@ impl Store {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// use hikv::{Clock, Options};
+    /// use hikv::{Clock, Options, PutOptions};
     /// use std::sync::{Arc, mpsc};
     /// use std::time::Duration;
     ///
@@ -71,7 +71,7 @@ impl Store {
     /// let store = Options::new().clock(clock.clone()).open(dir.path())?;
     /// let (gone, keys) = mpsc::channel();
     /// store.on_expired(Some(Arc::new(move |key: &[u8]| _ = gone.send(key.to_vec()))))?;
-    /// store.put_with_ttl("session", "ada", Duration::from_secs(60))?;
+    /// store.put_with("session", "ada", PutOptions::new().ttl(Duration::from_secs(60)))?;
     /// clock.advance(Duration::from_secs(60));
     /// store.put("session", "bob")?;
     /// assert_eq!(keys.recv()?, b"session");
@@ -93,7 +93,7 @@ impl Store {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// use hikv::{Clock, Expiry, Options};
+    /// use hikv::{Clock, Expiry, Options, PutOptions};
     /// use std::sync::{Arc, mpsc};
     /// use std::time::Duration;
     ///
@@ -103,7 +103,7 @@ impl Store {
     /// store.on_expired_item(Arc::new(move |key: &[u8], value: &[u8], _: Expiry| {
     ///     _ = gone.send((key.to_vec(), value.to_vec()));
     /// }))?;
-    /// store.put_with_ttl("session", "ada", Duration::from_secs(60))?;
+    /// store.put_with("session", "ada", PutOptions::new().ttl(Duration::from_secs(60)))?;
     /// clock.advance(Duration::from_secs(60));
     /// store.put("session", "bob")?;
     /// assert_eq!(items.recv()?, (b"session".to_vec(), b"ada".to_vec()));

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use engine::{Engine, Limits, Lookup, Version, Witness, empty_buffer};
+use engine::{Engine, Expiry, Limits, Lookup, Ttl, Version, Witness, empty_buffer};
 
 use super::Tree;
 #[cfg(doc)]
@@ -131,7 +131,7 @@ impl Tree {
     #[inline]
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let engine = self.engine()?;
-        if self.inner.supports_lookup {
+        if self.supports_lookup {
             let (pin, mut buffer) = (epoch::pin(), empty_buffer());
             match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
                 Lookup::Value(value) => return Ok(Some(read(value))),
@@ -200,11 +200,59 @@ impl Tree {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let found_count = if self.inner.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
+        let found_count = if self.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
         if found_count < keys.len() {
             engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }
         Ok(())
+    }
+
+    /// Returns the key's expiry, [`Expiry::NEVER`] if it has none, or `None` if the key is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Expiry;
+    ///
+    /// assert_eq!(store.expires_at("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.expires_at("key")?, Some(Expiry::NEVER));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
+        self.engine()?.expiry(key.as_ref())
+    }
+
+    /// Returns the key's remaining time to live, or `None` if the key is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Expires, Ttl};
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(store.ttl("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// store.expire("key", Duration::from_secs(60))?;
+    /// assert!(matches!(store.ttl("key")?, Some(Ttl::Left(left)) if left > Duration::from_secs(50)));
+    /// store.expire("key", Expires::Never)?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
+        let engine = self.engine()?;
+        Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
     }
 
     /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.

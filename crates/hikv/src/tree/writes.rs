@@ -1,14 +1,27 @@
-//! Puts and deletes that do not depend on the keys' present values.
+//! Puts, deletes and expiry.
 
 use std::io::Read;
 
+use engine::{BatchOp, Condition, CurrentItem, Decision, Expiry};
+
 use super::Tree;
 use super::reads::BATCH_COUNT;
-use crate::{Error, WriteBatch};
+use crate::put_options::Expected;
+use crate::{Error, Expires, PutOptions, WriteBatch};
 
 impl Tree {
     /// Puts or replaces the key's value, and removes its expiry. Durable when it returns, as far as the storage
     /// allows.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("answer", "42")?;
+    /// assert_eq!(store.get("answer")?.as_deref(), Some(&b"42"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::KeyTooLong`] or [`Error::ValueTooLong`] beyond the store's limits. [`Error::Medium`] if the store is
@@ -16,6 +29,53 @@ impl Tree {
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
         self.change(|engine| engine.put(key.as_ref(), value.as_ref()))
+    }
+
+    /// Puts or replaces the key's value as `options` say: with an expiry, on a condition, at another durability.
+    ///
+    /// No operation finds an expired key. Exception: [`Tree::len`] counts it until the background frees its space,
+    /// within about a second. Times are those of the system's clock, in milliseconds, and never run backwards while the
+    /// process lives. If the clock was set back before the store is opened again, expired keys whose space was not
+    /// freed yet exist again. A put without expiry removes the expiry; [`Tree::update`], [`Tree::compare_and_swap`] and
+    /// [`Tree::increment`] keep it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{Clock, Options, PutOptions};
+    /// use std::time::Duration;
+    ///
+    /// let clock = Clock::manual(0);
+    /// let store = Options::new().clock(clock.clone()).open(dir.path())?;
+    /// store.put_with("session", "ada", PutOptions::new().ttl(Duration::from_secs(60)))?;
+    /// assert!(store.contains("session")?);
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(store.get("session")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ConditionFailed`] if the key does not meet the condition; [`Error::ExpiryTooLate`] if the store cannot
+    /// represent the expiry; otherwise as for [`Tree::put`]. Nothing has changed.
+    pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: PutOptions) -> Result<(), Error> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let expiry = self.expiry(options.expires)?;
+        self.change_at(options.durability, |engine| match options.expected {
+            None => engine.put_until(key, value, expiry),
+            Some(Expected::Absent) => {
+                let mut put = |held: Option<CurrentItem<'_>>| match held {
+                    None => Decision::PutUntil(value.into(), expiry),
+                    Some(_) => Decision::Keep,
+                };
+                let is_put = engine.update(key, &mut put)?;
+                if is_put { Ok(()) } else { Err(Error::ConditionFailed { condition: 0 }) }
+            }
+            Some(Expected::Version(version)) => {
+                let condition = Condition { key, version: Some(version) };
+                engine.write_batch_if(&[condition], &[BatchOp::PutUntil { key, value, expiry }])
+            }
+        })
     }
 
     /// Puts or replaces several keys' values; the last value of a repeated key wins. Faster than successive `put`s,
@@ -92,10 +152,11 @@ impl Tree {
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`]; otherwise as for
-    /// [`Tree::put`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
+    /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
     /// is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
-        self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
+        let ops = batch.ops(self.engine()?.clock())?;
+        self.change(|engine| engine.write_batch_if(&batch.conditions(), &ops))
     }
 
     /// Like [`Tree::put`], with a value of `len_bytes` that is read from `source` piece by piece.
@@ -103,8 +164,71 @@ impl Tree {
     /// # Errors
     /// [`Error::Source`] if `source` fails or ends early; otherwise as for [`Tree::put`]. Nothing has changed, though
     /// `source` may have been read.
-    pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
-        self.change(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
+    pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, source: impl Read) -> Result<(), Error> {
+        self.put_from_with(key, len_bytes, source, PutOptions::new())
+    }
+
+    /// Like [`Tree::put_from`], with an expiry, counted from the call and not from the end of `source`, and at another
+    /// durability.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::PutOptions;
+    /// use std::time::Duration;
+    ///
+    /// let film = std::io::repeat(7);
+    /// store.put_from_with("film", 1 << 20, film, PutOptions::new().ttl(Duration::from_secs(60)))?;
+    /// assert_eq!(store.reader("film")?.expect("it was just put").len_bytes(), 1 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the options have a condition; otherwise as for [`Tree::put_from`] and
+    /// [`Tree::put_with`].
+    pub fn put_from_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        len_bytes: u64,
+        mut source: impl Read,
+        options: PutOptions,
+    ) -> Result<(), Error> {
+        let expiry = self.expiry(options.expires)?;
+        self.change_at(options.durability, |engine| match options.expected {
+            None => engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry),
+            Some(_) => Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" }),
+        })
+    }
+
+    /// Changes the key's expiry: after a duration, at a time, or never. Returns false if the key is absent. A time in
+    /// the past deletes the key. The value is copied within the region, so its space is needed twice for a moment.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Expires, Ttl};
+    /// use std::time::Duration;
+    ///
+    /// store.put("session", "ada")?;
+    /// assert!(store.expire("session", Duration::from_secs(60))?);
+    /// assert!(store.expire("session", Expires::Never)?);
+    /// assert_eq!(store.ttl("session")?, Some(Ttl::Unlimited));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::put_with`].
+    pub fn expire(&self, key: impl AsRef<[u8]>, expires: impl Into<Expires>) -> Result<bool, Error> {
+        let expiry = self.expiry(expires.into())?;
+        self.change(|engine| engine.expire(key.as_ref(), expiry))
+    }
+
+    fn expiry(&self, expires: Expires) -> Result<Expiry, Error> {
+        expires.by(self.engine()?.clock())
     }
 
     /// Deletes the key. Returns false if it was absent.

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hikv::{Durability, Options, Store};
+use hikv::{Durability, Options, PutOptions, Store};
 
 use crate::alone;
 
@@ -69,7 +69,7 @@ fn an_idle_store_takes_no_processor_time() {
     // The first scan does not wait for another thread: it applies changes itself that were too few to wake one.
     assert_eq!(turns_while(read), 0, "there are no writes, and a background thread runs");
     // One thread sleeps until that time.
-    store.put_with_ttl("late", "value", Duration::from_secs(3600)).unwrap();
+    store.put_with("late", "value", PutOptions::new().ttl(Duration::from_secs(3600))).unwrap();
     come_to_rest();
     drop(store);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-use hikv::{Clock, Durability, Error, Options, Snapshot, Store, Ttl};
+use hikv::{Clock, Durability, Error, Options, PutOptions, Snapshot, Store, Ttl};
 use tempfile::TempDir;
 
 use crate::alone;
@@ -214,8 +214,8 @@ fn snapshot_stays_while_keys_expire() {
     let clock = Clock::manual(1_000_000);
     let (dir, store) = opened(&Options::new().clock(clock.clone()));
     let ms = Duration::from_millis;
-    store.put_with_ttl("early", "1", ms(10)).unwrap();
-    store.put_with_ttl("late", "2", ms(1_000)).unwrap();
+    store.put_with("early", "1", PutOptions::new().ttl(ms(10))).unwrap();
+    store.put_with("late", "2", PutOptions::new().ttl(ms(1_000))).unwrap();
     store.put("stays", "3").unwrap();
     clock.advance(ms(10));
     let snapshot = store.snapshot().unwrap();

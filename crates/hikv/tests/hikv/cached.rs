@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hikv::{Clock, Durability, EngineKind, Options, Store, WriteBatch};
+use hikv::{Clock, Durability, EngineKind, Options, PutOptions, Store, WriteBatch};
 use tempfile::tempdir;
 
 const KEY_LENS: [usize; 8] = [0, 1, 15, 16, 17, 26, 512, 513];
@@ -72,7 +72,7 @@ impl Checked {
             }
             30..38 => {
                 let ms = self.random.u64(1..40);
-                self.store.put_with_ttl(&key, &value, Duration::from_millis(ms)).unwrap();
+                self.store.put_with(&key, &value, PutOptions::new().ttl(Duration::from_millis(ms))).unwrap();
                 self.held.insert(key, (value, Some(self.clock.now_ms() + ms)));
             }
             38..50 => {
@@ -92,7 +92,7 @@ impl Checked {
             }
             64..68 => {
                 let (ms, is_there) = (self.random.u64(1..40), self.expected(&key).is_some());
-                assert_eq!(self.store.expire_in(&key, Duration::from_millis(ms)).unwrap(), is_there);
+                assert_eq!(self.store.expire(&key, Duration::from_millis(ms)).unwrap(), is_there);
                 let past = self.clock.now_ms() + ms;
                 self.held.get_mut(&key).into_iter().filter(|_| is_there).for_each(|held| held.1 = Some(past));
             }

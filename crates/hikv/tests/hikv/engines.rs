@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use heap::layout::ENGINE_AREA;
-use hikv::{Clock, Decision, Durability, EngineKind, Error, Expiry, Features, OpenError, Options, Store, WriteBatch};
+use hikv::{
+    Clock, Decision, Durability, EngineKind, Error, Expiry, Features, OpenError, Options, PutOptions, Store, WriteBatch,
+};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
@@ -77,7 +79,7 @@ fn unsupported_operation_changes_nothing() {
             (features.batch, store.write(&batch)),
             (features.snapshots, store.snapshot().map(drop)),
             (features.compaction, store.compact(|_| {}).map(drop)),
-            (features.expiry, store.put_with_ttl("c", "2", Duration::from_secs(1_000))),
+            (features.expiry, store.put_with("c", "2", PutOptions::new().ttl(Duration::from_secs(1_000)))),
             (features.conditional, store.insert_if_absent("d", "3").map(drop)),
         ];
         for (has, done) in lacking {
@@ -160,7 +162,7 @@ fn every_engines_store_becomes_every_others() {
         // An engine without expiring keys refuses a store that has some.
         let expires = store.features().expiry;
         if expires {
-            store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
+            store.put_with("passing", "soon", PutOptions::new().ttl(Duration::from_secs(10_000))).unwrap();
         }
         store.close().unwrap();
         for &into in EngineKind::ALL.iter().filter(|into| !expires || offers(**into).expiry) {
@@ -261,7 +263,7 @@ fn write_reports_expired_key_it_removes() {
         let note = move |key: &[u8]| noted.lock().unwrap().push(String::from_utf8(key.to_vec()).unwrap());
         store.on_expired(Some(Arc::new(note))).unwrap();
         let keys = ["put", "deleted", "swapped", "in a batch", "left alone"];
-        keys.iter().for_each(|key| store.put_with_ttl(key, "v", Duration::from_secs(1)).unwrap());
+        keys.iter().for_each(|key| store.put_with(key, "v", PutOptions::new().ttl(Duration::from_secs(1))).unwrap());
         clock.advance(Duration::from_secs(1));
         store.put("put", "w").unwrap();
         assert!(!store.delete("deleted").unwrap());
@@ -296,7 +298,9 @@ fn expired_items_are_reported_with_their_values() {
         let keys =
             ["put", "deleted", "swapped", "in a batch", "also in a batch", "one of many", "two of many", "reaped"];
         let old = |number: usize| if number.is_multiple_of(2) { b"old".to_vec() } else { long.clone() };
-        keys.iter().enumerate().for_each(|(number, key)| store.put_with_ttl(key, old(number), LIFE).unwrap());
+        keys.iter()
+            .enumerate()
+            .for_each(|(number, key)| store.put_with(key, old(number), PutOptions::new().ttl(LIFE)).unwrap());
         let expiry = store.expires_at("put").unwrap().unwrap();
         clock.advance(LIFE);
         store.put("put", "new").unwrap();
@@ -334,7 +338,7 @@ fn key_is_deleted_or_expired_not_both() {
         let count = Arc::clone(&reported);
         store.on_expired(Some(Arc::new(move |_| _ = count.fetch_add(1, Ordering::Relaxed)))).unwrap();
         for (delete, left_ms) in (0..24).flat_map(|left_ms| deletes.map(|delete| (delete, left_ms))) {
-            store.put_with_ttl("key", "value", Duration::from_millis(left_ms)).unwrap();
+            store.put_with("key", "value", PutOptions::new().ttl(Duration::from_millis(left_ms))).unwrap();
             reported.store(0, Ordering::Relaxed);
             let was_there = delete(&store, "key");
             assert_eq!(u32::from(was_there) + reported.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");

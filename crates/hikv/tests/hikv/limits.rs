@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikv::{Decision, Durability, EngineKind, Error, MediumError, OpenError, Options, Store, WriteBatch};
+use hikv::{Decision, Durability, EngineKind, Error, Expires, MediumError, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 /// Each option is refused by an error with the value and the limit, before anything is allocated or created.
@@ -95,8 +95,8 @@ fn writes_without_effect_are_refused_by_read_only_stores() {
     type Write = fn(&Store) -> Result<(), Error>;
     let writes: [(&str, Write); 9] = [
         ("delete", |store| store.delete("absent").map(drop)),
-        ("expire", |store| store.expire_in("absent", Duration::from_secs(1)).map(drop)),
-        ("persist", |store| store.persist("absent").map(drop)),
+        ("expire", |store| store.expire("absent", Duration::from_secs(1)).map(drop)),
+        ("persist", |store| store.expire("absent", Expires::Never).map(drop)),
         ("update", |store| store.update("absent", |_| Decision::Keep).map(drop)),
         ("update of a present key", |store| store.update("key", |_| Decision::Keep).map(drop)),
         ("batch", |store| store.write(&WriteBatch::new())),

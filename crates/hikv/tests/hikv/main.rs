@@ -17,6 +17,7 @@ mod latest;
 mod limits;
 mod numbers;
 mod ordered;
+mod put_options;
 mod ranges;
 mod readme;
 mod real_time;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use hikv::{Store, Ttl, WriteBatch};
+use hikv::{PutOptions, Store, Ttl, WriteBatch};
 
 #[test]
 fn operations_are_carried_out_as_they_were_added() {
@@ -12,7 +12,7 @@ fn operations_are_carried_out_as_they_were_added() {
     let hour = SystemTime::now() + Duration::from_secs(3600);
     let mut batch = WriteBatch::new();
     batch.put("", "").delete("").put("key", "").delete("other").put("", "value").delete("gone");
-    batch.put_expiring_at("late", "", hour);
+    batch.put_with("late", "", PutOptions::new().expires(hour));
     assert_eq!(batch.len(), 7);
     store.write(&batch).unwrap();
     let keys = ["", "key", "other", "gone", "late"];

@@ -92,7 +92,7 @@ fn updates_of_damaged_value_keep_bad_checksum() {
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
     let open = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
-    assert_corrupt(open.expire_in(key(DAMAGED), Duration::from_secs(1000)), item);
+    assert_corrupt(open.expire(key(DAMAGED), Duration::from_secs(1000)), item);
     assert_corrupt(open.update(key(DAMAGED), |value| Decision::Put([value.unwrap(), b"!"].concat().into())), item);
     assert_found_by_verify(&open, item);
 }

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hikv::{Durability, EngineKind, Options, Store, Verify, WriteBatch};
+use hikv::{Durability, EngineKind, Options, PutOptions, Store, Verify, WriteBatch};
 use tempfile::TempDir;
 
 use crate::bad_files::aged::{End, Items};
@@ -89,7 +89,8 @@ impl Victim {
         for i in from..ITEM_COUNT {
             let (key, value) = self.note(i, from);
             let expires = i % 7 == 5;
-            if expires { store.put_expiring_at(key, value, later) } else { store.put(key, value) }.unwrap();
+            if expires { store.put_with(key, value, PutOptions::new().expires(later)) } else { store.put(key, value) }
+                .unwrap();
         }
         let mut batch = WriteBatch::new();
         for i in (from..ITEM_COUNT).step_by(11) {
@@ -207,7 +208,7 @@ impl Victim {
             written.insert(key.clone(), None);
         }
         for key in self.items.keys().skip(2).step_by(8) {
-            let _ = store.expire_in(key, Duration::from_secs(1 << 30));
+            let _ = store.expire(key, Duration::from_secs(1 << 30));
         }
         written
     }

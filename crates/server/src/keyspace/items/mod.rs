@@ -9,7 +9,7 @@ mod watched_keys;
 
 use std::borrow::Cow;
 
-use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, Store, WriteBatch};
+use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
@@ -147,7 +147,7 @@ impl<'a> Items<'a> {
         let mut batch = WriteBatch::new();
         for (key, change) in changes {
             match change {
-                Change::Put(value, expiry) => batch.put_until(key, value, *expiry),
+                Change::Put(value, expiry) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 Change::Delete => batch.delete(key),
             };
         }

@@ -18,7 +18,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, Store, WriteBatch};
+use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
 
 use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
@@ -251,7 +251,7 @@ impl Changes {
         deleted.iter().for_each(|key| _ = batch.delete(key));
         for (key, change) in &self.by_key {
             match change {
-                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                Some((value, expiry)) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 None => batch.delete(key),
             };
         }
