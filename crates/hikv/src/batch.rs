@@ -22,7 +22,8 @@ use crate::{Expires, PutOptions};
 /// batch.delete("alice").put("bob", "70");
 /// assert_eq!(batch.len(), 2);
 /// store.write(&batch)?;
-/// assert_eq!(store.multi_get(&["alice", "bob"])?, [None, Some(b"70".to_vec())]);
+/// assert!(!store.contains("alice")?);
+/// assert_eq!(store.get("bob")?.as_deref(), Some(&b"70"[..]));
 /// # Ok(())
 /// # }
 /// ```

@@ -9,7 +9,7 @@ use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotE
 use crate::Tree;
 use crate::ordered::Bounds;
 use crate::read_view::report_damage;
-use crate::{Range, Store};
+use crate::{Range, Store, Value};
 
 /// A read-only view of the store at the moment of [`Store::snapshot`], unaffected by later writes. Clones share it. It
 /// ends with its last clone and its last iterator.
@@ -75,15 +75,15 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
-        self.get_with(key, <[u8]>::to_vec)
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        self.get_in_place(key, Value::copied)
     }
 
     /// Calls `read` with the key's value at the snapshot, in place. `read` should be quick.
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+    pub fn get_in_place<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
         let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
         self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut found)?;
@@ -102,8 +102,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        keys.iter().map(|key| self.get(key)).collect()
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>, Error> {
+        keys.into_iter().map(|key| self.get(key)).collect()
     }
 
     /// Calls `each` with every item, exactly once and in no order, until it returns `Break`.

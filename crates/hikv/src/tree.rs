@@ -13,6 +13,7 @@ use engine::{Engine, Error};
 use pmem::Durability;
 
 use crate::handles::{Handle, Kind};
+use crate::in_place::InPlace;
 use crate::store::Inner;
 
 /// Keys in a store and their values. A [`Store`](crate::Store) has one tree, and every operation of the tree is called
@@ -62,6 +63,27 @@ impl Tree {
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
         self.inner.engine()
+    }
+
+    /// Reads values in place.
+    #[inline(always)]
+    pub(crate) fn read<R>(&self, read: impl FnOnce(InPlace<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        match self.level {
+            None => read(self.in_place()),
+            Some(level) => self.read_at(level, read),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_at<R>(&self, level: Durability, read: impl FnOnce(InPlace<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        self.inner.at(level, || read(self.in_place()))
+    }
+
+    /// Returns a handle whose operations are durable at `level` when they return.
+    pub(crate) fn at_level(&self, level: Durability) -> Result<Tree, Error> {
+        self.inner.check_level(level)?;
+        Ok(Tree { level: Some(level), ..self.held_by(Kind::Store) })
     }
 
     /// Makes a change.

@@ -225,5 +225,5 @@ impl Batch {
 /// Returns the present value and expiry of the key.
 fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
     let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
-    Ok(value.zip(expiry))
+    Ok(value.map(Vec::from).zip(expiry))
 }

@@ -15,8 +15,8 @@ pub(crate) fn store_and_retrieve(bench: &Bench) {
     for (number, value) in values.iter().enumerate() {
         let key = vec![b'k'; number * 5 + 1];
         client.store(&key, value).expect("it stores");
-        assert_eq!(client.retrieve(&key).expect("it reads").as_ref(), Some(value));
-        assert_eq!(bench.store.get(&key).expect("it reads").as_ref(), Some(value), "the store has it");
+        assert_eq!(client.retrieve(&key).expect("it reads").as_deref(), Some(&**value));
+        assert_eq!(bench.store.get(&key).expect("it reads").as_deref(), Some(&**value), "the store has it");
     }
     client.store("k", "another").expect("it stores");
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"another"[..]));

@@ -1,8 +1,7 @@
 //! Operations at another durability than the store's, and operations whose durability the caller waits for later.
 //!
-//! Both are scopes of the calling thread: they cover all operations on the store within a closure. So a single write,
-//! a batch or a long sequence of reads and writes can use another level, and an event loop needs no second version of
-//! its commands.
+//! A deferral is a scope of the calling thread: it covers all operations on the store within a closure. So an event loop
+//! needs no second version of its commands.
 
 use journal::{Notifier, OsFile, Receipt};
 use pmem::{Durability, MediumError};
@@ -54,11 +53,12 @@ impl Store {
         self.inner().durability_max()
     }
 
-    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, is durable at
-    /// `level`.
+    /// Returns a handle of the store whose operations are durable at `level` when they return. It keeps the store open,
+    /// so it is made once and used often.
     ///
-    /// It waits once, at the end, so several writes share the cost. Other threads see the writes earlier. If the
-    /// store's own level is higher, reads of other threads wait until those writes are durable at that level.
+    /// The level covers writes of keys and values, and reads of values: a read waits until the value that it returns is
+    /// durable at `level`. Ranges, walks and snapshots are read at the store's own level. Other threads see a write
+    /// before it is durable. If the store's own level is higher, their reads wait until it is durable at that level.
     ///
     /// On storage that provides more at no cost (DAX, tmpfs), a lower level makes no difference. On a journal:
     /// - `power`: the disk has synced the write and all earlier ones.
@@ -66,30 +66,37 @@ impl Store {
     ///   older writes have waited for two intervals, it behaves as `power`.
     /// - `process`: the kernel has the write. A sync happens when a caller requests more.
     ///
+    /// A single write can also name its level: [`crate::PutOptions::durability`]. Several writes share one wait in a
+    /// [`crate::WriteBatch`], or with [`Store::deferred`] and [`Store::wait`].
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir_in(".")?;
-    /// use hikv::{Durability, Error, Store};
+    /// use hikv::{Durability, Store};
     ///
     /// let store = Store::open(dir.path())?; // on a disk: a journal
-    /// store.with_durability(Durability::Buffered, |store| store.put("clicks", "1"))?;
-    /// store.with_durability(Durability::Power, |store| {
-    ///     store.put("order:1", "paid")?;
-    ///     store.delete("cart:1").map(drop)
-    /// })?;
+    /// let counters = store.with_durability(Durability::Buffered)?;
+    /// counters.increment("clicks", 1)?;
+    /// store.put("order:1", "paid")?; // waits for the disk
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`Error::Durability`] if the storage does not provide `level`: nothing was done. The error that `operate`
-    /// returns. [`Error::Medium`] if the sync fails after `operate`.
-    pub fn with_durability<R, E: From<Error>>(
+    /// [`Error::Durability`] if the storage does not provide `level`; [`Error::Forked`].
+    pub fn with_durability(&self, level: Durability) -> Result<Store, Error> {
+        self.at_level(level).map(Store::new)
+    }
+
+    /// Runs `operate`, and returns when everything that the calling thread wrote to this store, and read from it, is
+    /// durable at `level`. For event loops, whose commands reach the store by several ways.
+    #[doc(hidden)]
+    pub fn at_durability<R, E: From<Error>>(
         &self,
         level: Durability,
-        operate: impl FnOnce(&Store) -> Result<R, E>,
+        operate: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.inner().at(level, || operate(self))
+        self.inner().at(level, operate)
     }
 
     /// Runs `operate` without waiting for a disk, and returns its result with a ticket. Until the ticket is durable,
@@ -97,8 +104,8 @@ impl Store {
     ///
     /// For event loops, which serve other clients while they wait. Writes of `operate` are visible to all threads when
     /// it returns. Another thread that reads such a write waits for it; if that thread also defers, its own ticket
-    /// covers the write. A durable write costs readers nothing. [`Store::with_durability`] within `operate` does not
-    /// wait, but changes the level that the ticket waits for.
+    /// covers the write. A durable write costs readers nothing. A handle of [`Store::with_durability`] within
+    /// `operate` does not wait, but changes the level that the ticket waits for.
     ///
     /// A few operations still wait for the disk: [`Tree::clear`]; a write that lengthens the file, finds the entire
     /// log waiting for a checkpoint, or fills a segment of the log; and a write that splits a segment of the index in

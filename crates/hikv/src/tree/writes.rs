@@ -5,9 +5,11 @@ use std::io::Read;
 use engine::{BatchOp, Condition, CurrentItem, Decision, Expiry};
 
 use super::Tree;
-use super::reads::BATCH_COUNT;
 use crate::put_options::Expected;
 use crate::{Error, Expires, PutOptions, WriteBatch};
+
+/// Keys that one call writes together. A multiple of each engine's group size.
+const BATCH_COUNT: usize = 64;
 
 impl Tree {
     /// Puts or replaces the key's value, and removes its expiry. Durable when it returns, as far as the storage
@@ -85,7 +87,7 @@ impl Tree {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # let store = hikv::Store::open(dir.path())?;
-    /// store.multi_put(&[("one", "eins"), ("two", "zwei")])?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
     /// assert_eq!(store.get("two")?.as_deref(), Some(&b"zwei"[..]));
     /// # Ok(())
     /// # }
@@ -93,7 +95,11 @@ impl Tree {
     ///
     /// # Errors
     /// As for [`Tree::put`]; some items may have been put.
-    pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), Error> {
+    pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        items: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<(), Error> {
+        let items: Vec<(K, V)> = items.into_iter().collect();
         for batch in items.chunks(BATCH_COUNT) {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
@@ -105,6 +111,7 @@ impl Tree {
 
     /// Like [`Tree::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
     /// the others, and no item is put twice. `on_result` must not use the store.
+    #[doc(hidden)]
     pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         items: &[(K, V)],
@@ -243,6 +250,7 @@ impl Tree {
     /// Deletes several keys, and calls `on_result` with each key's index and result: true if the key existed. Faster
     /// than successive `delete`s if the engine makes them durable together, as `pmekv` does. Not atomic; a failed key
     /// does not stop the others. `on_result` must not use the store.
+    #[doc(hidden)]
     pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut on_result: impl FnMut(usize, Result<bool, Error>)) {
         for (first, batch) in keys.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [&[][..]; BATCH_COUNT];

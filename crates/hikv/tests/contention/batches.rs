@@ -34,7 +34,7 @@ fn write_pairs(store: &Store, writer: u64, count: u64) {
 }
 
 fn value(store: &Store, key: &[u8]) -> Option<u64> {
-    store.get_with(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
+    store.in_place().get(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
 }
 
 /// If the left key has the same value before and after, the right key must have the value of the same batch. Returns

@@ -34,7 +34,7 @@ fn write(store: &Store, writer: u64, done: &AtomicU64, stop: &AtomicBool) {
         for i in 0..KEY_COUNT {
             match i % 3 {
                 0 => store.put(key(writer, i), value).unwrap(),
-                1 => store.multi_put(&[(key(writer, i), value)]).unwrap(),
+                1 => store.multi_put([(key(writer, i), value)]).unwrap(),
                 _ => store.put_from(key(writer, i), 8, &value[..]).unwrap(),
             }
         }

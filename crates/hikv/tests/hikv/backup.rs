@@ -43,7 +43,7 @@ fn assert_intact(path: &Path) {
     assert_eq!(store.len().unwrap(), ITEM_COUNT + 1);
     for number in 0..ITEM_COUNT {
         let value = vec![number as u8; (number % 300) as usize];
-        assert_eq!(store.get(number.to_le_bytes()).unwrap(), Some(value));
+        assert_eq!(store.get(number.to_le_bytes()).unwrap(), Some(value.into()));
     }
     assert_eq!(store.get("film").unwrap().map(|film| film.len()), Some(1 << 20));
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
@@ -211,7 +211,7 @@ fn backup_is_of_one_moment() {
             let out = dir.path().join(round.to_string());
             store.backup(&out, |_| {}).unwrap();
             let backup = Store::open_read_only(&out).unwrap();
-            let counted = |name: &str| u64::from_le_bytes(backup.get(name).unwrap().unwrap().try_into().unwrap());
+            let counted = |name: &str| u64::from_le_bytes(backup.get(name).unwrap().unwrap()[..].try_into().unwrap());
             let (first, second) = (counted("first"), counted("second"));
             assert!(second <= first && first <= second + 1, "{first} and {second}");
             let numbers = 1.max(second / 2 + 1)..=second.saturating_sub(1);

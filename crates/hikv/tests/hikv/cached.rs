@@ -56,9 +56,10 @@ impl Checked {
         let keys: Vec<Vec<u8>> =
             KEY_LENS.iter().flat_map(|&len| (0..KEY_COUNT).map(move |byte| vec![byte; len])).collect();
         let expected: Vec<_> = keys.iter().map(|key| self.expected(key)).collect();
-        assert_eq!(self.store.multi_get(&keys).unwrap(), expected);
+        let values = self.store.multi_get(&keys).unwrap();
+        assert_eq!(values.into_iter().map(|value| value.map(Vec::from)).collect::<Vec<_>>(), expected);
         for (key, expected) in keys.iter().zip(&expected) {
-            assert_eq!(&self.store.get(key).unwrap(), expected);
+            assert_eq!(&self.store.get(key).unwrap().map(Vec::from), expected);
             assert_eq!(self.store.contains(key).unwrap(), expected.is_some());
         }
     }
@@ -102,7 +103,7 @@ impl Checked {
                 self.held.clear();
             }
             75..77 if self.store.features().compaction => drop(self.store.compact(|_| {}).unwrap()),
-            _ => assert_eq!(self.store.get(&key).unwrap(), self.expected(&key)),
+            _ => assert_eq!(self.store.get(&key).unwrap().map(Vec::from), self.expected(&key)),
         }
     }
 

@@ -172,7 +172,7 @@ fn every_engines_store_becomes_every_others() {
             assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 300 + u64::from(expires)));
             for number in 0..300u32 {
                 let value = store.get(number.to_be_bytes()).unwrap();
-                assert_eq!(value, Some(format!("value {number}").into_bytes()), "{from} to {into}");
+                assert_eq!(value, Some(format!("value {number}").into_bytes().into()), "{from} to {into}");
             }
             assert_eq!(matches!(store.ttl("passing").unwrap(), Some(hikv::Ttl::Left(_))), expires, "{from} to {into}");
             assert!(store.verify(|_| {}).unwrap().damage.is_empty());
@@ -309,7 +309,7 @@ fn expired_items_are_reported_with_their_values() {
         let mut batch = WriteBatch::new();
         batch.put("in a batch", "new").delete("also in a batch");
         store.write(&batch).unwrap();
-        store.multi_put(&[("one of many", "new"), ("two of many", "new")]).unwrap();
+        store.multi_put([("one of many", "new"), ("two of many", "new")]).unwrap();
         while reported.lock().unwrap().len() < keys.len() && store.background().step().unwrap().is_more {}
         let mut reported = std::mem::take(&mut *reported.lock().unwrap());
         reported.sort();

@@ -52,8 +52,8 @@ fn key_that_has_expired_is_absent_everywhere() {
     let mut value = b"before".to_vec();
     assert!(!store.get_into("a", &mut value).unwrap() && value.is_empty());
     assert!(store.reader("a").unwrap().is_none() && !store.contains("a").unwrap());
-    assert_eq!(store.get_with("a", <[u8]>::len).unwrap(), None);
-    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec()), None]);
+    assert_eq!(store.in_place().get("a", <[u8]>::len).unwrap(), None);
+    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec().into()), None]);
     assert_eq!(keys(&store), [b"b"]);
     assert_eq!(ordered.first().unwrap(), ordered.last().unwrap());
     assert_eq!((ordered.ceiling("c").unwrap(), ordered.floor("a").unwrap()), (None, None));
@@ -63,7 +63,10 @@ fn key_that_has_expired_is_absent_everywhere() {
     assert!(!store.expire("a", SECOND).unwrap() && !store.delete("a").unwrap());
     assert!(!store.compare_and_swap("c", Some(b"goes"), None).unwrap());
     assert!(store.insert_if_absent("c", "new").unwrap());
-    assert_eq!((store.get("c").unwrap(), store.ttl("c").unwrap()), (Some(b"new".to_vec()), Some(Ttl::Unlimited)));
+    assert_eq!(
+        (store.get("c").unwrap(), store.ttl("c").unwrap()),
+        (Some(b"new".to_vec().into()), Some(Ttl::Unlimited))
+    );
     assert_eq!(ordered.delete_range::<&str>(..).unwrap(), 2);
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
@@ -77,7 +80,7 @@ fn changes_keep_the_expiry_and_puts_clear_it() {
     assert!(store.compare_and_swap("number", Some(b"3"), Some(b"4")).unwrap());
     clock.advance(SECOND);
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(4 * SECOND)));
-    store.multi_put(&[("number", "5")]).unwrap();
+    store.multi_put([("number", "5")]).unwrap();
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Unlimited));
     assert!(store.expire("number", UNIX_EPOCH + 1002 * SECOND).unwrap());
     clock.advance(SECOND);

@@ -49,7 +49,7 @@ const NEW: u8 = 9;
 
 fn put_all(store: &Store, byte: u8) {
     let items: Vec<_> = (0..ITEM_COUNT).map(|number| (number.to_be_bytes(), [byte; VALUE_BYTES])).collect();
-    store.multi_put(&items).unwrap();
+    store.multi_put(items.iter().copied()).unwrap();
     // An ordered operation applies all changes first.
     assert_eq!(ordered(store).first().unwrap().unwrap().1[0], byte);
 }

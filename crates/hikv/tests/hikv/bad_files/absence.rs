@@ -20,7 +20,7 @@ fn the_damaged(store: &Store) -> (usize, Error) {
     let mut damaged = Vec::new();
     for i in 0..ITEM_COUNT {
         match store.get(key(i)) {
-            Ok(found) => assert_eq!(found, Some(value(i)), "item {i}"),
+            Ok(found) => assert_eq!(found, Some(value(i).into()), "item {i}"),
             Err(error) => damaged.push((i, error)),
         }
     }
@@ -86,7 +86,7 @@ fn lost_overflow_mark_is_no_absence() {
         let open = careful(&store);
         let reported = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
             Ok(found) => {
-                assert_eq!(found, Some(value(i)));
+                assert_eq!(found, Some(value(i).into()));
                 false
             }
             Err(error) => matches!(error, Error::Corrupt { what: "an entry is at a place that no search reaches", .. }),
@@ -132,7 +132,7 @@ fn verified_write_of_hidden_key_is_refused() {
     batch.put(key(i), "new").delete("absent");
     let writes = [
         open.put(key(i), "new"),
-        open.multi_put(&[(key(i), "new")]),
+        open.multi_put([(key(i), "new")]),
         open.delete(key(i)).map(drop),
         open.insert_if_absent(key(i), "new").map(drop),
         open.write(&batch),

@@ -117,7 +117,7 @@ impl Victim {
         let [mut got, mut walked, mut dumped] = [Items::new(), Items::new(), Items::new()];
         for key in self.items.keys() {
             match store.get(key) {
-                Ok(value) => got.extend(value.map(|value| (key.clone(), value))),
+                Ok(value) => got.extend(value.map(|value| (key.clone(), value.into_vec()))),
                 Err(_) => is_reported = true,
             }
         }

@@ -103,7 +103,7 @@ pub(crate) fn assert_plain(text: &str) {
 
 pub(crate) fn assert_holds(store: &Store, items: impl IntoIterator<Item = usize>) {
     for i in items {
-        assert_eq!(store.get(key(i)).unwrap(), Some(value(i)), "item {i}");
+        assert_eq!(store.get(key(i)).unwrap(), Some(value(i).into()), "item {i}");
     }
 }
 

@@ -231,7 +231,7 @@ impl Victim {
             let lost: Vec<_> = before.iter().filter(wrong).map(|key| String::from_utf8_lossy(key)).collect();
             assert!(lost.is_empty(), "{lost:?} are gone");
             let missing = |(key, value): &(&Vec<u8>, &Option<Vec<u8>>)| {
-                value.is_some() && after.get(key).is_ok_and(|found| found != **value)
+                value.is_some() && after.get(key).is_ok_and(|found| found.map(Vec::from) != **value)
             };
             assert_eq!(written.iter().find(missing), None, "what was acknowledged is not there");
         };

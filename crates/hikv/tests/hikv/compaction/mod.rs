@@ -77,7 +77,7 @@ fn progress_callback_may_use_store() {
     };
     assert!(store.compact(use_it).unwrap().moved_items > 0);
     assert!(called_count > 0);
-    assert_eq!(store.get("told").unwrap(), Some(called_count.to_string().into_bytes()));
+    assert_eq!(store.get("told").unwrap(), Some(called_count.to_string().into_bytes().into()));
     store.compact(|_| {}).unwrap();
     assert_sound(&store);
 }

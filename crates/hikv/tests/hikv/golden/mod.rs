@@ -20,7 +20,7 @@ const ENGINES: &[EngineKind] = &[EngineKind::HiKv, EngineKind::RewoHash, EngineK
 /// Asserts that the store has exactly the items in the image's list, by lookup and by walk.
 fn assert_holds(store: &Store, items: &Items) {
     for (key, expected) in items {
-        let found = store.get_with(key, summary).unwrap();
+        let found = store.in_place().get(key, summary).unwrap();
         assert_eq!(found.as_ref(), Some(expected), "key {key:?}");
     }
     let mut walked = Items::new();

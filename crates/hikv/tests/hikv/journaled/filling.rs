@@ -25,7 +25,7 @@ fn assert_prefixes(store: &Store, acknowledged: &[u64]) {
     for (thread, &count) in (0..).zip(acknowledged) {
         for number in 0..count {
             let value = store.get(key(thread, number)).unwrap();
-            assert_eq!(value, Some(vec![number as u8; VALUE_BYTES]), "key {number} of thread {thread}");
+            assert_eq!(value, Some(vec![number as u8; VALUE_BYTES].into()), "key {number} of thread {thread}");
         }
         let later = (count + 1..count + 100).filter(|&number| store.contains(key(thread, number)).unwrap()).count();
         assert_eq!(later, 0, "keys of thread {thread} that it had not come to");

@@ -66,12 +66,12 @@ impl<'a> Items<'a> {
         let key = key.as_ref();
         match self.pending {
             Some(pending) => pending.read(self.store, key, false, read),
-            None => Ok(self.store.get_with(key, read)?),
+            None => Ok(self.store.in_place().get(key, read)?),
         }
     }
 
     /// Like [`Items::get_with`], for a `read` that needs only a part of the value or its length
-    /// ([`hikv::Tree::get_part_with`]).
+    /// ([`hikv::InPlace::get_part`]).
     pub(crate) fn get_part_with<R>(
         self,
         key: impl AsRef<[u8]>,
@@ -80,7 +80,7 @@ impl<'a> Items<'a> {
         let key = key.as_ref();
         match self.pending {
             Some(pending) => pending.read(self.store, key, true, read),
-            None => Ok(self.store.get_part_with(key, read)?),
+            None => Ok(self.store.in_place().get_part(key, read)?),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Items<'a> {
         mut found: impl FnMut(Option<&[u8]>),
     ) -> Result<(), Refusal> {
         if self.pending.is_none() {
-            return Ok(self.store.multi_get_with(keys, |_, value| found(value))?);
+            return Ok(self.store.in_place().multi_get(keys, |_, value| found(value))?);
         }
         for key in keys {
             if self.get_with(key, |value| found(Some(value)))?.is_none() {
@@ -154,13 +154,13 @@ impl<'a> Items<'a> {
         Ok(self.store.write(&batch)?)
     }
 
-    /// Like [`Store::with_durability`]. A transaction is written at the highest level that any of its commands
+    /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level that any of its commands
     /// requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
-            None => self.store.with_durability(level, |_| operate()),
+            None => self.store.at_durability(level, operate),
             Some(pending) => {
-                self.store.with_durability(level, |_| Ok::<_, Refusal>(()))?;
+                self.store.at_durability(level, || Ok::<_, Refusal>(()))?;
                 pending.ask_for(level);
                 operate()
             }

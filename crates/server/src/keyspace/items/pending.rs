@@ -163,14 +163,14 @@ impl Pending {
             return Err(too_long(len_bytes));
         }
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
-        let write = |store: &Store| {
+        let write = || {
             if changes.is_cleared {
                 changes.write_to_cleared(store, &mut watched_keys)
             } else {
                 changes.write(store, &[], &mut watched_keys)
             }
         };
-        store.with_durability(level, write).map_err(refused)
+        store.at_durability(level, write).map_err(refused)
     }
 }
 
