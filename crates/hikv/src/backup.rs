@@ -180,7 +180,7 @@ impl Store {
         mut damaged: impl FnMut(Damage),
     ) -> Result<BackupReport, BackupError> {
         let options = Options::new().create(false).read_only(true).ordered(false);
-        let source = options.skip_damaged(true).open(from.as_ref())?;
+        let source = options.tuning(|tuning| tuning.skip_damaged(true)).open(from.as_ref())?;
         Store::copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
     }
 

@@ -83,7 +83,7 @@ impl<'s> InPlace<'s> {
     }
 
     /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
-    /// longer than 4 KiB are not compared, whatever [`crate::Options::verify_reads`] is.
+    /// longer than 4 KiB are not compared, whatever [`crate::Tuning::verify_reads`] is.
     ///
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).

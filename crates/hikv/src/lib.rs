@@ -75,7 +75,7 @@ pub use files_status::FilesStatus;
 pub use format::Format;
 pub use in_place::InPlace;
 pub use opening::OpenProgress;
-pub use options::Options;
+pub use options::{Emulation, Options, Tuning};
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use progress_reply::ProgressReply;

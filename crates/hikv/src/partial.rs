@@ -35,7 +35,7 @@ impl Copy {
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;
         names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
-        let options = options.clone().ordered(false).sync_on_request(true);
+        let options = options.clone().ordered(false).tuning(|tuning| tuning.sync_on_request(true));
         let locks = dir_lock::lock_dir(&partial, &options)?;
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;

@@ -10,7 +10,7 @@ use crate::Tree;
 ///
 /// A small value is copied when the reader is created. For a large value, nothing is locked between two reads, so a
 /// writer may replace it: the next read then fails instead of mixing two values. If reads compare checksums
-/// ([`crate::Options::verify_reads`]), the entire value is verified once, when the reader is created.
+/// ([`crate::Tuning::verify_reads`]), the entire value is verified once, when the reader is created.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -223,7 +223,7 @@ fn damage(bench: &Bench, pattern: &[u8]) {
 }
 
 pub(crate) fn damaged(asked: &Bench) {
-    let options = hikv::Options::new().verify_reads(hikv::Verify::Values);
+    let options = hikv::Options::new().tuning(|tuning| tuning.verify_reads(hikv::Verify::Values));
     let bench = Bench::with(Config::default(), options).by_shm(asked.by_shm);
     let mut client = bench.client();
     client.store("k", "a value that will be damaged").expect("it stores");

@@ -129,7 +129,7 @@ impl Store {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// # let store = hikv::Options::new().compact_above(None).open(dir.path())?;
+    /// # let store = hikv::Options::new().tuning(|tuning| tuning.compact_above(None)).open(dir.path())?;
     /// for number in 0..1_000u32 {
     ///     store.put(number.to_be_bytes(), [7; 4_000])?;
     /// }

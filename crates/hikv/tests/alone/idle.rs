@@ -37,8 +37,11 @@ fn turns_while(others_run: impl FnOnce()) -> u64 {
 
 fn busy_for_a_while() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store =
-        Options::new().background_threads(THREAD_COUNT).durability(Durability::Buffered).open(dir.path()).unwrap();
+    let store = Options::new()
+        .tuning(|tuning| tuning.background_threads(THREAD_COUNT))
+        .durability(Durability::Buffered)
+        .open(dir.path())
+        .unwrap();
     let key = |i: u32| i.to_be_bytes();
     (0..20_000).for_each(|i| store.put(key(i % 5_000), [0; 100]).unwrap());
     assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), 5_000);

@@ -95,7 +95,7 @@ fn stay_as_they_were(options: &Options, is_ordered: bool) {
 #[test]
 fn snapshots_stay_as_they_were() {
     let _turn = alone();
-    stay_as_they_were(&Options::new().ordered(false).partition_count(1), false);
+    stay_as_they_were(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false);
     stay_as_they_were(&Options::new().ordered(false), false);
 }
 

@@ -126,13 +126,13 @@ fn beside_writers(options: &Options, is_ordered: bool, count: u32) {
 
 #[test]
 fn snapshots_are_of_one_moment() {
-    beside_writers(&Options::new().ordered(false).partition_count(1), false, 300);
+    beside_writers(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false, 300);
     beside_writers(&Options::new(), true, 300);
 }
 
 #[test]
 #[ignore = "minutes"]
 fn snapshots_are_of_one_moment_for_long() {
-    beside_writers(&Options::new().ordered(false).partition_count(1), false, 50_000);
+    beside_writers(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false, 50_000);
     beside_writers(&Options::new(), true, 50_000);
 }

@@ -32,7 +32,7 @@ fn open(path: &std::path::Path, engine: EngineKind, clock: &Clock, random: &mut 
     let thread_count = if engine == EngineKind::RewoHash { random.usize(..2) } else { 0 };
     let options = Options::new().engine(engine).clock(clock.clone()).background(random.bool());
     let options = options.durability(Durability::Buffered).read_cache_bytes(cache_bytes);
-    options.read_cache_threads(thread_count).open(path).unwrap()
+    options.tuning(|tuning| tuning.read_cache_threads(thread_count)).open(path).unwrap()
 }
 
 impl Checked {

@@ -95,12 +95,12 @@ fn unsupported_operation_changes_nothing() {
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
     let cached = [EngineKind::HiKv, EngineKind::RewoHash];
-    let threads = Options::new().read_cache_bytes(1 << 16).read_cache_threads(1);
+    let threads = Options::new().read_cache_bytes(1 << 16).tuning(|tuning| tuning.read_cache_threads(1));
     let cases: [(Options, &[EngineKind], _); 4] = [
         (Options::new().read_cache_bytes(1 << 16), &cached, "read cache"),
         (threads, &[EngineKind::RewoHash], "threads for a read cache"),
-        (Options::new().pre_evict(true), &[EngineKind::RewoHash], "pre-eviction"),
-        (Options::new().tree_order(7), &[EngineKind::Ink], "order of a tree"),
+        (Options::new().tuning(|tuning| tuning.pre_evict(true)), &[EngineKind::RewoHash], "pre-eviction"),
+        (Options::new().tuning(|tuning| tuning.tree_order(7)), &[EngineKind::Ink], "order of a tree"),
     ];
     for &engine in EngineKind::ALL {
         for (wanted, engines, what) in &cases {
@@ -124,7 +124,10 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
         }
     }
     for (bytes, threads, what) in [(0, 1, "of 0 bytes"), (1 << 16, 17, "the limit is 16")] {
-        let refused = Options::new().read_cache_bytes(bytes).read_cache_threads(threads).open(dir.path().join("none"));
+        let refused = Options::new()
+            .read_cache_bytes(bytes)
+            .tuning(|tuning| tuning.read_cache_threads(threads))
+            .open(dir.path().join("none"));
         assert!(matches!(refused, Err(OpenError::Option { what: said }) if said.contains(what)), "{threads}");
     }
 }
@@ -137,14 +140,14 @@ fn tree_keeps_its_order() {
         let figures = store.stats().figures;
         figures.iter().find(|figure| figure.name == "ink_nodes").expect("a tree counts its nodes").value
     };
-    let refused = ink().tree_order(8).open(dir.path().join("8"));
+    let refused = ink().tuning(|tuning| tuning.tree_order(8)).open(dir.path().join("8"));
     assert!(matches!(refused.map(drop), Err(OpenError::Option { what }) if what.contains("order 8")));
     let (narrow, wide) = (dir.path().join("7"), dir.path().join("63"));
-    let store = ink().tree_order(7).open(&narrow).unwrap();
+    let store = ink().tuning(|tuning| tuning.tree_order(7)).open(&narrow).unwrap();
     (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
     assert!(node_count(&store) > 8.0);
     store.close().unwrap();
-    assert!(node_count(&ink().tree_order(255).open(&narrow).unwrap()) > 8.0);
+    assert!(node_count(&ink().tuning(|tuning| tuning.tree_order(255)).open(&narrow).unwrap()) > 8.0);
     let store = ink().open(&wide).unwrap();
     (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
     assert_eq!(node_count(&store), 1.0);

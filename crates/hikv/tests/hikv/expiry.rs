@@ -164,7 +164,8 @@ fn the_last_handle_may_go_in_a_callback() {
     const COUNT: u64 = 100;
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
     // All keys are in one segment, so they are reaped in one step.
-    let store = Options::new().clock(clock.clone()).partition_count(1).open(dir.path()).unwrap();
+    let store =
+        Options::new().clock(clock.clone()).tuning(|tuning| tuning.partition_count(1)).open(dir.path()).unwrap();
     store.put("stays", "value").unwrap();
     (0..COUNT).for_each(|i| store.put_with(i.to_be_bytes(), "goes", PutOptions::new().ttl(SECOND)).unwrap());
     let handle = Mutex::new(Some(store.clone()));

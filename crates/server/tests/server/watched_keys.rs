@@ -110,7 +110,7 @@ fn direct_store_write_is_not_lost() {
 #[test]
 fn compaction_stops_no_transaction() {
     const KEY_COUNT: u32 = 20_000;
-    let options = Options::new().compact_above(None).durability(Durability::Buffered);
+    let options = Options::new().tuning(|tuning| tuning.compact_above(None)).durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
     let (mut client, store) = (server.client(), &server.store);
     let key = |number: u32| format!("key:{number}");

@@ -12,7 +12,7 @@ const OVERFLOW: u8 = 1 << 4;
 const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
-    Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
+    Options::new().read_only(true).tuning(|tuning| tuning.verify_reads(Verify::Absence)).open(store.path()).unwrap()
 }
 
 /// Returns the one key that an open store answers with an error, and the error. All other keys have their values.
@@ -126,7 +126,7 @@ fn verified_write_of_hidden_key_is_refused() {
     let store = Closed::new();
     let (signature, _) = entries(&store.bytes())[11];
     store.flip(signature);
-    let open = Options::new().verify_reads(Verify::Absence).open(store.path()).unwrap();
+    let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Absence)).open(store.path()).unwrap();
     let (i, _) = the_damaged(&open);
     let mut batch = WriteBatch::new();
     batch.put(key(i), "new").delete("absent");

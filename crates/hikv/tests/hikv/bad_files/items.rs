@@ -44,7 +44,7 @@ fn flipped_item_header_bit_is_an_error() {
     let (whole, item) = (store.bytes(), item(&store));
     for bit in (0..HEADER_BYTES * 8).step_by(5) {
         store.alter(|bytes| bytes[item + bit / 8] ^= 1 << (bit % 8));
-        let open = Options::new().verify_reads(Verify::Values).open(store.path()).unwrap();
+        let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Values)).open(store.path()).unwrap();
         assert_corrupt(open.get(key(DAMAGED)), item);
         assert_found_by_verify(&open, item);
         drop(open);
@@ -70,7 +70,7 @@ fn flipped_value_bit_is_found_by_verified_reads() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
-    let careless = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
+    let careless = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Nothing)).open(store.path()).unwrap();
     assert_ne!(careless.get(key(DAMAGED)).unwrap(), Some(value(DAMAGED).into()));
     drop(careless);
     let open = Store::open(store.path()).unwrap();
@@ -91,7 +91,7 @@ fn updates_of_damaged_value_keep_bad_checksum() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
-    let open = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
+    let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Nothing)).open(store.path()).unwrap();
     assert_corrupt(open.expire(key(DAMAGED), Duration::from_secs(1000)), item);
     assert_corrupt(open.update(key(DAMAGED), |value| Decision::Put([value.unwrap(), b"!"].concat().into())), item);
     assert_found_by_verify(&open, item);

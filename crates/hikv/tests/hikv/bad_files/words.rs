@@ -49,8 +49,12 @@ fn value(i: usize, version: usize) -> Vec<u8> {
 }
 
 fn options(engine: EngineKind) -> Options {
-    let options = Options::new().engine(engine).partition_count(2).background(false).durability(Durability::Process);
-    if engine == EngineKind::Ink { options.tree_order(7) } else { options }
+    let options = Options::new()
+        .engine(engine)
+        .tuning(|tuning| tuning.partition_count(2))
+        .background(false)
+        .durability(Durability::Process);
+    if engine == EngineKind::Ink { options.tuning(|tuning| tuning.tree_order(7)) } else { options }
 }
 
 /// A store's region, its contents, and all values that its keys ever had.
@@ -219,9 +223,16 @@ impl Victim {
             (home(), [EngineKind::HiKv, EngineKind::RewoHash].contains(&self.engine) && seed.is_multiple_of(3));
         let path = home.path().join("damaged");
         self.write_to(&path, (at, word));
-        let options = Options::new().background(false).verify_reads([Verify::Values, Verify::Absence][seed % 2]);
+        let options = Options::new()
+            .background(false)
+            .tuning(|tuning| tuning.verify_reads([Verify::Values, Verify::Absence][seed % 2]));
         let options = options.durability(Durability::Process).read_cache_bytes(u64::from(cached) << 20);
-        let _ = options.clone().read_only(true).skip_damaged(true).open(&path).map(|store| self.read(&store).len());
+        let _ = options
+            .clone()
+            .read_only(true)
+            .tuning(|tuning| tuning.skip_damaged(true))
+            .open(&path)
+            .map(|store| self.read(&store).len());
         let _ = options.clone().read_only(true).open(&path).map(|store| self.read(&store).len());
         let Ok(store) = options.open(&path) else { return };
         let before = self.right(&store);

@@ -90,7 +90,7 @@ fn cleared_store_of_any_engine_takes_little() {
 fn scattered_items_of_any_engine_are_gathered() {
     for engine in engines() {
         let place = place();
-        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        let store = options(engine).tuning(|tuning| tuning.compact_above(None)).open(place.path()).unwrap();
         fill(&store, 60_000, 1_000);
         (0..60_000u64).filter(|number| !number.is_multiple_of(20)).for_each(|number| {
             store.delete(number.to_be_bytes()).unwrap();
@@ -139,7 +139,7 @@ fn compaction_of_any_engine_undoes_no_write() {
     const KEYS: u64 = 3_000;
     for engine in engines() {
         let place = place();
-        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        let store = options(engine).tuning(|tuning| tuning.compact_above(None)).open(place.path()).unwrap();
         fill(&store, KEYS, 700);
         let done = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -18,7 +18,7 @@ fn put(store: &Store, number: u64, fill: u8) {
 #[test]
 fn snapshot_sees_moved_and_replaced_items() {
     let dir = place();
-    let store = Options::new().compact_above(None).open(dir.path()).unwrap();
+    let store = Options::new().tuning(|tuning| tuning.compact_above(None)).open(dir.path()).unwrap();
     (0..ITEM_COUNT).for_each(|number| put(&store, number, 1));
     (0..ITEM_COUNT).filter(|number| number % 4 > 0).for_each(|number| _ = store.delete(key(number)).unwrap());
     let snapshot = store.snapshot().unwrap();

@@ -17,7 +17,7 @@ fn key(thread: u64, number: u64) -> Vec<u8> {
 
 /// Sets the smallest possible log.
 fn small_log(options: Options) -> Options {
-    options.log_bytes_max(8 << 20)
+    options.tuning(|tuning| tuning.log_bytes_max(8 << 20))
 }
 
 /// Each thread puts its keys in order. Asserts that a prefix of at least `acknowledged` of them exists.
@@ -59,7 +59,8 @@ fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
 fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
     const PUT_COUNT: u64 = 200;
     let place = Place::new();
-    let store = place.open(&small_log(Options::new().partition_count(1).durability(Durability::Power)));
+    let store =
+        place.open(&small_log(Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Power)));
     let acknowledged: [AtomicU64; THREAD_COUNT as usize] = Default::default();
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {

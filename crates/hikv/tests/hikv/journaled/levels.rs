@@ -10,7 +10,7 @@ use hikv::{Durability, Error, Options, Store, WriteBatch};
 use crate::journaled::{Place, buffered};
 
 fn powerful() -> Options {
-    Options::new().partition_count(1).durability(Durability::Power)
+    Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Power)
 }
 
 fn put_later(store: &Store, key: &str, value: &str) -> hikv::Ticket {
