@@ -269,10 +269,11 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Source(error) => Some(error),
-            Error::Medium(error) => Some(error),
+            Error::Source(error) => error.source(),
+            Error::Medium(error) => error.source(),
             _ => None,
         }
     }

@@ -61,7 +61,7 @@ mod verify;
 mod walk;
 
 pub use background::{Background, StepResult};
-pub use backup::{BackupProgress, BackupReport};
+pub use backup::{BackupProgress, BackupReport, convert, convert_skipping_damage, restore};
 pub use backup_error::BackupError;
 pub use batch::WriteBatch;
 pub use engine::pool;
@@ -88,3 +88,20 @@ pub use store::{Store, Ticket, Waker};
 pub use tree::Tree;
 pub use value::Value;
 pub use verify::{Report, VerifyProgress};
+pub use walk::Cursors;
+
+/// Threads share a store and its snapshots, and pass ranges on.
+const _: () = {
+    const fn is_shared<T: Send + Sync + Clone>() {}
+    const fn is_shared_as_it_is<T: Send + Sync>() {}
+    is_shared::<Store>();
+    is_shared::<Snapshot>();
+    is_shared::<Ordered>();
+    is_shared::<WriteBatch>();
+    is_shared_as_it_is::<Tree>();
+    is_shared_as_it_is::<Range>();
+    is_shared_as_it_is::<ValueReader>();
+    is_shared_as_it_is::<Value>();
+    is_shared_as_it_is::<Error>();
+    is_shared_as_it_is::<OpenError>();
+};

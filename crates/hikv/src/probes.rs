@@ -1,6 +1,6 @@
-//! Probes between an engine and its medium: counts of flushes and fences ([`Emulation::count_persists`]), and the delays
-//! of slower memory. Each type of medium compiles every engine again, so a build without the feature `probes` is half
-//! as large.
+//! Probes between an engine and its medium: counts of flushes and fences ([`crate::Emulation::count_persists`]), and
+//! the delays of slower memory. Each type of medium compiles every engine again, so a build without the feature
+//! `probes` is half as large.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ impl ReadView {
     pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.engine()?.walk(cursor, show)),
+            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
         }
     }
 
@@ -42,7 +42,10 @@ impl ReadView {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
             ReadView::ReadOnly(store) => walk(each, |cursor, show| {
-                store.engine()?.walk_skipping_damage(cursor, show, &mut |error| report_damage(error, &mut damaged))
+                store
+                    .inner()
+                    .engine()?
+                    .walk_skipping_damage(cursor, show, &mut |error| report_damage(error, &mut damaged))
             }),
         }
     }

@@ -66,7 +66,11 @@ impl Read for ValueReader {
                 copied = Some(count);
             }
         };
-        self.tree.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
+        self.tree
+            .inner()
+            .engine()
+            .and_then(|engine| engine.get_part(&self.key, &mut copy))
+            .map_err(io::Error::other)?;
         let count = copied
             .ok_or_else(|| io::Error::other("the value was replaced or expired while it was read: read it again"))?;
         self.read_bytes += count as u64;

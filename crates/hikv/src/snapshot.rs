@@ -52,7 +52,7 @@ struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         // In a child process after a fork there is nothing to release.
-        if let Ok(engine) = self.store.engine() {
+        if let Ok(engine) = self.store.inner().engine() {
             engine.snapshots().into_iter().for_each(|snapshots| snapshots.release_snapshot(self.moment));
         }
     }
@@ -61,7 +61,7 @@ impl Drop for Taken {
 impl Snapshot {
     /// Takes a snapshot, which holds `store`.
     pub(crate) fn take(store: Store) -> Result<Snapshot, Error> {
-        let moment = snapshots(store.engine()?)?.take_snapshot()?;
+        let moment = snapshots(store.inner().engine()?)?.take_snapshot()?;
         Ok(Snapshot { taken: Arc::new(Taken { store, moment }) })
     }
 
@@ -178,7 +178,7 @@ impl Snapshot {
     }
 
     fn engine(&self) -> Result<&dyn SnapshotEngine, Error> {
-        snapshots(self.store().engine()?)
+        snapshots(self.store().inner().engine()?)
     }
 }
 

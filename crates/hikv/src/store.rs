@@ -87,7 +87,7 @@ impl Store {
     /// store is closed and intact, but writes acknowledged below `power` may be lost in a power failure. With
     /// [`crate::MediumError::Removed`] the store's files, and everything written to them, are gone. [`Error::Forked`].
     pub fn close(self) -> Result<(), Error> {
-        self.engine()?;
+        self.inner().engine()?;
         let Some(mut inner) = self.0.into_inner()? else { return Ok(()) };
         let is_removed = inner.is_removed();
         let (image, journal) = (inner.shut(), inner.journal.clone());

@@ -59,25 +59,13 @@ impl Tree {
         &self.inner
     }
 
-    /// Returns the engine, for operations that change nothing.
-    #[inline(always)]
-    pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
-        self.inner.engine()
-    }
-
     /// Reads values in place.
     #[inline(always)]
     pub(crate) fn read<R>(&self, read: impl FnOnce(InPlace<'_>) -> Result<R, Error>) -> Result<R, Error> {
         match self.level {
             None => read(self.in_place()),
-            Some(level) => self.read_at(level, read),
+            Some(level) => read_at(self.in_place(), &self.inner, level, read),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn read_at<R>(&self, level: Durability, read: impl FnOnce(InPlace<'_>) -> Result<R, Error>) -> Result<R, Error> {
-        self.inner.at(level, || read(self.in_place()))
     }
 
     /// Returns a handle whose operations are durable at `level` when they return.
@@ -116,4 +104,15 @@ fn change_at<R>(
     change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
 ) -> Result<R, Error> {
     inner.at(level, || inner.change(change))
+}
+
+#[cold]
+#[inline(never)]
+fn read_at<R>(
+    in_place: InPlace<'_>,
+    inner: &Inner,
+    level: Durability,
+    read: impl FnOnce(InPlace<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    inner.at(level, || read(in_place))
 }

@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use engine::Cursor;
 use uuid::Uuid;
 
+use crate::Error;
+use crate::store::Inner;
+
 /// The number of cursors that are kept.
 const KEPT_COUNT_MAX: usize = 4096;
 
@@ -50,5 +53,62 @@ impl Walks {
     pub(crate) fn cursor(&self, number: u64) -> Option<Cursor> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.cursors.get(usize::try_from(number.checked_sub(kept.first)?).ok()?).cloned()
+    }
+}
+
+/// Walks over all items by numbers, from [`Tree::cursors`](crate::Tree::cursors).
+#[derive(Clone, Copy)]
+pub struct Cursors<'s> {
+    inner: &'s Inner,
+}
+
+impl<'s> Cursors<'s> {
+    pub(crate) fn of(inner: &'s Inner) -> Cursors<'s> {
+        Cursors { inner }
+    }
+
+    /// Calls `each` with the items of the next part of the store, at most about a thousand, in no order, and returns
+    /// the next cursor. 0 means both the beginning and the end.
+    ///
+    /// A cursor stays valid while the store grows and after it is opened again. A key that exists during the entire
+    /// walk is visited exactly once. Any other number is harmless. Engines without numbered walks
+    /// ([`crate::Features::numbered_walk`]) keep the latest 4,096 cursors until the store is closed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// # for number in 0..100u8 { store.put([number], "value")?; }
+    /// let (mut at, mut count) = (0, 0);
+    /// loop {
+    ///     at = store.cursors().walk(at, |_key, _value| count += 1)?;
+    ///     if at == 0 {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(count, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
+    pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
+        let engine = self.inner.engine()?;
+        let cursor = match from {
+            0 => Cursor::Start,
+            number if engine.features().numbered_walk => Cursor::Number(number),
+            number => self.inner.walks.cursor(number).ok_or(Error::CursorForgotten { number })?,
+        };
+        let next = engine.walk(cursor, &mut |key, value, _| each(key, value))?;
+        Ok(self.inner.walks.number(next))
+    }
+
+    /// Returns a cursor for [`Cursors::walk`] at a random part of the store, chosen by `seed`.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn random(&self, seed: u64) -> Result<u64, Error> {
+        Ok(self.inner.walks.number(self.inner.engine()?.random_cursor(seed)))
     }
 }

@@ -22,7 +22,6 @@ const LARGE_TYPES: &[(&str, usize, usize)] = &[
     ("crates/engines/pmekv::Pmekv", 129, 17),
     ("crates/engines/rewo-hash::RewoHash", 105, 15),
     ("crates/heap::Heap", 102, 12),
-    ("crates/hikv::Store", 113, 17),
     ("crates/index::BPlusTree", 52, 10),
     ("crates/index::BlockHash", 46, 11),
     ("crates/index::PartitionedHash", 50, 15),

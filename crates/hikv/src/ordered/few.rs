@@ -3,14 +3,27 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use super::Item;
+use engine::OrderState;
+
 use super::bounds::Bounds;
+use super::{Item, Ordered};
 use crate::{Error, Tree};
 
 /// Returns the keys that begin with `prefix` as a range.
 #[must_use]
 pub fn prefix_range(prefix: impl AsRef<[u8]>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     Bounds::of_prefix(prefix.as_ref()).into_ends()
+}
+
+/// Larger counts use the ordered index. This many items fit in a tree in the caches, and each item of the store is
+/// compared with the last of them, which is cheaper than sorting for any number of items.
+const COUNT_MAX: usize = 1_000;
+
+/// Returns the ordered view if it is the better way to find that many items.
+pub(crate) fn order_for(tree: &Tree, count: usize) -> Result<Option<Ordered>, Error> {
+    let is_ready =
+        || Ok::<_, Error>(tree.inner().engine()?.stats().order.is_some_and(|order| order.state == OrderState::Ready));
+    if count > COUNT_MAX || is_ready()? { tree.ordered().map(Some) } else { Ok(None) }
 }
 
 /// Visits all items and keeps the best. A key that is visited twice, because it was written during the pass, keeps

@@ -14,8 +14,8 @@ use crate::Tree;
 use crate::handles::Kind;
 pub(crate) use bounds::Bounds;
 
-pub(crate) use few::pass;
 pub use few::prefix_range;
+pub(crate) use few::{order_for, pass};
 pub use range::Range;
 
 /// A key and its value.
@@ -253,7 +253,7 @@ impl Ordered {
     }
 
     pub(crate) fn engine(&self) -> Result<&dyn OrderedEngine, Error> {
-        ordered_engine(self.tree.engine()?)
+        ordered_engine(self.tree.inner().engine()?)
     }
 
     pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {

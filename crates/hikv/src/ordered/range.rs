@@ -54,7 +54,7 @@ impl Range {
     }
 
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let engine = ordered_engine(self.tree.engine()?)?;
+        let engine = ordered_engine(self.tree.inner().engine()?)?;
         match &self.snapshot {
             Some(snapshot) => engine.scan_at(snapshot.moment(), cursor, each),
             None => engine.scan(cursor, each),

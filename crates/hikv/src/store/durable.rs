@@ -1,7 +1,7 @@
 //! Operations at another durability than the store's, and operations whose durability the caller waits for later.
 //!
-//! A deferral is a scope of the calling thread: it covers all operations on the store within a closure. So an event loop
-//! needs no second version of its commands.
+//! A deferral is a scope of the calling thread: it covers all operations on the store within a closure. So an event
+//! loop needs no second version of its commands.
 
 use journal::{Notifier, OsFile, Receipt};
 use pmem::{Durability, MediumError};
@@ -154,7 +154,7 @@ impl Store {
     /// # Errors
     /// [`Error::Medium`] if the sync fails, with [`crate::MediumError::Removed`] if the store's files are gone.
     pub fn sync(&self) -> Result<(), Error> {
-        let engine = self.engine()?;
+        let engine = self.inner().engine()?;
         // This comes before the sync: with its files gone, a journal would fail, and the store could not be saved
         // elsewhere.
         if self.inner().is_removed() {
@@ -178,7 +178,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::is_durable`].
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {
-        self.engine()?;
+        self.inner().engine()?;
         let waited = self.inner().journal.as_ref().map_or(Ok(()), |journal| journal.wait(ticket.0));
         waited.map_err(|error| self.inner().explained(error.into()))
     }

@@ -47,7 +47,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         // If counting fails, figures stay too small; the next read or write returns the error. This does not wait for
         // durability, because figures acknowledge nothing.
-        let _ = self.engine().and_then(Engine::len);
+        let _ = self.inner().engine().and_then(Engine::len);
         self.stats_now().expect("stats are for the process that opened the store")
     }
 
@@ -62,7 +62,7 @@ impl Store {
             .as_ref()
             .map(|journal| JournalStats::of(journal.figures(), self.inner().sync_interval));
         let files = self.inner().files.last_seen();
-        Ok(Stats::gather(self.engine()?, &self.inner().identity, journal, &self.inner().workers, files))
+        Ok(Stats::gather(self.inner().engine()?, &self.inner().identity, journal, &self.inner().workers, files))
     }
 
     /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
@@ -72,7 +72,7 @@ impl Store {
     /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`];
     /// [`Error::Forked`].
     pub fn health(&self) -> Result<(), Error> {
-        self.engine()?.health().map_err(|error| self.inner().explained(error))?;
+        self.inner().engine()?.health().map_err(|error| self.inner().explained(error))?;
         self.inner().writable_engine().map(drop)
     }
 

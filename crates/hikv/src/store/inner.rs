@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, WantedThreads, Worker};
+use engine::{Engine, Error, Expiry, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
 
-use crate::events;
 use crate::files_status::{Files, FilesStatus};
 use crate::stats::Identity;
 use crate::walk::Walks;
+use crate::{Expires, events};
 
 /// An open store, which all its handles share.
 ///
@@ -117,6 +117,11 @@ impl Inner {
             // The write is done. If this step fails, the background repeats it.
             let _ = self.engine.assist_background();
         }
+    }
+
+    /// Returns the expiry by the store's clock.
+    pub(crate) fn expiry(&self, expires: Expires) -> Result<Expiry, Error> {
+        expires.by(self.engine()?.clock())
     }
 
     /// Runs `operate`, and returns when everything that it wrote and read is durable at `level`.

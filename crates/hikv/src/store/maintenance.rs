@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use engine::{Check, CompactionProgress, CompactionReport, Depth, Error, OnExpired, OnExpiredItem};
+use engine::{Check, CompactionProgress, CompactionReport, Depth, Engine, Error, OnExpired, OnExpiredItem};
 
 #[cfg(doc)]
 use crate::Tree;
@@ -19,7 +19,7 @@ impl Store {
     /// that write began.
     ///
     /// It costs little, but the call waits for all running operations, and so for callbacks of other threads
-    /// ([`Tree::get_with`], [`Tree::for_each`] and similar).
+    /// ([`crate::InPlace::get`], [`Tree::for_each`] and similar).
     ///
     /// # Errors
     /// [`Error::InsideCallback`] within such a callback. [`Error::Unsupported`] if the engine has no snapshots.
@@ -82,7 +82,7 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
-        self.engine()?.on_expired(callback);
+        self.inner().engine()?.on_expired(callback);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired_item(&self, callback: Arc<OnExpiredItem>) -> Result<(), Error> {
-        self.engine()?.on_expired_item(callback);
+        self.inner().engine()?.on_expired_item(callback);
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: the report lists it.
     pub fn verify<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
-        self.check(Depth::Deep, progress)
+        check(self.inner().engine()?, Depth::Deep, progress)
     }
 
     /// Like [`Store::verify`], without reading keys and values: checks the headers of the region, its chunks, segments
@@ -179,24 +179,24 @@ impl Store {
     /// # Errors
     /// As for [`Store::verify`].
     pub fn verify_headers<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
-        self.check(Depth::Quick, progress)
+        check(self.inner().engine()?, Depth::Quick, progress)
     }
+}
 
-    fn check<A: ProgressReply>(
-        &self,
-        depth: Depth,
-        mut progress: impl FnMut(VerifyProgress) -> A,
-    ) -> Result<Report, Error> {
-        let engine = self.engine()?;
-        // If damage prevents the count, the total is the known number, and the report will list the damage.
-        let items_total = match engine.len() {
-            Err(Error::Corrupt { .. }) => engine.stats().items,
-            counted => counted?,
-        };
-        let (mut damage, mut check) = (Vec::new(), Check::new(depth));
-        while progress(VerifyProgress { items: check.item_count(), items_total }).goes_on() && !check.is_done() {
-            engine.check(&mut check, &mut |found| damage.push(found))?;
-        }
-        Ok(Report { items: check.item_count(), damage })
+/// Checks a store as deeply as requested.
+fn check<A: ProgressReply>(
+    engine: &dyn Engine,
+    depth: Depth,
+    mut progress: impl FnMut(VerifyProgress) -> A,
+) -> Result<Report, Error> {
+    // If damage prevents the count, the total is the known number, and the report will list the damage.
+    let items_total = match engine.len() {
+        Err(Error::Corrupt { .. }) => engine.stats().items,
+        counted => counted?,
+    };
+    let (mut damage, mut check) = (Vec::new(), Check::new(depth));
+    while progress(VerifyProgress { items: check.item_count(), items_total }).goes_on() && !check.is_done() {
+        engine.check(&mut check, &mut |found| damage.push(found))?;
     }
+    Ok(Report { items: check.item_count(), damage })
 }

@@ -2,16 +2,12 @@
 
 use std::ops::{ControlFlow, RangeBounds};
 
-use engine::{Cursor, Early, OrderState};
+use engine::{Cursor, Early};
 
 use super::Tree;
-use crate::Error;
 use crate::handles::Kind;
-use crate::ordered::{Bounds, Item, Ordered, pass};
-
-/// Larger counts use the ordered index. This many items fit in a tree in the caches, and each item of the store is
-/// compared with the last of them, which is cheaper than sorting for any number of items.
-const COUNT_MAX: usize = 1_000;
+use crate::ordered::{Bounds, Item, Ordered, order_for, pass};
+use crate::{Cursors, Error};
 
 impl Tree {
     /// Calls `each` with every item, in no order, until it returns `Break`. Not a snapshot: concurrent writes may or
@@ -22,7 +18,7 @@ impl Tree {
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
-            cursor = self.engine()?.walk(cursor, &mut |key, value, _| {
+            cursor = self.inner.engine()?.walk(cursor, &mut |key, value, _| {
                 if flow.is_continue() {
                     flow = each(key, value);
                 }
@@ -31,49 +27,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Calls `each` with the items of the next part of the store, at most about a thousand, in no order, and returns
-    /// the next cursor. 0 means both the beginning and the end.
-    ///
-    /// A cursor stays valid while the store grows and after it is opened again. A key that exists during the entire
-    /// walk is visited exactly once. Any other number is harmless. Engines without numbered walks
-    /// ([`crate::Features::numbered_walk`]) keep the latest 4,096 cursors until the store is closed.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let dir = tempfile::tempdir()?;
-    /// # let store = hikv::Store::open(dir.path())?;
-    /// # for number in 0..100u8 { store.put([number], "value")?; }
-    /// let (mut at, mut count) = (0, 0);
-    /// loop {
-    ///     at = store.walk(at, |_key, _value| count += 1)?;
-    ///     if at == 0 {
-    ///         break;
-    ///     }
-    /// }
-    /// assert_eq!(count, 100);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
-    pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
-        let engine = self.engine()?;
-        let cursor = match from {
-            0 => Cursor::Start,
-            number if engine.features().numbered_walk => Cursor::Number(number),
-            number => self.inner.walks.cursor(number).ok_or(Error::CursorForgotten { number })?,
-        };
-        let next = engine.walk(cursor, &mut |key, value, _| each(key, value))?;
-        Ok(self.inner.walks.number(next))
-    }
-
-    /// Returns a cursor for [`Tree::walk`] at a random part of the store, chosen by `seed`.
-    ///
-    /// # Errors
-    /// [`Error::Forked`].
-    pub fn random_cursor(&self, seed: u64) -> Result<u64, Error> {
-        Ok(self.inner.walks.number(self.engine()?.random_cursor(seed)))
+    /// Returns walks over all items by numbers, for protocols whose clients keep a number between two calls.
+    #[must_use]
+    pub fn cursors(&self) -> Cursors<'_> {
+        Cursors::of(&self.inner)
     }
 
     /// Returns the ordered operations. The first call starts building the ordered index, in the background on all
@@ -112,7 +69,7 @@ impl Tree {
     /// [`Error::Corrupt`] if the pass finds a damaged item; otherwise as for [`Tree::ordered`] and [`Tree::get`].
     pub fn first_items<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: usize) -> Result<Vec<Item>, Error> {
         let bounds = Bounds::of(&range);
-        match self.order_for(count)? {
+        match order_for(self, count)? {
             Some(ordered) => ordered.range_within(bounds)?.take(count).collect(),
             None => pass(self, &bounds, count, false),
         }
@@ -124,16 +81,9 @@ impl Tree {
     /// As for [`Tree::first_items`].
     pub fn last_items<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: usize) -> Result<Vec<Item>, Error> {
         let bounds = Bounds::of(&range);
-        match self.order_for(count)? {
+        match order_for(self, count)? {
             Some(ordered) => ordered.range_within(bounds)?.rev().take(count).collect(),
             None => pass(self, &bounds, count, true),
         }
-    }
-
-    /// Returns the ordered view if it is the better way to find that many items.
-    fn order_for(&self, count: usize) -> Result<Option<Ordered>, Error> {
-        let is_ready =
-            || Ok::<_, Error>(self.engine()?.stats().order.is_some_and(|order| order.state == OrderState::Ready));
-        if count > COUNT_MAX || is_ready()? { self.ordered().map(Some) } else { Ok(None) }
     }
 }

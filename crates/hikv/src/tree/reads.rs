@@ -18,7 +18,7 @@ impl Tree {
     /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
     /// store is damaged.
     pub fn len(&self) -> Result<u64, Error> {
-        let count = self.engine()?.len()?;
+        let count = self.inner.engine()?.len()?;
         self.inner.journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
         Ok(count)
     }
@@ -146,7 +146,7 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
-        self.engine()?.expiry(key.as_ref())
+        self.inner.engine()?.expiry(key.as_ref())
     }
 
     /// Returns the key's remaining time to live, or `None` if the key is absent.
@@ -172,7 +172,7 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
-        let engine = self.engine()?;
+        let engine = self.inner.engine()?;
         Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
     }
 
@@ -182,7 +182,7 @@ impl Tree {
     /// As for [`Tree::get`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |witness, value| {
+        self.inner.engine()?.get(key, &mut |witness, value| {
             let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
             found = Some((witness, value.len() as u64, held));
         })?;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use engine::{BatchOp, Condition, CurrentItem, Decision, Expiry};
+use engine::{BatchOp, Condition, CurrentItem, Decision};
 
 use super::Tree;
 use crate::put_options::Expected;
@@ -62,7 +62,7 @@ impl Tree {
     /// represent the expiry; otherwise as for [`Tree::put`]. Nothing has changed.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: PutOptions) -> Result<(), Error> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        let expiry = self.expiry(options.expires)?;
+        let expiry = self.inner.expiry(options.expires)?;
         self.change_at(options.durability, |engine| match options.expected {
             None => engine.put_until(key, value, expiry),
             Some(Expected::Absent) => {
@@ -159,10 +159,10 @@ impl Tree {
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`]; otherwise as for
-    /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the batch
-    /// is applied and may be lost.
+    /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the
+    /// batch is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
-        let ops = batch.ops(self.engine()?.clock())?;
+        let ops = batch.ops(self.inner.engine()?.clock())?;
         self.change(|engine| engine.write_batch_if(&batch.conditions(), &ops))
     }
 
@@ -202,7 +202,7 @@ impl Tree {
         mut source: impl Read,
         options: PutOptions,
     ) -> Result<(), Error> {
-        let expiry = self.expiry(options.expires)?;
+        let expiry = self.inner.expiry(options.expires)?;
         self.change_at(options.durability, |engine| match options.expected {
             None => engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry),
             Some(_) => Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" }),
@@ -230,12 +230,8 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::put_with`].
     pub fn expire(&self, key: impl AsRef<[u8]>, expires: impl Into<Expires>) -> Result<bool, Error> {
-        let expiry = self.expiry(expires.into())?;
+        let expiry = self.inner.expiry(expires.into())?;
         self.change(|engine| engine.expire(key.as_ref(), expiry))
-    }
-
-    fn expiry(&self, expires: Expires) -> Result<Expiry, Error> {
-        expires.by(self.engine()?.clock())
     }
 
     /// Deletes the key. Returns false if it was absent.

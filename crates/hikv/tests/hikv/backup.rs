@@ -69,7 +69,7 @@ fn backup_opens_and_is_restored() {
     );
     assert!(seen.iter().copied().eq(1..=ITEM_COUNT + 1));
     assert_intact(&out);
-    let report = Store::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
+    let report = hikv::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
     assert_eq!(report.items, ITEM_COUNT + 1);
     assert_intact(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
@@ -117,9 +117,9 @@ fn nothing_is_overwritten() {
     let out = out_in(dir.path());
     fs::write(&out, "a file").unwrap();
     assert!(matches!(store.backup(&out, |_| {}), Err(BackupError::Exists { .. })));
-    assert!(matches!(Store::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Open(OpenError::Locked { .. }))));
+    assert!(matches!(hikv::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Open(OpenError::Locked { .. }))));
     drop(store);
-    assert!(matches!(Store::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Exists { .. })));
+    assert!(matches!(hikv::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Exists { .. })));
     assert_eq!(fs::read(&out).unwrap(), b"a file");
 }
 
@@ -176,7 +176,7 @@ fn damaged_backup_is_not_restored() {
     let at = bytes.windows(100).position(|window| window == [7; 100]).unwrap();
     bytes[at + 50] ^= 1;
     fs::write(&file, bytes).unwrap();
-    let refused = Store::restore(store_in(&dir), &back, |_| {});
+    let refused = hikv::restore(store_in(&dir), &back, |_| {});
     assert!(matches!(&refused, Err(BackupError::Damaged { damage, .. }) if damage.len() == 1), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("damaged in 1 place,"));
     // A backup of the copy fails as well, and leaves nothing.

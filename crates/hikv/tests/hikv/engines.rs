@@ -170,7 +170,7 @@ fn every_engines_store_becomes_every_others() {
         store.close().unwrap();
         for &into in EngineKind::ALL.iter().filter(|into| !expires || offers(**into).expiry) {
             let made = dir.path().join(format!("{from}-{into}"));
-            assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
+            assert_eq!(hikv::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
             let store = Store::open(&made).unwrap();
             assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 300 + u64::from(expires)));
             for number in 0..300u32 {
@@ -211,7 +211,7 @@ fn numbered_walks_show_each_key_once() {
         }
         let (mut at, mut shown, mut numbers) = (0, Vec::new(), Vec::new());
         loop {
-            at = store.walk(at, |key, _| shown.push(key.to_vec())).unwrap();
+            at = store.cursors().walk(at, |key, _| shown.push(key.to_vec())).unwrap();
             if at == 0 {
                 break;
             }
@@ -219,10 +219,13 @@ fn numbered_walks_show_each_key_once() {
         }
         shown.sort();
         assert!(shown.iter().eq((0..500u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
-        assert!(!numbers.is_empty() && numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
-        let anywhere = store.random_cursor(7).unwrap();
-        assert!(store.walk(anywhere, |_, _| ()).is_ok(), "{engine}");
-        let made_up = store.walk(12_345, |_, _| ());
+        assert!(
+            !numbers.is_empty() && numbers.iter().all(|&number| store.cursors().walk(number, |_, _| ()).is_ok()),
+            "{engine}"
+        );
+        let anywhere = store.cursors().random(7).unwrap();
+        assert!(store.cursors().walk(anywhere, |_, _| ()).is_ok(), "{engine}");
+        let made_up = store.cursors().walk(12_345, |_, _| ());
         let is_numbered = store.features().numbered_walk;
         assert!(if is_numbered {
             made_up.is_ok()

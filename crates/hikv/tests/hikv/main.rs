@@ -22,5 +22,6 @@ mod ranges;
 mod readme;
 mod real_time;
 mod standing;
+mod texts;
 mod thread_ends;
 mod written_together;

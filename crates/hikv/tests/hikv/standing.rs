@@ -120,7 +120,7 @@ fn stopped_copies_leave_nothing() {
     store.close().unwrap();
     for &engine in EngineKind::ALL {
         let stop = |_| ControlFlow::Break(());
-        let stopped = Store::convert(place.path().join("store"), &out, engine, stop);
+        let stopped = hikv::convert(place.path().join("store"), &out, engine, stop);
         assert!(matches!(stopped, Err(BackupError::Stopped)), "{engine}");
     }
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the store alone");

@@ -59,7 +59,7 @@ impl Made {
         let into = self.home.path().join("into");
         let mut left_count = 0;
         let converted =
-            Store::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+            hikv::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
         assert_eq!((converted as usize, left_count), (shown.len(), reported));
         assert_eq!(whole(&into), (shown.clone(), 0));
         std::fs::remove_dir_all(into).unwrap();

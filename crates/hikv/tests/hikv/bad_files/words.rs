@@ -175,7 +175,7 @@ impl Victim {
             ControlFlow::Continue(())
         });
         let mut from = 0;
-        while let Ok(next) = store.walk(from, |key, value| self.assert_had(key, value))
+        while let Ok(next) = store.cursors().walk(from, |key, value| self.assert_had(key, value))
             && next != 0
         {
             from = next;

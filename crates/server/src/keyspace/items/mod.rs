@@ -154,8 +154,8 @@ impl<'a> Items<'a> {
         Ok(self.store.write(&batch)?)
     }
 
-    /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level that any of its commands
-    /// requests, if that exceeds the store's own.
+    /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level
+    /// that any of its commands requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
             None => self.store.at_durability(level, operate),

@@ -220,7 +220,7 @@ impl Changes {
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
         loop {
-            cursor = store.walk(cursor, |key, _| {
+            cursor = store.cursors().walk(cursor, |key, _| {
                 if !self.by_key.contains_key(key) {
                     deleted.push(key.to_vec());
                 }
