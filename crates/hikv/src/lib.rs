@@ -17,9 +17,108 @@
 //! # }
 //! ```
 //!
+//! # Reading and writing
+//!
+//! A [`Store`] has one [`Tree`] of keys, whose methods are called on the store. [`Tree::get`] returns a [`Value`], a
+//! copy that stays as it is. [`PutOptions`] add an expiry, a condition or another durability to a put:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! use hikv::{Error, PutOptions};
+//! use std::time::Duration;
+//!
+//! let lease = PutOptions::new().expect_absent().ttl(Duration::from_secs(60));
+//! store.put_with("leader", "ada", lease)?;
+//! match store.put_with("leader", "bob", lease) {
+//!     Err(Error::ConditionFailed { .. }) => println!("another node leads"),
+//!     other => other?,
+//! }
+//! assert_eq!(store.increment("elections", 1)?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`WriteBatch`] changes several keys as one step: a crash, and every reader, sees all of it or nothing. With
+//! conditions on versions it is an optimistic transaction:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! use hikv::{Error, WriteBatch};
+//!
+//! store.put("waiting:1", "resize cat.png")?;
+//! while let Some((version, job)) = store.get_versioned("waiting:1")? {
+//!     let mut batch = WriteBatch::new();
+//!     batch.expect_version("waiting:1", version).delete("waiting:1").put("running:1", &job);
+//!     match store.write(&batch) {
+//!         Err(Error::ConditionFailed { .. }) => continue, // another worker changed it: read it again
+//!         written => written?,
+//!     }
+//! }
+//! assert!(store.contains("running:1")?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Keys in order
+//!
+//! [`Tree::ordered`] returns the operations on ranges. With the default engine, the first call builds the order in
+//! the background:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! store.multi_put([("fruit:apple", "red"), ("fruit:banana", "yellow"), ("nut:hazel", "brown")])?;
+//! let fruits: Vec<_> = store.ordered()?.prefix("fruit:")?.collect::<Result<_, _>>()?;
+//! assert_eq!(fruits.len(), 2);
+//! for item in store.ordered()?.range("fruit:b"..)?.rev() {
+//!     let (key, value) = item?;
+//!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # One moment, and another place
+//!
+//! A [`Snapshot`] reads the store as it was at one moment while writers continue. [`Store::backup`] writes such a
+//! moment into a new store:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let (path, monday) = (dir.path().join("store"), dir.path().join("monday"));
+//! let store = hikv::Store::open(&path)?;
+//! store.put("stock", "7")?;
+//! let evening = store.snapshot()?;
+//! store.put("stock", "6")?;
+//! assert_eq!(evening.get("stock")?.as_deref(), Some(&b"7"[..]));
+//! store.backup(&monday, |_| {})?;
+//! assert_eq!(hikv::Store::open_read_only(&monday)?.get("stock")?.as_deref(), Some(&b"6"[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Durability
+//!
+//! By default, a write returns when it survives as much as the storage allows: on a disk, a power failure.
+//! [`Options::durability`] lowers that for a store, [`Store::with_durability`] for a handle, and
+//! [`PutOptions::durability`] for one put. Event loops write with [`Store::deferred`], and reply when a ticket is
+//! durable.
+//!
+//! # Threads, processes, closing
+//!
 //! A [`Store`] is cheap to clone, and any number of threads may use it. One process at a time may have a store open
 //! for writing. While none has, several processes may read it ([`Store::open_read_only`]). In a child process after a
-//! fork, every operation returns [`Error::Forked`].
+//! fork, every operation returns [`Error::Forked`]. Dropping the last handle closes the store; [`Store::close`] also
+//! returns the error of closing.
+//!
+//! [`Options`] chooses engine, sizes and clock; [`Store::stats`] and [`Store::health`] watch a store; [`repair`] and
+//! [`dump`] work on damaged and exported ones.
 
 mod background;
 mod backup;
