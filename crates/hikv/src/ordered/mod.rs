@@ -16,7 +16,7 @@ pub(crate) use bounds::Bounds;
 
 pub use few::prefix_range;
 pub(crate) use few::{order_for, pass};
-pub use range::Range;
+pub use range::{Keys, Range};
 
 /// A key and its value.
 pub type Item = (Vec<u8>, Vec<u8>);
