@@ -47,15 +47,15 @@ impl Subject for Candidate {
     }
 
     fn get_owned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.store.get(key)?)
+        Ok(self.store.get(key)?.map(Into::into))
     }
 
     fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
-        Ok(self.store.get_with(key, read)?.is_some())
+        Ok(self.store.in_place().get(key, read)?.is_some())
     }
 
     fn multi_get_with(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        Ok(self.store.multi_get_with(keys, found)?)
+        Ok(self.store.in_place().multi_get(keys, found)?)
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -82,11 +82,11 @@ impl Subject for Candidate {
     }
 
     fn step(&self) -> Result<u64, hikv::Error> {
-        self.store.step().map(|helped| helped.applied_count)
+        self.store.background().step().map(|helped| helped.applied_count)
     }
 
     fn queue_stats(&self) -> QueueStats {
-        self.store.queue_stats().unwrap_or_default()
+        self.store.background().queue_stats().unwrap_or_default()
     }
 
     fn persists(&self) -> Option<Persists> {

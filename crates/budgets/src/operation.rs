@@ -204,12 +204,12 @@ fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -
         match operation {
             Operation::Nothing => {}
             Operation::Get | Operation::Miss => {
-                black_box(store.get_with(key, |value| black_box(value.len()))?);
+                black_box(store.in_place().get(key, |value| black_box(value.len()))?);
             }
             Operation::GetInto => {
                 black_box(store.get_into(key, &mut copy)?);
             }
-            Operation::MultiGet => store.multi_get_with(group, |_, value| {
+            Operation::MultiGet => store.in_place().multi_get(group, |_, value| {
                 black_box(value.map(<[u8]>::len));
             })?,
             Operation::Update | Operation::Insert => store.put(key, black_box(value))?,

@@ -47,7 +47,7 @@ fn show(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
             if alone != together {
                 return Err(format!("get and multi_get differ about {}", key.escape_ascii()).into());
             }
-            out.write_all(&[key, &b"\t"[..], &alone.ok_or("a listed key is absent")?, b"\n"].concat())?;
+            out.write_all(&[key, &b"\t"[..], &*alone.ok_or("a listed key is absent")?, b"\n"].concat())?;
         }
     }
     Ok(out.flush()?)

@@ -32,7 +32,7 @@ pub(crate) fn read_only(dir: &Path) -> Result<Store, OpenError> {
 
 /// Like [`read_only`], with the level of verification of reads.
 pub(crate) fn verified(dir: &Path, verify: Verify) -> Result<Store, OpenError> {
-    open(&Options::new().read_only(true).verify_reads(verify), dir)
+    open(&Options::new().read_only(true).tuning(|tuning| tuning.verify_reads(verify)), dir)
 }
 
 struct Watched {

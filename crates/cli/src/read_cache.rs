@@ -24,7 +24,7 @@ impl ReadCache {
     /// Adds the requested memory and threads to the options.
     pub(crate) fn options(&self, options: Options) -> Options {
         let thread_count = self.read_cache_threads.unwrap_or(0) as usize;
-        options.read_cache_bytes(self.read_cache.unwrap_or(0)).read_cache_threads(thread_count)
+        options.read_cache_bytes(self.read_cache.unwrap_or(0)).tuning(|tuning| tuning.read_cache_threads(thread_count))
     }
 
     /// Sets the options in a server's parameters.

@@ -104,7 +104,7 @@ impl<'i> Group<'i> {
 fn retrieve_all(store: &Store, reply: &mut Reply<'_>, gathered: &[(u16, Key, usize)]) {
     let keys: Gathered<_> = gathered.iter().map(|(_, key, _)| key.as_bytes()).collect();
     let mut shown_count = 0;
-    let outcome = store.multi_get_with(&keys, |number, value| {
+    let outcome = store.in_place().multi_get(&keys, |number, value| {
         let (id, _, buffer_bytes) = gathered[number];
         show(reply, id, buffer_bytes, value);
         shown_count = number + 1;
@@ -116,7 +116,7 @@ fn retrieve_all(store: &Store, reply: &mut Reply<'_>, gathered: &[(u16, Key, usi
 }
 
 fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, buffer_bytes: usize) {
-    match store.get_with(key.as_bytes(), |value| show(reply, id, buffer_bytes, Some(value))) {
+    match store.in_place().get(key.as_bytes(), |value| show(reply, id, buffer_bytes, Some(value))) {
         Ok(Some(())) => {}
         Ok(None) => show(reply, id, buffer_bytes, None),
         Err(error) => reply.conclude(id, Err(status_of_read(&error))),

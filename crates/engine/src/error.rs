@@ -116,9 +116,9 @@ pub enum Error {
         /// Seconds from now, or from the Unix epoch if the caller passed a point in time.
         seconds: u64,
     },
-    /// A condition of the batch does not hold.
+    /// A condition of the batch or put does not hold.
     ConditionFailed {
-        /// The condition's number in the batch, from 0.
+        /// The condition's number in the batch, from 0; 0 for a put.
         condition: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
@@ -230,7 +230,7 @@ impl fmt::Display for Error {
                 write!(f, "an expiry of {seconds} seconds is later than a store can record; put the key without expiry")
             }
             Error::ConditionFailed { condition } => {
-                write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
+                write!(f, "condition {} does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error @ MediumError::Limit { .. }) => {
@@ -286,10 +286,11 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
+    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Source(error) => Some(error),
-            Error::Medium(error) => Some(error),
+            Error::Source(error) => error.source(),
+            Error::Medium(error) => error.source(),
             _ => None,
         }
     }

@@ -33,7 +33,7 @@ impl Served {
         let options = Options::new()
             .durability(Durability::Process)
             .region_bytes_max(REGION_BYTES_MAX)
-            .partition_count(PARTITION_COUNT);
+            .tuning(|tuning| tuning.partition_count(PARTITION_COUNT));
         let store = options.open(dir.path()).expect("the store opens");
         let config = Config {
             addrs: vec!["127.0.0.1:0".into()],

@@ -7,17 +7,17 @@ use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use hikv::{Clock, Durability, Options, Store};
+use hikv::{Clock, Durability, Options, PutOptions, Store};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
 /// Returns the cached value of `key`, or computes it and keeps it for [`LIFETIME`].
 fn cached(store: &Store, key: &str, compute: impl FnOnce() -> String) -> Result<String, Box<dyn Error>> {
     if let Some(value) = store.get(key)? {
-        return Ok(String::from_utf8(value)?);
+        return Ok(String::from_utf8(value.into_vec())?);
     }
     let value = compute();
-    store.put_with_ttl(key, &value, LIFETIME)?;
+    store.put_with(key, &value, PutOptions::new().ttl(LIFETIME))?;
     Ok(value)
 }
 

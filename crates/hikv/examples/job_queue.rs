@@ -26,7 +26,7 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
         let mut batch = WriteBatch::new();
         batch.expect_version(&waiting, version).delete(&waiting).put(&running, &job);
         match store.write(&batch) {
-            Ok(()) => return Ok(Some((running, job))),
+            Ok(()) => return Ok(Some((running, job.into_vec()))),
             // Another worker was faster.
             Err(StoreError::ConditionFailed { .. }) => {}
             Err(error) => return Err(error),

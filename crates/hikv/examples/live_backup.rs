@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} items in the backup; {written} were written during it", report.items);
     store.close()?;
 
-    Store::restore(&backup, &restored, |_| {})?;
+    hikv::restore(&backup, &restored, |_| {})?;
     let store = Store::open(restored)?;
     assert_eq!(store.ordered()?.prefix("old:")?.count(), 1_000);
     assert_eq!(store.len()?, report.items);

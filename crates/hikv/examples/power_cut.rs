@@ -117,7 +117,9 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         return Err("too few arguments".into());
     };
     let (script, mut counts) = (Script { seed: seed.parse()?, is_of_batches: changes == "batches" }, Vec::new());
-    let options = Options::new().partition_count(1).log_bytes_max(LOG_BYTES_MAX).durability(level(opened));
+    let options = Options::new()
+        .tuning(|tuning| tuning.partition_count(1).log_bytes_max(LOG_BYTES_MAX))
+        .durability(level(opened));
     let store = options.open(place)?;
     let damage = store.verify(|_| {})?.damage;
     if !damage.is_empty() {

@@ -24,6 +24,7 @@ use crate::copy_mark::{Mark, Purpose};
 use crate::dump::DumpWriter;
 use crate::files;
 use crate::filling::write_items;
+use crate::latest::LatestBackup;
 use crate::partial::Copy;
 use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
 
@@ -109,111 +110,162 @@ impl Store {
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
     ) -> Result<BackupReport, BackupError> {
-        self.copy_to(out.as_ref(), Purpose::Kept, progress)
+        copy_to(self, out.as_ref(), Purpose::Kept, progress)
     }
 
-    pub(crate) fn copy_to<A: ProgressReply>(
-        &self,
-        out: &Path,
-        purpose: Purpose,
-        progress: impl FnMut(BackupProgress) -> A,
-    ) -> Result<BackupReport, BackupError> {
-        let copy = copy_of(self, out, purpose, self.engine_kind())?;
-        copy.complete(|store| write_items(&self.read_view()?, self.len()?, store, progress, None))
-    }
-
-    /// Creates a store in the new directory `dir` from a backup, or from any store that no process has open for
-    /// writing. Verifies the backup first, and the written store before it gets its name.
-    ///
-    /// # Errors
-    /// [`BackupError::Exists`] if `dir` exists; [`BackupError::Damaged`] if the backup is damaged;
-    /// [`BackupError::Open`]. No `dir` is created.
-    pub fn restore<A: ProgressReply>(
-        backup: impl AsRef<Path>,
-        dir: impl AsRef<Path>,
-        progress: impl FnMut(BackupProgress) -> A,
-    ) -> Result<BackupReport, BackupError> {
-        let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
-        let engine = source.engine_kind();
-        Store::copy_items(&source, dir.as_ref(), engine, progress, None)
-    }
-
-    /// Creates a store with the engine `engine` in the new directory `into` from the store at `from`, which no process
-    /// may have open for writing. Verifies `from` first, and the written store before it gets its name. `from` is not
-    /// changed.
+    /// Makes a backup in the directory `place` as [`Store::backup`] does, and replaces the backup that an earlier call
+    /// made there. One complete backup exists at every moment. Nothing else is ever replaced or removed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// # let (from, into) = (dir.path().join("old"), dir.path().join("new"));
-    /// use hikv::{EngineKind, Store};
+    /// # let (path, place) = (dir.path().join("store"), dir.path().join("latest"));
+    /// use hikv::Store;
     ///
-    /// Store::open(&from)?.put("answer", "42")?;
-    /// let report = Store::convert(&from, &into, EngineKind::HiKv, |_| {})?;
-    /// assert_eq!((report.items, Store::open(&into)?.engine_kind()), (1, EngineKind::HiKv));
+    /// let store = Store::open(&path)?;
+    /// for day in ["monday", "tuesday"] {
+    ///     store.put("day", day)?;
+    ///     store.backup_latest(&place)?;
+    /// }
+    /// assert_eq!(Store::open_read_only(&place)?.get("day")?.as_deref(), Some(&b"tuesday"[..]));
+    ///
+    /// std::fs::write(place.join("notes"), "dear")?;
+    /// assert!(store.backup_latest(&place).is_err());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::restore`]; [`BackupError::Write`] if the engine cannot hold an item. No `into` is created.
-    pub fn convert<A: ProgressReply>(
-        from: impl AsRef<Path>,
-        into: impl AsRef<Path>,
-        engine: EngineKind,
-        progress: impl FnMut(BackupProgress) -> A,
-    ) -> Result<BackupReport, BackupError> {
-        let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
-        Store::copy_items(&source, into.as_ref(), engine, progress, None)
+    /// As for [`Store::check_backup_place`], [`Store::check_latest_backup`] and [`Store::backup`].
+    pub fn backup_latest(&self, place: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
+        let latest = LatestBackup::of(self, place.as_ref())?;
+        latest.check_place(&self.inner().files)?;
+        latest.begin()?;
+        let report = copy_to(self, latest.new_path(), Purpose::Latest, |_| {})?;
+        latest.put_in_place()?;
+        Ok(report)
     }
 
-    /// Like [`Store::convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
-    /// `engine` may be the store's own.
+    /// Checks that the path `place` is suitable for [`Store::backup_latest`].
     ///
     /// # Errors
-    /// As for [`Store::convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.
-    pub fn convert_skipping_damage<A: ProgressReply>(
-        from: impl AsRef<Path>,
-        into: impl AsRef<Path>,
-        engine: EngineKind,
-        progress: impl FnMut(BackupProgress) -> A,
-        mut damaged: impl FnMut(Damage),
-    ) -> Result<BackupReport, BackupError> {
-        let options = Options::new().create(false).read_only(true).ordered(false);
-        let source = options.skip_damaged(true).open(from.as_ref())?;
-        Store::copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
+    /// [`BackupError::Place`] if it is the store's directory, above it, within it under another name than `backup`, or
+    /// not a directory; [`BackupError::Open`] if it cannot be examined.
+    pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
+        LatestBackup::of(self, place.as_ref())?.check_place(&self.inner().files)
     }
 
-    fn copy_items<A: ProgressReply>(
-        source: &Store,
-        dir: &Path,
-        engine: EngineKind,
-        mut progress: impl FnMut(BackupProgress) -> A,
-        damaged: Option<&mut dyn FnMut(Damage)>,
-    ) -> Result<BackupReport, BackupError> {
-        let copy = copy_of(source, dir, Purpose::Kept, engine)?;
-        copy.complete(|store| {
-            let items_total = match damaged {
-                // Some engines count by a walk over items that may be damaged.
-                Some(_) => source.len().unwrap_or(0),
-                None => {
-                    let items_total = source.len()?;
-                    assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
-                    items_total
-                }
-            };
-            let items = write_items(&source.read_view()?, items_total, store, &mut progress, damaged)?;
-            assert_intact(store, BackupProgress { items, items_total }, &mut progress)?;
-            Ok(items)
-        })
+    /// Checks that `place` is empty or holds a backup that may be replaced.
+    ///
+    /// # Errors
+    /// [`BackupError::Occupied`] if it holds anything else; [`BackupError::Open`] if it cannot be examined.
+    pub fn check_latest_backup(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
+        LatestBackup::of(self, place.as_ref())?.check()
     }
+}
+
+/// Creates a store in the new directory `dir` from a backup, or from any store that no process has open for
+/// writing. Verifies the backup first, and the written store before it gets its name.
+///
+/// # Errors
+/// [`BackupError::Exists`] if `dir` exists; [`BackupError::Damaged`] if the backup is damaged;
+/// [`BackupError::Open`]. No `dir` is created.
+pub fn restore<A: ProgressReply>(
+    backup: impl AsRef<Path>,
+    dir: impl AsRef<Path>,
+    progress: impl FnMut(BackupProgress) -> A,
+) -> Result<BackupReport, BackupError> {
+    let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
+    let engine = source.engine_kind();
+    copy_items(&source, dir.as_ref(), engine, progress, None)
+}
+
+/// Creates a store with the engine `engine` in the new directory `into` from the store at `from`, which no process
+/// may have open for writing. Verifies `from` first, and the written store before it gets its name. `from` is not
+/// changed.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let (from, into) = (dir.path().join("old"), dir.path().join("new"));
+/// use hikv::{EngineKind, Store};
+///
+/// Store::open(&from)?.put("answer", "42")?;
+/// let report = hikv::convert(&from, &into, EngineKind::HiKv, |_| {})?;
+/// assert_eq!((report.items, Store::open(&into)?.engine_kind()), (1, EngineKind::HiKv));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As for [`restore`]; [`BackupError::Write`] if the engine cannot hold an item. No `into` is created.
+pub fn convert<A: ProgressReply>(
+    from: impl AsRef<Path>,
+    into: impl AsRef<Path>,
+    engine: EngineKind,
+    progress: impl FnMut(BackupProgress) -> A,
+) -> Result<BackupReport, BackupError> {
+    let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
+    copy_items(&source, into.as_ref(), engine, progress, None)
+}
+
+/// Like [`convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
+/// `engine` may be the store's own.
+///
+/// # Errors
+/// As for [`convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.
+pub fn convert_skipping_damage<A: ProgressReply>(
+    from: impl AsRef<Path>,
+    into: impl AsRef<Path>,
+    engine: EngineKind,
+    progress: impl FnMut(BackupProgress) -> A,
+    mut damaged: impl FnMut(Damage),
+) -> Result<BackupReport, BackupError> {
+    let options = Options::new().create(false).read_only(true).ordered(false);
+    let source = options.tuning(|tuning| tuning.skip_damaged(true)).open(from.as_ref())?;
+    copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
+}
+
+fn copy_items<A: ProgressReply>(
+    source: &Store,
+    dir: &Path,
+    engine: EngineKind,
+    mut progress: impl FnMut(BackupProgress) -> A,
+    damaged: Option<&mut dyn FnMut(Damage)>,
+) -> Result<BackupReport, BackupError> {
+    let copy = copy_of(source, dir, Purpose::Kept, engine)?;
+    copy.complete(|store| {
+        let items_total = match damaged {
+            // Some engines count by a walk over items that may be damaged.
+            Some(_) => source.len().unwrap_or(0),
+            None => {
+                let items_total = source.len()?;
+                assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
+                items_total
+            }
+        };
+        let items = write_items(&source.read_view()?, items_total, store, &mut progress, damaged)?;
+        assert_intact(store, BackupProgress { items, items_total }, &mut progress)?;
+        Ok(items)
+    })
+}
+
+/// Writes the present items of `from` into a new store.
+pub(crate) fn copy_to<A: ProgressReply>(
+    from: &Store,
+    out: &Path,
+    purpose: Purpose,
+    progress: impl FnMut(BackupProgress) -> A,
+) -> Result<BackupReport, BackupError> {
+    let copy = copy_of(from, out, purpose, from.engine_kind())?;
+    copy.complete(|store| write_items(&from.read_view()?, from.len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.
 fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> Result<Copy, BackupError> {
     files::refuse_empty(out)?;
     refuse_existing(out)?;
-    let options = Options::new().engine(engine).clock(source.engine()?.clock().clone());
+    let options = Options::new().engine(engine).clock(source.inner().engine()?.clock().clone());
     Copy::begin(out, Mark { purpose, uuid: source.uuid() }, &options)
 }
 

@@ -1,10 +1,10 @@
 //! Several writes as one atomic step.
 
-use std::time::SystemTime;
+use engine::{BatchOp, Clock, Condition, Error, Version};
 
-use engine::{BatchOp, Clock, Condition, Expiry, Version};
+use crate::{Expires, PutOptions};
 
-/// Puts and deletes that [`Store::write`](crate::Store::write) applies as one atomic step: after a crash, and for
+/// Puts and deletes that [`Tree::write`](crate::Tree::write) applies as one atomic step: after a crash, and for
 /// every reader, either all of them have happened or none. The last operation on a key wins. Conditions
 /// ([`WriteBatch::expect_absent`], [`WriteBatch::expect_version`]) make the batch a transaction: it is applied only if
 /// no other writer has changed the keys that it depends on.
@@ -22,7 +22,8 @@ use engine::{BatchOp, Clock, Condition, Expiry, Version};
 /// batch.delete("alice").put("bob", "70");
 /// assert_eq!(batch.len(), 2);
 /// store.write(&batch)?;
-/// assert_eq!(store.multi_get(&["alice", "bob"])?, [None, Some(b"70".to_vec())]);
+/// assert!(!store.contains("alice")?);
+/// assert_eq!(store.get("bob")?.as_deref(), Some(&b"70"[..]));
 /// # Ok(())
 /// # }
 /// ```
@@ -41,7 +42,7 @@ struct Entry {
     key_bytes: usize,
     /// `None` for a delete.
     value_bytes: Option<usize>,
-    expiry: Expiry,
+    expires: Expires,
 }
 
 impl WriteBatch {
@@ -59,40 +60,36 @@ impl WriteBatch {
     /// assert_eq!(batch.len(), 2);
     /// ```
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut WriteBatch {
-        self.put_until(key, value, Expiry::NEVER)
+        self.put_with(key, value, PutOptions::new())
     }
 
-    /// Adds an operation that puts or replaces the key's value, and lets the key expire at `time`.
+    /// Adds an operation that puts or replaces the key's value with an expiry. A duration counts from the moment when
+    /// the batch is written. A condition of the options becomes a condition of the batch. Their durability does not
+    /// count, because a batch has one durability ([`Store::with_durability`](crate::Store::with_durability)).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # let store = hikv::Store::open(dir.path())?;
-    /// use std::time::{Duration, SystemTime};
+    /// use hikv::{PutOptions, Ttl, WriteBatch};
+    /// use std::time::Duration;
     ///
-    /// let mut batch = hikv::WriteBatch::new();
-    /// batch.put("user:7", "ann").put_expiring_at("session:7", "f3", SystemTime::now() + Duration::from_secs(60));
+    /// let mut batch = WriteBatch::new();
+    /// batch.put("user:7", "ann").put_with("session:7", "f3", PutOptions::new().ttl(Duration::from_secs(60)));
     /// store.write(&batch)?;
-    /// assert!(matches!(store.ttl("session:7")?, Some(hikv::Ttl::Left(_))));
+    /// assert!(matches!(store.ttl("session:7")?, Some(Ttl::Left(_))));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn put_expiring_at(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        time: SystemTime,
-    ) -> &mut WriteBatch {
-        self.put_until(key, value, Clock::default().at(time))
-    }
-
-    /// Like [`WriteBatch::put_expiring_at`], with the [`Expiry`] that [`Store::expires_at`](crate::Store::expires_at)
-    /// returns.
-    pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
+    pub fn put_with(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: PutOptions) -> &mut WriteBatch {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        self.entries.push(Entry { key_bytes: key.len(), value_bytes: Some(value.len()), expiry });
+        let entry = Entry { key_bytes: key.len(), value_bytes: Some(value.len()), expires: options.expires };
+        self.entries.push(entry);
+        if let Some(expected) = options.expected {
+            self.expected.push((key.to_vec(), expected.version()));
+        }
         self
     }
 
@@ -105,11 +102,11 @@ impl WriteBatch {
     /// ```
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
         self.bytes.extend_from_slice(key.as_ref());
-        self.entries.push(Entry { key_bytes: key.as_ref().len(), value_bytes: None, expiry: Expiry::NEVER });
+        self.entries.push(Entry { key_bytes: key.as_ref().len(), value_bytes: None, expires: Expires::Never });
         self
     }
 
-    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Store::get_versioned`].
+    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Tree::get_versioned`].
     ///
     /// A version changes with the value and with the expiry. It may also change when the store moves the item: read
     /// the key again then. Versions belong to one opening of the store: no key has the same version after the store is
@@ -132,7 +129,7 @@ impl WriteBatch {
     /// # }
     /// ```
     ///
-    /// [`Store::get_versioned`]: crate::Store::get_versioned
+    /// [`Tree::get_versioned`]: crate::Tree::get_versioned
     pub fn expect_version(&mut self, key: impl AsRef<[u8]>, version: Version) -> &mut WriteBatch {
         self.expected.push((key.as_ref().to_vec(), Some(version)));
         self
@@ -189,19 +186,23 @@ impl WriteBatch {
         self.expected.iter().map(|(key, version)| Condition { key, version: *version }).collect()
     }
 
-    /// Returns the operations in their order.
-    pub(crate) fn ops(&self) -> Vec<BatchOp<'_>> {
+    /// Returns the operations in their order, with expiries by this clock.
+    pub(crate) fn ops(&self, clock: &Clock) -> Result<Vec<BatchOp<'_>>, Error> {
         let mut rest = &*self.bytes;
-        let op = |entry: &Entry| {
+        let mut ops = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
             let (key, behind) = rest.split_at(entry.key_bytes);
             let (value, behind) = behind.split_at(entry.value_bytes.unwrap_or(0));
             rest = behind;
-            match (entry.value_bytes, entry.expiry) {
+            ops.push(match (entry.value_bytes, entry.expires) {
                 (None, _) => BatchOp::Delete { key },
-                (_, Expiry::NEVER) => BatchOp::Put { key, value },
-                (_, expiry) => BatchOp::PutUntil { key, value, expiry },
-            }
-        };
-        self.entries.iter().map(op).collect()
+                (_, Expires::Never) => BatchOp::Put { key, value },
+                (_, expires) => match expires.by(clock)? {
+                    expiry if expiry.is_never() => BatchOp::Put { key, value },
+                    expiry => BatchOp::PutUntil { key, value, expiry },
+                },
+            });
+        }
+        Ok(ops)
     }
 }

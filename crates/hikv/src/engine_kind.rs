@@ -66,17 +66,17 @@ impl EngineKind {
     }
 
     /// Returns true if the engine's background can free slots in full buckets ahead of inserts:
-    /// [`Options::pre_evict`].
+    /// [`Tuning::pre_evict`].
     pub(crate) fn has_pre_eviction(self) -> bool {
         self == EngineKind::RewoHash
     }
 
-    /// Returns true if separate threads can write the engine's cache: [`Options::read_cache_threads`].
+    /// Returns true if separate threads can write the engine's cache: [`Tuning::read_cache_threads`].
     pub(crate) fn has_read_cache_threads(self) -> bool {
         self == EngineKind::RewoHash
     }
 
-    /// Returns true if the number of pairs in the engine's tree nodes can be set: [`Options::tree_order`].
+    /// Returns true if the number of pairs in the engine's tree nodes can be set: [`Tuning::tree_order`].
     pub(crate) fn has_tree_order(self) -> bool {
         self == EngineKind::Ink
     }

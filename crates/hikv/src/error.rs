@@ -158,12 +158,13 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {
-    /// Returns the source of the inner error, because `Display` includes the inner error's own text.
+    /// Returns the first source whose text `Display` does not include: it includes the inner error's own text, which
+    /// for a mapping or a journal ends with the system's error.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             OpenError::Unusable { error, .. } => error.source(),
-            OpenError::Map(error) => error.source(),
-            OpenError::Journal { error, .. } => error.source(),
+            OpenError::Map(error) => error.source().and_then(std::error::Error::source),
+            OpenError::Journal { error, .. } => error.source().and_then(std::error::Error::source),
             OpenError::Io { source, .. } => source.source(),
             _ => None,
         }

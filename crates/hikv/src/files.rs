@@ -254,7 +254,7 @@ fn damaged_medium(
 
 fn map_options(options: &Options) -> MapOptions {
     let Addresses { limit_bytes: reserve_bytes, kept_bytes } = options.addresses();
-    MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.huge_pages }
+    MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.tuning.huge_pages }
 }
 
 /// Returns the parameters of a new store.
@@ -262,7 +262,7 @@ fn parameters(options: &Options) -> Parameters {
     Parameters {
         uuid: Uuid::new_v4().into_bytes(),
         hash_seed: Uuid::new_v4().as_u64_pair().0,
-        partition_count: options.partition_count,
+        partition_count: options.tuning.partition_count,
         region_bytes: Parameters::REGION_BYTES_DEFAULT,
     }
 }

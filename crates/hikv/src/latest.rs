@@ -26,7 +26,8 @@ use pmem_os::names;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::copy_mark::{self, Mark, Purpose};
-use crate::{BackupError, BackupReport, OpenError, Options, Store, backup_place, dir_lock};
+use crate::files_status::Files;
+use crate::{BackupError, OpenError, Options, Store, backup_place, dir_lock};
 
 /// The replaceable contents of a path.
 #[derive(PartialEq, Eq)]
@@ -36,76 +37,63 @@ enum Found {
     Latest,
 }
 
-impl Store {
-    /// Checks that the path `place` is suitable for [`Store::backup_latest`].
-    ///
-    /// # Errors
-    /// [`BackupError::Place`] if it is the store's directory, above it, within it under another name than `backup`, or
-    /// not a directory; [`BackupError::Open`] if it cannot be examined.
-    pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
-        let place = place.as_ref();
-        names_of(place)?.iter().try_for_each(|name| backup_place::check(self.files(), name))
+/// The place of a store's latest backup, and the names beside it.
+pub(crate) struct LatestBackup {
+    uuid: [u8; 16],
+    place: PathBuf,
+    new: PathBuf,
+    old: PathBuf,
+    unfinished: PathBuf,
+}
+
+impl LatestBackup {
+    pub(crate) fn of(store: &Store, place: &Path) -> Result<LatestBackup, BackupError> {
+        let [place, new, old, unfinished] = names_of(place)?;
+        Ok(LatestBackup { uuid: store.uuid(), place, new, old, unfinished })
     }
 
-    /// Checks that `place` is empty or holds a backup that may be replaced.
-    ///
-    /// # Errors
-    /// [`BackupError::Occupied`] if it holds anything else; [`BackupError::Open`] if it cannot be examined.
-    pub fn check_latest_backup(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
-        names_of(place.as_ref())?.iter().try_for_each(|name| self.found_at(name).map(drop))
+    pub(crate) fn new_path(&self) -> &Path {
+        &self.new
     }
 
-    /// Makes a backup in the directory `place` as [`Store::backup`] does, and replaces the backup that an earlier call
-    /// made there. One complete backup exists at every moment. Nothing else is ever replaced or removed.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let dir = tempfile::tempdir()?;
-    /// # let (path, place) = (dir.path().join("store"), dir.path().join("latest"));
-    /// use hikv::Store;
-    ///
-    /// let store = Store::open(&path)?;
-    /// for day in ["monday", "tuesday"] {
-    ///     store.put("day", day)?;
-    ///     store.backup_latest(&place)?;
-    /// }
-    /// assert_eq!(Store::open_read_only(&place)?.get("day")?.as_deref(), Some(&b"tuesday"[..]));
-    ///
-    /// std::fs::write(place.join("notes"), "dear")?;
-    /// assert!(store.backup_latest(&place).is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`Store::check_backup_place`], [`Store::check_latest_backup`] and [`Store::backup`].
-    pub fn backup_latest(&self, place: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
-        let place = place.as_ref();
-        self.check_backup_place(place)?;
-        let [_, new, old, _] = names_of(place)?;
-        self.finish_interrupted(place, &new)?;
-        self.check_latest_backup(place)?;
-        for name in [&new, &old] {
+    /// Checks that the names are suitable for a backup of the store with these files.
+    pub(crate) fn check_place(&self, files: &Files) -> Result<(), BackupError> {
+        self.names().iter().try_for_each(|name| backup_place::check(files, name))
+    }
+
+    /// Checks that each name is free or leads to a backup that may be replaced.
+    pub(crate) fn check(&self) -> Result<(), BackupError> {
+        self.names().iter().try_for_each(|name| self.found_at(name).map(drop))
+    }
+
+    fn names(&self) -> [&Path; 4] {
+        [&self.place, &self.new, &self.old, &self.unfinished]
+    }
+
+    /// Finishes an interrupted backup, and carries out step 1.
+    pub(crate) fn begin(&self) -> Result<(), BackupError> {
+        self.finish_interrupted()?;
+        self.check()?;
+        for name in [&self.new, &self.old] {
             if self.found_at(name)? == Found::Latest {
                 remove(name)?;
             }
         }
-        let report = self.copy_to(&new, Purpose::Latest, |_| {})?;
-        self.put_in_place(place, &new, &old)?;
-        Ok(report)
+        Ok(())
     }
 
     /// Gives an interrupted backup its name, if that is free.
-    fn finish_interrupted(&self, place: &Path, new: &Path) -> Result<(), BackupError> {
-        if self.found_at(place)? == Found::Nothing && self.found_at(new)? == Found::Latest {
-            rename(new, place)?;
-            sync_parent(place)?;
+    fn finish_interrupted(&self) -> Result<(), BackupError> {
+        if self.found_at(&self.place)? == Found::Nothing && self.found_at(&self.new)? == Found::Latest {
+            rename(&self.new, &self.place)?;
+            sync_parent(&self.place)?;
         }
         Ok(())
     }
 
     /// Carries out steps 3 and 4.
-    fn put_in_place(&self, place: &Path, new: &Path, old: &Path) -> Result<(), BackupError> {
+    pub(crate) fn put_in_place(&self) -> Result<(), BackupError> {
+        let (place, new, old) = (&*self.place, &*self.new, &*self.old);
         if self.found_at(place)? != Found::Latest {
             // The system refuses to rename over a directory that is not empty.
             rename(new, place)?;
@@ -142,7 +130,7 @@ impl Store {
             return Err(occupied(&format!("it contains {}, which is not part of a backup", stranger.display())));
         }
         match Mark::read(path).map_err(failed)? {
-            Some(Mark { purpose: Purpose::Latest, uuid }) if uuid == self.uuid() => Ok(Found::Latest),
+            Some(Mark { purpose: Purpose::Latest, uuid }) if uuid == self.uuid => Ok(Found::Latest),
             Some(Mark { purpose: Purpose::Latest, .. }) => Err(occupied("it is a backup of another store")),
             Some(Mark { purpose: Purpose::Kept, .. }) => Err(occupied("it is a backup to be kept (Store::backup)")),
             None => Err(occupied(

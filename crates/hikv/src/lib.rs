@@ -17,55 +17,152 @@
 //! # }
 //! ```
 //!
+//! # Reading and writing
+//!
+//! A [`Store`] has one [`Tree`] of keys, whose methods are called on the store. [`Tree::get`] returns a [`Value`], a
+//! copy that stays as it is. [`PutOptions`] add an expiry, a condition or another durability to a put:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! use hikv::{Error, PutOptions};
+//! use std::time::Duration;
+//!
+//! let lease = PutOptions::new().expect_absent().ttl(Duration::from_secs(60));
+//! store.put_with("leader", "ada", lease)?;
+//! match store.put_with("leader", "bob", lease) {
+//!     Err(Error::ConditionFailed { .. }) => println!("another node leads"),
+//!     other => other?,
+//! }
+//! assert_eq!(store.increment("elections", 1)?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`WriteBatch`] changes several keys as one step: a crash, and every reader, sees all of it or nothing. With
+//! conditions on versions it is an optimistic transaction:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! use hikv::{Error, WriteBatch};
+//!
+//! store.put("waiting:1", "resize cat.png")?;
+//! while let Some((version, job)) = store.get_versioned("waiting:1")? {
+//!     let mut batch = WriteBatch::new();
+//!     batch.expect_version("waiting:1", version).delete("waiting:1").put("running:1", &job);
+//!     match store.write(&batch) {
+//!         Err(Error::ConditionFailed { .. }) => continue, // another worker changed it: read it again
+//!         written => written?,
+//!     }
+//! }
+//! assert!(store.contains("running:1")?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Keys in order
+//!
+//! [`Tree::ordered`] returns the operations on ranges. With the default engine, the first call builds the order in
+//! the background:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let store = hikv::Store::open(dir.path())?;
+//! store.multi_put([("fruit:apple", "red"), ("fruit:banana", "yellow"), ("nut:hazel", "brown")])?;
+//! let fruits: Vec<_> = store.ordered()?.prefix("fruit:")?.collect::<Result<_, _>>()?;
+//! assert_eq!(fruits.len(), 2);
+//! for item in store.ordered()?.range("fruit:b"..)?.rev() {
+//!     let (key, value) = item?;
+//!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # One moment, and another place
+//!
+//! A [`Snapshot`] reads the store as it was at one moment while writers continue. [`Store::backup`] writes such a
+//! moment into a new store:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let (path, monday) = (dir.path().join("store"), dir.path().join("monday"));
+//! let store = hikv::Store::open(&path)?;
+//! store.put("stock", "7")?;
+//! let evening = store.snapshot()?;
+//! store.put("stock", "6")?;
+//! assert_eq!(evening.get("stock")?.as_deref(), Some(&b"7"[..]));
+//! store.backup(&monday, |_| {})?;
+//! assert_eq!(hikv::Store::open_read_only(&monday)?.get("stock")?.as_deref(), Some(&b"6"[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Durability
+//!
+//! By default, a write returns when it survives as much as the storage allows: on a disk, a power failure.
+//! [`Options::durability`] lowers that for a store, [`Store::with_durability`] for a handle, and
+//! [`PutOptions::durability`] for one put. Event loops write with [`Store::deferred`], and reply when a ticket is
+//! durable.
+//!
+//! # Threads, processes, closing
+//!
 //! A [`Store`] is cheap to clone, and any number of threads may use it. One process at a time may have a store open
 //! for writing. While none has, several processes may read it ([`Store::open_read_only`]). In a child process after a
-//! fork, every operation returns [`Error::Forked`].
+//! fork, every operation returns [`Error::Forked`]. Dropping the last handle closes the store; [`Store::close`] also
+//! returns the error of closing.
+//!
+//! [`Options`] chooses engine, sizes and clock; [`Store::stats`] and [`Store::health`] watch a store; [`repair`] and
+//! [`dump`] work on damaged and exported ones.
 
+mod background;
 mod backup;
 mod backup_error;
 mod backup_place;
 mod batch;
-mod compact;
-mod conditional;
 mod copy_mark;
 mod dir_lock;
 pub mod dump;
-mod durable;
 mod engine_kind;
 mod engines;
 mod error;
 mod events;
-mod expiry;
 mod files;
 mod files_status;
 mod filling;
 mod format;
 mod handles;
+mod in_place;
 mod journal_files;
 mod latest;
-mod open;
+mod opener;
 mod opening;
 mod options;
 mod ordered;
 mod partial;
 mod probes;
 mod progress_reply;
+mod put_options;
 mod read_view;
 mod reader;
-mod reads;
 pub mod repair;
 mod snapshot;
 mod stats;
-mod steps;
 mod store;
+mod tree;
+mod value;
 mod verify;
 mod walk;
-mod writes;
 
-pub use backup::{BackupProgress, BackupReport};
+pub use background::{Background, StepResult};
+pub use backup::{BackupProgress, BackupReport, convert, convert_skipping_damage, restore};
 pub use backup_error::BackupError;
 pub use batch::WriteBatch;
-pub use durable::{Ticket, Waker};
 pub use engine::pool;
 pub use engine::{
     Clock, CompactionProgress, CompactionReport, CurrentItem, Damage, Decision, Error, Expiry, Features, Figure,
@@ -75,15 +172,35 @@ pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use files_status::FilesStatus;
 pub use format::Format;
+pub use in_place::InPlace;
 pub use opening::OpenProgress;
-pub use options::Options;
-pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
+pub use options::{Emulation, Options, Tuning};
+pub use ordered::{Item, Keys, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use progress_reply::ProgressReply;
+pub use put_options::{Expires, PutOptions};
 pub use read_view::ReadView;
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;
 pub use stats::{JournalStats, Stats};
-pub use steps::StepResult;
-pub use store::Store;
+pub use store::{Store, Ticket, Waker};
+pub use tree::Tree;
+pub use value::Value;
 pub use verify::{Report, VerifyProgress};
+pub use walk::Cursors;
+
+/// Threads share a store and its snapshots, and pass ranges on.
+const _: () = {
+    const fn is_shared<T: Send + Sync + Clone>() {}
+    const fn is_shared_as_it_is<T: Send + Sync>() {}
+    is_shared::<Store>();
+    is_shared::<Snapshot>();
+    is_shared::<Ordered>();
+    is_shared::<WriteBatch>();
+    is_shared_as_it_is::<Tree>();
+    is_shared_as_it_is::<Range>();
+    is_shared_as_it_is::<ValueReader>();
+    is_shared_as_it_is::<Value>();
+    is_shared_as_it_is::<Error>();
+    is_shared_as_it_is::<OpenError>();
+};

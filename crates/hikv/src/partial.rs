@@ -12,6 +12,7 @@ use crate::backup_error::BackupError;
 use crate::copy_mark::{self, Mark};
 use crate::files::{self, Locks};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::opener::Opener;
 use crate::{OpenError, Options, Store, dir_lock};
 
 /// The suffix of an unfinished store's name.
@@ -34,12 +35,12 @@ impl Copy {
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;
         names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
-        let options = options.clone().ordered(false).sync_on_request(true);
+        let options = options.clone().ordered(false).tuning(|tuning| tuning.sync_on_request(true));
         let locks = dir_lock::lock_dir(&partial, &options)?;
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
         let make = |path: &Path, options: &Options| files::make_region(path, options, Locks::new());
-        let store = Store::of_opened(&partial, &options, make)?;
+        let store = Opener::new(&partial, &options).start(make)?;
         Ok(Copy { store, out: out.to_owned(), partial, _locks: locks })
     }
 

@@ -1,6 +1,6 @@
-//! Probes between an engine and its medium: counts of flushes and fences ([`Options::count_persists`]), and the delays
-//! of slower memory. Each type of medium compiles every engine again, so a build without the feature `probes` is half
-//! as large.
+//! Probes between an engine and its medium: counts of flushes and fences ([`crate::Emulation::count_persists`]), and
+//! the delays of slower memory. Each type of medium compiles every engine again, so a build without the feature
+//! `probes` is half as large.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) fn engine<M: Medium>(
         false => start(medium, options, begin),
         #[cfg(feature = "probes")]
         true => {
-            let counts = options.count_persists.then(PersistCounts::default);
+            let counts = options.emulation.count_persists.then(PersistCounts::default);
             // One type covers every choice of probes, because each type compiles the engines again.
             start(Probed::with_probe(medium, (delays(options), counts)), options, begin)
         }
@@ -49,22 +49,22 @@ fn start<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Ar
 
 /// Returns true if `options` request a probe.
 fn are_wanted(options: &Options) -> Result<bool, OpenError> {
-    let blocks = options.block_delays;
+    let blocks = options.emulation.block_delays;
     if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
         let what = format!("delays by blocks of {} bytes: a power of two is wanted", blocks.block_bytes);
         return Err(OpenError::Option { what });
     }
-    let delays = [options.persist_delay, options.read_delay, blocks.persist, blocks.read];
-    Ok(options.count_persists || delays.iter().any(|delay| !delay.is_zero()))
+    let delays = [options.emulation.persist_delay, options.emulation.read_delay, blocks.persist, blocks.read];
+    Ok(options.emulation.count_persists || delays.iter().any(|delay| !delay.is_zero()))
 }
 
 /// Returns the delays that `options` request.
 #[cfg(feature = "probes")]
 fn delays(options: &Options) -> Option<Delays> {
-    let blocks = options.block_delays;
+    let blocks = options.emulation.block_delays;
     let latency = Latency {
-        persist_ticks: ticks(options.persist_delay),
-        read_ticks: ticks(options.read_delay),
+        persist_ticks: ticks(options.emulation.persist_delay),
+        read_ticks: ticks(options.emulation.read_delay),
         persist_block_ticks: ticks(blocks.persist),
         read_block_ticks: ticks(blocks.read),
         block_bytes: blocks.block_bytes,

@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 
 use engine::{Cursor, Damage, OnItem};
 
+#[cfg(doc)]
+use crate::Tree;
 use crate::{Error, Expiry, Snapshot, Store};
 
 /// All items of a store at one moment. An engine without snapshots provides it for stores opened for reading only.
@@ -15,36 +17,22 @@ pub enum ReadView {
     ReadOnly(Store),
 }
 
-impl Store {
-    /// Returns the present items as a view that later writes do not change.
-    ///
-    /// # Errors
-    /// As for [`Store::snapshot`]. [`Error::Unsupported`] if the engine has no snapshots and the store is open for
-    /// writing.
-    pub fn read_view(&self) -> Result<ReadView, Error> {
-        match self.snapshot() {
-            Err(Error::Unsupported { .. }) if self.is_read_only() => Ok(ReadView::ReadOnly(self.clone())),
-            snapshot => snapshot.map(ReadView::Snapshot),
-        }
-    }
-}
-
 impl ReadView {
     /// Calls `each` with every item and its expiry, exactly once and in no order, until it returns `Break`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
     pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.engine()?.walk(cursor, show)),
+            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
         }
     }
 
     /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
-    /// As for [`Store::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is
+    /// As for [`Tree::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is
     /// skipped and reported as well.
     pub fn for_each_skipping_damage(
         &self,
@@ -54,7 +42,10 @@ impl ReadView {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
             ReadView::ReadOnly(store) => walk(each, |cursor, show| {
-                store.engine()?.walk_skipping_damage(cursor, show, &mut |error| report_damage(error, &mut damaged))
+                store
+                    .inner()
+                    .engine()?
+                    .walk_skipping_damage(cursor, show, &mut |error| report_damage(error, &mut damaged))
             }),
         }
     }

@@ -2,16 +2,15 @@
 
 use std::io::{self, Read};
 
-use engine::{Limits, Witness};
+use engine::Witness;
 
-use crate::handles::Kind;
-use crate::{Error, Store};
+use crate::Tree;
 
 /// A value that is read piece by piece.
 ///
 /// A small value is copied when the reader is created. For a large value, nothing is locked between two reads, so a
 /// writer may replace it: the next read then fails instead of mixing two values. If reads compare checksums
-/// ([`crate::Options::verify_reads`]), the entire value is verified once, when the reader is created.
+/// ([`crate::Tuning::verify_reads`]), the entire value is verified once, when the reader is created.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +28,7 @@ use crate::{Error, Store};
 /// ```
 #[derive(Debug)]
 pub struct ValueReader {
-    store: Store,
+    tree: Tree,
     key: Vec<u8>,
     witness: Witness,
     len_bytes: u64,
@@ -38,30 +37,12 @@ pub struct ValueReader {
     held: Option<Vec<u8>>,
 }
 
-impl Store {
-    /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
-    ///
-    /// # Errors
-    /// As for [`Store::get`].
-    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
-        let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |witness, value| {
-            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
-            found = Some((witness, value.len() as u64, held));
-        })?;
-        let reader = |(witness, len_bytes, held)| ValueReader {
-            store: self.held_by(Kind::Reader),
-            key: key.to_vec(),
-            witness,
-            len_bytes,
-            read_bytes: 0,
-            held,
-        };
-        Ok(found.map(reader))
-    }
-}
-
 impl ValueReader {
+    /// Returns a reader of a value of `len_bytes` of which `witness` was returned; `held` is a copy of a small value.
+    pub(crate) fn new(tree: Tree, key: &[u8], witness: Witness, len_bytes: u64, held: Option<Vec<u8>>) -> ValueReader {
+        ValueReader { tree, key: key.to_vec(), witness, len_bytes, read_bytes: 0, held }
+    }
+
     /// Returns the value's length in bytes.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
@@ -85,7 +66,11 @@ impl Read for ValueReader {
                 copied = Some(count);
             }
         };
-        self.store.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
+        self.tree
+            .inner()
+            .engine()
+            .and_then(|engine| engine.get_part(&self.key, &mut copy))
+            .map_err(io::Error::other)?;
         let count = copied
             .ok_or_else(|| io::Error::other("the value was replaced or expired while it was read: read it again"))?;
         self.read_bytes += count as u64;

@@ -208,7 +208,7 @@ impl Filling<'_> {
 
 impl Sink for Filling<'_> {
     fn take(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Taken, Error> {
-        if let Some(is_same) = self.store.get_with(key, |known| known == value)? {
+        if let Some(is_same) = self.store.in_place().get(key, |known| known == value)? {
             return Ok(if is_same { Taken::Same } else { Taken::Other });
         }
         self.store.change(|engine| engine.put_until(key, value, expiry))?;

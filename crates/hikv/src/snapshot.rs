@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
-use crate::handles::Kind;
+#[cfg(doc)]
+use crate::Tree;
 use crate::ordered::Bounds;
 use crate::read_view::report_damage;
-use crate::{Range, Store};
+use crate::{Range, Store, Value};
 
 /// A read-only view of the store at the moment of [`Store::snapshot`], unaffected by later writes. Clones share it. It
 /// ends with its last clone and its last iterator.
@@ -51,32 +52,19 @@ struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         // In a child process after a fork there is nothing to release.
-        if let Ok(engine) = self.store.engine() {
+        if let Ok(engine) = self.store.inner().engine() {
             engine.snapshots().into_iter().for_each(|snapshots| snapshots.release_snapshot(self.moment));
         }
     }
 }
 
-impl Store {
-    /// Takes a snapshot of the store's present contents.
-    ///
-    /// It includes every write that returned before this call and none that begins after it returns. A concurrent
-    /// write is either completely in the snapshot or not at all. If it is, so are all writes that had returned before
-    /// that write began.
-    ///
-    /// It costs little, but the call waits for all running operations, and so for callbacks of other threads
-    /// ([`Store::get_with`], [`Store::for_each`] and similar).
-    ///
-    /// # Errors
-    /// [`Error::InsideCallback`] within such a callback. [`Error::Unsupported`] if the engine has no snapshots.
-    /// [`Error::TooManySnapshots`] after 4,294,967,294 snapshots of one store.
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        let moment = snapshots(self.engine()?)?.take_snapshot()?;
-        Ok(Snapshot { taken: Arc::new(Taken { store: self.held_by(Kind::Snapshot), moment }) })
-    }
-}
-
 impl Snapshot {
+    /// Takes a snapshot, which holds `store`.
+    pub(crate) fn take(store: Store) -> Result<Snapshot, Error> {
+        let moment = snapshots(store.inner().engine()?)?.take_snapshot()?;
+        Ok(Snapshot { taken: Arc::new(Taken { store, moment }) })
+    }
+
     /// Returns the store in its present state.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -86,16 +74,16 @@ impl Snapshot {
     /// Returns a copy of the key's value at the snapshot, or `None` if the key was absent.
     ///
     /// # Errors
-    /// As for [`Store::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
-        self.get_with(key, <[u8]>::to_vec)
+    /// As for [`Tree::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        self.get_in_place(key, Value::copied)
     }
 
     /// Calls `read` with the key's value at the snapshot, in place. `read` should be quick.
     ///
     /// # Errors
-    /// As for [`Store::get`].
-    pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+    /// As for [`Tree::get`].
+    pub fn get_in_place<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
         let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
         self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut found)?;
@@ -105,7 +93,7 @@ impl Snapshot {
     /// Returns true if the key existed at the snapshot.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As for [`Tree::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut |_, _, _| {})
     }
@@ -113,15 +101,15 @@ impl Snapshot {
     /// Returns copies of several keys' values at the snapshot.
     ///
     /// # Errors
-    /// As for [`Store::get`].
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        keys.iter().map(|key| self.get(key)).collect()
+    /// As for [`Tree::get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>, Error> {
+        keys.into_iter().map(|key| self.get(key)).collect()
     }
 
     /// Calls `each` with every item, exactly once and in no order, until it returns `Break`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
+    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         self.for_each_with_expiry(|key, value, _| each(key, value))
     }
@@ -137,7 +125,7 @@ impl Snapshot {
     /// Like [`Snapshot::for_each_with_expiry`], but skips damaged items and reports each to `damaged`.
     ///
     /// # Errors
-    /// As for [`Store::get`]. An unreadable part of the store is an error, because its items are unknown.
+    /// As for [`Tree::get`]. An unreadable part of the store is an error, because its items are unknown.
     pub fn for_each_skipping_damage(
         &self,
         each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
@@ -164,10 +152,10 @@ impl Snapshot {
     }
 
     /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. Builds
-    /// the store's ordered index first if there is none ([`Store::ordered`]).
+    /// the store's ordered index first if there is none ([`Tree::ordered`]).
     ///
     /// # Errors
-    /// As for [`Store::ordered`].
+    /// As for [`Tree::ordered`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
         self.range_within(Bounds::of(&range))
     }
@@ -175,7 +163,7 @@ impl Snapshot {
     /// Returns an iterator over the items whose keys begin with `prefix`, in key order; see [`Snapshot::range`].
     ///
     /// # Errors
-    /// As for [`Store::ordered`].
+    /// As for [`Tree::ordered`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range, Error> {
         self.range_within(Bounds::of_prefix(prefix.as_ref()))
     }
@@ -190,7 +178,7 @@ impl Snapshot {
     }
 
     fn engine(&self) -> Result<&dyn SnapshotEngine, Error> {
-        snapshots(self.store().engine()?)
+        snapshots(self.store().inner().engine()?)
     }
 }
 

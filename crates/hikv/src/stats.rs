@@ -59,7 +59,7 @@ impl Identity {
 pub struct JournalStats {
     /// The length of the log's file in bytes.
     pub log_bytes: u64,
-    /// The limit of that length ([`crate::Options::log_bytes_max`]).
+    /// The limit of that length ([`crate::Tuning::log_bytes_max`]).
     pub log_max_bytes: u64,
     /// Bytes of the log that the base lacks. Opening the store now would replay them.
     pub log_unapplied_bytes: u64,
@@ -156,9 +156,9 @@ pub struct Stats {
     /// Figures of the store's engine, by name.
     #[cfg_attr(feature = "serde", serde(flatten, serialize_with = "by_name"))]
     pub figures: Vec<Figure>,
-    /// Lines flushed since open, with [`crate::Options::count_persists`].
+    /// Lines flushed since open, with [`crate::Emulation::count_persists`].
     pub flushed_lines: Option<u64>,
-    /// Fences since open, with [`crate::Options::count_persists`].
+    /// Fences since open, with [`crate::Emulation::count_persists`].
     pub fences: Option<u64>,
     /// False while free space and keys are still being counted after open; the figures are too small until then.
     pub counted: bool,
@@ -178,7 +178,7 @@ pub struct Stats {
     pub order_applied_count: u64,
     /// Updates among these changes.
     pub order_updated_count: u64,
-    /// The store's background threads ([`crate::Options::background_threads`]).
+    /// The store's background threads ([`crate::Tuning::background_threads`]).
     pub worker_count: u64,
     /// Background threads that are working or polling for work at this moment. The remaining ones sleep.
     pub awake_worker_count: u64,

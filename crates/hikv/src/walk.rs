@@ -4,13 +4,13 @@
 //! random, so that a number of an earlier opening is recognised.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use engine::Cursor;
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::Error;
+use crate::store::Inner;
 
 /// The number of cursors that are kept.
 const KEPT_COUNT_MAX: usize = 4096;
@@ -33,7 +33,7 @@ impl Default for Walks {
 
 impl Walks {
     /// Returns a number for the cursor.
-    fn number(&self, cursor: Cursor) -> u64 {
+    pub(crate) fn number(&self, cursor: Cursor) -> u64 {
         match cursor {
             Cursor::Start | Cursor::End => 0,
             Cursor::Number(number) => number,
@@ -50,28 +50,21 @@ impl Walks {
     }
 
     /// Returns the cursor of a number, if it is kept.
-    fn cursor(&self, number: u64) -> Option<Cursor> {
+    pub(crate) fn cursor(&self, number: u64) -> Option<Cursor> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.cursors.get(usize::try_from(number.checked_sub(kept.first)?).ok()?).cloned()
     }
 }
 
-impl Store {
-    /// Calls `each` with every item, in no order, until it returns `Break`. Not a snapshot: concurrent writes may or
-    /// may not be seen.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Store::get`].
-    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
-        while !cursor.is_done() && flow.is_continue() {
-            cursor = self.engine()?.walk(cursor, &mut |key, value, _| {
-                if flow.is_continue() {
-                    flow = each(key, value);
-                }
-            })?;
-        }
-        Ok(())
+/// Walks over all items by numbers, from [`Tree::cursors`](crate::Tree::cursors).
+#[derive(Clone, Copy)]
+pub struct Cursors<'s> {
+    inner: &'s Inner,
+}
+
+impl<'s> Cursors<'s> {
+    pub(crate) fn of(inner: &'s Inner) -> Cursors<'s> {
+        Cursors { inner }
     }
 
     /// Calls `each` with the items of the next part of the store, at most about a thousand, in no order, and returns
@@ -88,7 +81,7 @@ impl Store {
     /// # for number in 0..100u8 { store.put([number], "value")?; }
     /// let (mut at, mut count) = (0, 0);
     /// loop {
-    ///     at = store.walk(at, |_key, _value| count += 1)?;
+    ///     at = store.cursors().walk(at, |_key, _value| count += 1)?;
     ///     if at == 0 {
     ///         break;
     ///     }
@@ -101,21 +94,21 @@ impl Store {
     /// # Errors
     /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
     pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
-        let engine = self.engine()?;
+        let engine = self.inner.engine()?;
         let cursor = match from {
             0 => Cursor::Start,
             number if engine.features().numbered_walk => Cursor::Number(number),
-            number => self.walks().cursor(number).ok_or(Error::CursorForgotten { number })?,
+            number => self.inner.walks.cursor(number).ok_or(Error::CursorForgotten { number })?,
         };
         let next = engine.walk(cursor, &mut |key, value, _| each(key, value))?;
-        Ok(self.walks().number(next))
+        Ok(self.inner.walks.number(next))
     }
 
-    /// Returns a cursor for [`Store::walk`] at a random part of the store, chosen by `seed`.
+    /// Returns a cursor for [`Cursors::walk`] at a random part of the store, chosen by `seed`.
     ///
     /// # Errors
     /// [`Error::Forked`].
-    pub fn random_cursor(&self, seed: u64) -> Result<u64, Error> {
-        Ok(self.walks().number(self.engine()?.random_cursor(seed)))
+    pub fn random(&self, seed: u64) -> Result<u64, Error> {
+        Ok(self.inner.walks.number(self.inner.engine()?.random_cursor(seed)))
     }
 }

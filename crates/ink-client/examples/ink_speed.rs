@@ -52,7 +52,7 @@ impl Subject {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Box<dyn Error>> {
         match self {
             Subject::Module(ink) => Ok(ink.get(key)?),
-            Subject::Library(store) => Ok(store.get(key)?),
+            Subject::Library(store) => Ok(store.get(key)?.map(Vec::from)),
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Config {
     pub threads: usize,
     /// Which threads apply changes to the order of keys: the store's threads, or the loops as a pool
     /// (`docs/decisions/0049-split-threads-by-the-papers-equation-on-request.md`). With a fixed split, the store must
-    /// be opened with its number of backend threads ([`hikv::Options::background_threads`]).
+    /// be opened with its number of backend threads ([`hikv::Tuning::background_threads`]).
     pub split: Sharing,
     /// Maximum number of clients; fewer if the process may not open enough files.
     pub max_clients: usize,

@@ -26,7 +26,7 @@ impl Queues {
     pub(crate) fn leave(&self) {
         if self.applies {
             // In a forked child there is no store.
-            let _ = self.store.set_callers_apply(false);
+            let _ = self.store.background().set_callers_apply(false);
         }
     }
 }
@@ -44,15 +44,15 @@ impl Work for Queues {
     }
 
     fn apply(&self) -> Result<u64, Error> {
-        self.store.apply_queued()
+        self.store.background().apply_queued()
     }
 
     fn queued_count(&self) -> u64 {
-        self.store.queue_stats().map_or(0, |stats| stats.queued_count)
+        self.store.background().queue_stats().map_or(0, |stats| stats.queued_count)
     }
 
     fn applied(&self) -> [u64; 2] {
-        self.store.queue_stats().map_or([0; 2], |stats| [stats.applied_count, stats.updated_count])
+        self.store.background().queue_stats().map_or([0; 2], |stats| [stats.applied_count, stats.updated_count])
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn of_loops(store: &Store, config: &Config) -> Result<Pool, Error> {
     };
     let applies = is_adaptive(config.split);
     if applies {
-        store.set_callers_apply(true)?;
+        store.background().set_callers_apply(true)?;
     }
     Ok(Pool::new(Queues { store: store.clone(), began: Instant::now(), applies }, loop_count, plan))
 }

@@ -12,7 +12,10 @@ use pmem::Latency;
 use tempfile::TempDir;
 
 fn options() -> Options {
-    Options::new().count_persists(true).durability(Durability::Process).background_threads(1)
+    Options::new()
+        .emulation(|emulation| emulation.count_persists(true))
+        .durability(Durability::Process)
+        .tuning(|tuning| tuning.background_threads(1))
 }
 
 fn place() -> TempDir {
@@ -117,7 +120,7 @@ fn wal_is_right() {
 fn queues_of_any_number_and_bound_are_right() {
     for (count, bound) in [(1, 2), (7, 64), (16, 4096)] {
         let place = place();
-        is_right(&open(&place, options().order_queues(count, bound)), None);
+        is_right(&open(&place, options().tuning(|tuning| tuning.order_queues(count, bound))), None);
     }
 }
 
@@ -126,7 +129,7 @@ fn queues_of_any_number_and_bound_are_right() {
 fn as_many_changes_wait_as_the_queues_hold() {
     for (count, bound) in [(1, 2), (1, 64), (4, 64)] {
         let place = place();
-        let subject = open(&place, options().background(false).order_queues(count, bound));
+        let subject = open(&place, options().background(false).tuning(|tuning| tuning.order_queues(count, bound)));
         subject.put_in_order().unwrap();
         let (mut most, capacity) = (0, (count * bound) as u64);
         for number in 0..4_000_u32 {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Options, Store};
+use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Options};
 
 use crate::failure::{Failure, with_sources};
 use crate::interrupt::Interrupt;
@@ -77,7 +77,7 @@ impl Backup {
 
 impl Restore {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let restore = |progress: Shown<'_>| Store::restore(&self.backup, &self.dir, progress);
+        let restore = |progress: Shown<'_>| hikv::restore(&self.backup, &self.dir, progress);
         shown("restored", self.progress_every, restore, &self.backup)
     }
 }
@@ -87,7 +87,7 @@ impl Convert {
         if self.skip_damaged {
             return self.run_past_damage();
         }
-        let convert = |progress: Shown<'_>| Store::convert(&self.from, &self.into, self.engine, progress);
+        let convert = |progress: Shown<'_>| hikv::convert(&self.from, &self.into, self.engine, progress);
         shown("converted", self.progress_every, convert, &self.from).map_err(|failure| match failure {
             Failure::Negative(damage) => {
                 Failure::Negative(format!("{damage}; --skip-damaged converts the undamaged items"))
@@ -100,7 +100,7 @@ impl Convert {
         let mut skipped = Skipped::default();
         let convert = |progress: Shown<'_>| {
             let skip = |damage| skipped.skip(&damage);
-            Store::convert_skipping_damage(&self.from, &self.into, self.engine, progress, skip)
+            hikv::convert_skipping_damage(&self.from, &self.into, self.engine, progress, skip)
         };
         shown("converted", self.progress_every, convert, &self.from)?;
         skipped.verdict(&self.from)

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hikv::{Clock, Error, Expiry, Limits, Store, Version, WriteBatch};
+use hikv::{Clock, Error, Expiry, Limits, PutOptions, Store, Version, WriteBatch};
 
 use super::missing::not_found;
 use crate::durable::Durable;
@@ -190,7 +190,7 @@ impl Batch {
         }
         for (key, change) in &changed.by_key {
             match change {
-                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                Some((value, expiry)) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 None => batch.delete(key),
             };
         }
@@ -225,5 +225,5 @@ impl Batch {
 /// Returns the present value and expiry of the key.
 fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
     let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
-    Ok(value.zip(expiry))
+    Ok(value.map(Vec::from).zip(expiry))
 }

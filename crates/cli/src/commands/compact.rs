@@ -30,7 +30,8 @@ pub(crate) struct Compact {
 impl Compact {
     pub(super) fn run(self) -> Result<(), Failure> {
         // Without compaction in the background, every move is counted here.
-        let store = opening::open(&Options::new().create(false).compact_above(None), &self.dir)?;
+        let store =
+            opening::open(&Options::new().create(false).tuning(|tuning| tuning.compact_above(None)), &self.dir)?;
         let interrupt = Interrupt::install()?;
         let every = Duration::from_secs(self.progress_every);
         let mut progress = Progress::new("moved", None, every);

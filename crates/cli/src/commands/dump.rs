@@ -44,7 +44,7 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
-        let options = Options::new().read_only(true).skip_damaged(self.skip_damaged);
+        let options = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(self.skip_damaged));
         let store = opening::open(&options, &self.dir)?;
         // Some engines count items by a walk, which fails at damage. The dump then reports the damage.
         let total = match store.len() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Error, Store};
+use hikv::{Error, Expires, Store};
 
 use super::missing::not_found;
 use crate::durable::Durable;
@@ -42,13 +42,13 @@ pub(crate) struct Persist {
 
 impl Expire {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire_in(key, self.seconds))
+        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire(key, self.seconds))
     }
 }
 
 impl Persist {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.persist(key))
+        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire(key, Expires::Never))
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Limits, Store};
+use hikv::{Limits, PutOptions, Store};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
@@ -79,25 +79,12 @@ impl<'a> Source<'a> {
     }
 
     fn put(self, store: &Store, key: &[u8], ttl: Option<Duration>) -> Result<(), hikv::Error> {
-        match (self, ttl) {
-            (Source::Given(value), None) => store.put(key, value),
-            (Source::Given(value), Some(ttl)) => store.put_with_ttl(key, value, ttl),
-            (Source::File { file, len_bytes }, ttl) => put_from(store, key, len_bytes, file, ttl),
-            (Source::Spooled { file, len_bytes }, ttl) => put_from(store, key, len_bytes, file, ttl),
+        let options = ttl.map_or(PutOptions::new(), |ttl| PutOptions::new().ttl(ttl));
+        match self {
+            Source::Given(value) => store.put_with(key, value, options),
+            Source::File { file, len_bytes } => store.put_from_with(key, len_bytes, file, options),
+            Source::Spooled { file, len_bytes } => store.put_from_with(key, len_bytes, file, options),
         }
-    }
-}
-
-fn put_from(
-    store: &Store,
-    key: &[u8],
-    len_bytes: u64,
-    source: impl Read,
-    ttl: Option<Duration>,
-) -> Result<(), hikv::Error> {
-    match ttl {
-        None => store.put_from(key, len_bytes, source),
-        Some(ttl) => store.put_from_with_ttl(key, len_bytes, source, ttl),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hikv::{Error, Item, Ordered, Range, Store, prefix_range};
+use hikv::{Error, Item, Ordered, Range, Store, Tree, prefix_range};
 
 use super::listing::{Listing, Out};
 use super::order::put_in_order;
@@ -17,7 +17,7 @@ use crate::formats::{Escaped, Format};
 use crate::opening;
 use crate::verified::Verified;
 
-/// The largest limit for which items are found without a key order ([`Store::first_items`]).
+/// The largest limit for which items are found without a key order ([`hikv::Tree::first_items`]).
 const FEW_MAX: usize = 1_000;
 
 /// Print items in key order
@@ -97,7 +97,7 @@ impl Scan {
 
     fn items(&self, store: &Store, every: Duration) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
         if let Some(limit) = self.limit.filter(|&limit| limit <= FEW_MAX) {
-            let few = if self.reverse { Store::last_items } else { Store::first_items };
+            let few = if self.reverse { Tree::last_items } else { Tree::first_items };
             return Ok(Box::new(few(store, self.ends(), limit)?.into_iter().map(Ok)));
         }
         let range = self.range(&put_in_order(store, every)?)?;

@@ -105,7 +105,7 @@ fn queue_holds_turn_during_command() {
     let clock = hikv::Clock::manual(1);
     let (_dir, shared, controller) = enabled(&volatile().background(false).clock(clock.clone()));
     let (mut connection, mut peer) = connected(&shared, &controller);
-    shared.store.put_with_ttl("k", "old", Duration::from_millis(1)).expect("it is written");
+    shared.store.put_with("k", "old", hikv::PutOptions::new().ttl(Duration::from_millis(1))).expect("it is written");
     clock.advance(Duration::from_millis(1));
     let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&controller));
     let callback = move |_: &[u8]| sender.send(asked.is_in_turn()).expect("it is listened to");

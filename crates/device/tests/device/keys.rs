@@ -15,8 +15,8 @@ pub(crate) fn store_and_retrieve(bench: &Bench) {
     for (number, value) in values.iter().enumerate() {
         let key = vec![b'k'; number * 5 + 1];
         client.store(&key, value).expect("it stores");
-        assert_eq!(client.retrieve(&key).expect("it reads").as_ref(), Some(value));
-        assert_eq!(bench.store.get(&key).expect("it reads").as_ref(), Some(value), "the store has it");
+        assert_eq!(client.retrieve(&key).expect("it reads").as_deref(), Some(&**value));
+        assert_eq!(bench.store.get(&key).expect("it reads").as_deref(), Some(&**value), "the store has it");
     }
     client.store("k", "another").expect("it stores");
     assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"another"[..]));
@@ -223,7 +223,7 @@ fn damage(bench: &Bench, pattern: &[u8]) {
 }
 
 pub(crate) fn damaged(asked: &Bench) {
-    let options = hikv::Options::new().verify_reads(hikv::Verify::Values);
+    let options = hikv::Options::new().tuning(|tuning| tuning.verify_reads(hikv::Verify::Values));
     let bench = Bench::with(Config::default(), options).by_shm(asked.by_shm);
     let mut client = bench.client();
     client.store("k", "a value that will be damaged").expect("it stores");

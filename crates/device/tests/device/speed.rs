@@ -91,7 +91,7 @@ fn alone(store: &Store) {
         Vec::new()
     });
     measure("engine alone: get", COUNT, || {
-        let get = |number| store.get_with(scattered(number), |value| black_box(value.len())).expect("it reads");
+        let get = |number| store.in_place().get(scattered(number), |value| black_box(value.len())).expect("it reads");
         (0..COUNT).for_each(|number| assert!(get(number).is_some()));
         Vec::new()
     });
@@ -121,7 +121,7 @@ fn alone(store: &Store) {
 
 fn get_groups(store: &Store, keys: &[[u8; 16]]) {
     for keys in keys.chunks(GROUP_COUNT as usize) {
-        store.multi_get_with(keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
+        store.in_place().multi_get(keys, |_, value| _ = black_box(value.map(<[u8]>::len))).expect("it reads");
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn same_identifier(bench: &Bench) {
         writer.data(out, &data);
     });
     assert!(send(wire, &Kv::Flush.command(8, 1), &[]).status.is_success(), "the store");
-    assert_eq!(bench.store.get("k").expect("it reads"), Some(value));
+    assert_eq!(bench.store.get("k").expect("it reads"), Some(value.into()));
 }
 
 pub(crate) fn descriptors(bench: &Bench) {

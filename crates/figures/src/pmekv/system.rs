@@ -54,6 +54,6 @@ impl Shared for Library {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        Ok(self.store.get_with(key, found)?.is_some())
+        Ok(self.store.in_place().get(key, found)?.is_some())
     }
 }

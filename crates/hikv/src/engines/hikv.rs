@@ -24,10 +24,10 @@ pub(super) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
 
 fn set_up<M: Medium>(store: HiKv<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     let store = store
-        .verifying(options.verify)
-        .compacting_above(options.compact_above)
+        .verifying(options.tuning.verify)
+        .compacting_above(options.tuning.compact_above)
         .caching(options.read_cache_bytes, HostDram)?;
-    let order = match options.order_queues {
+    let order = match options.tuning.order_queues {
         _ if !options.ordered => Ordered::never(HostDram),
         Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),
         None => Ordered::new(options.worker_count().max(1), HostDram),

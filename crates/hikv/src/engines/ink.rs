@@ -20,7 +20,7 @@ pub(super) fn format<M: Medium>(
     parameters: &Parameters,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let parameters = with_lanes(parameters, LANE_COUNT_MAX);
-    let order = options.tree_order.unwrap_or(engine_ink::Options::default().order);
+    let order = options.tuning.tree_order.unwrap_or(engine_ink::Options::default().order);
     let tree = engine_ink::Options { order, ..engine_ink::Options::default() };
     Ok(set_up(Ink::format(medium, HostDram, &parameters, tree)?, options))
 }
@@ -30,5 +30,10 @@ pub(super) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
 }
 
 fn set_up<M: Medium>(store: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()).compacting_above(options.compact_above))
+    Arc::new(
+        store
+            .verifying(options.tuning.verify)
+            .by_clock(options.clock.clone())
+            .compacting_above(options.tuning.compact_above),
+    )
 }

@@ -30,11 +30,16 @@ pub(super) fn open<M: Medium>(
     progress: &Progress<'_>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
-    let is_past = options.past_damage && options.read_only;
+    let is_past = options.tuning.past_damage && options.read_only;
     let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_with_progress };
     Ok(set_up(open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?, options))
 }
 
 fn set_up<M: Medium>(store: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()).compacting_above(options.compact_above))
+    Arc::new(
+        store
+            .verifying(options.tuning.verify)
+            .by_clock(options.clock.clone())
+            .compacting_above(options.tuning.compact_above),
+    )
 }

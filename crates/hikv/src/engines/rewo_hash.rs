@@ -23,7 +23,8 @@ pub(super) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
 }
 
 fn set_up<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
-    let store = store.verifying(options.verify).by_clock(options.clock.clone()).pre_evicting(options.pre_evict);
-    let store = store.compacting_above(options.compact_above);
-    Ok(Arc::new(store.caching(options.read_cache_bytes, HostDram)?.copying_by(options.read_cache_threads)?))
+    let store =
+        store.verifying(options.tuning.verify).by_clock(options.clock.clone()).pre_evicting(options.tuning.pre_evict);
+    let store = store.compacting_above(options.tuning.compact_above);
+    Ok(Arc::new(store.caching(options.read_cache_bytes, HostDram)?.copying_by(options.tuning.read_cache_threads)?))
 }

@@ -28,13 +28,13 @@ impl Options {
 
     /// Checks options that size an allocation or count threads: beyond their limits they would end the process.
     fn check_sizes(&self) -> Result<(), OpenError> {
-        if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
-            return refused(format!("{} partitions: must be a power of two up to 256", self.partition_count));
+        if !self.tuning.partition_count.is_power_of_two() || self.tuning.partition_count > 256 {
+            return refused(format!("{} partitions: must be a power of two up to 256", self.tuning.partition_count));
         }
-        if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
+        if let Some(ratio) = self.tuning.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
             return refused(format!("compaction above {ratio}: the ratio must be at least 1"));
         }
-        if let Some((count, bound)) = self.order_queues {
+        if let Some((count, bound)) = self.tuning.order_queues {
             if count == 0 || !bound.is_power_of_two() {
                 return refused(format!("{count} queues of {bound}: at least one, of a power of two, is needed"));
             }
@@ -44,11 +44,11 @@ impl Options {
                 ));
             }
         }
-        if let Some(count) = self.background_threads.filter(|count| *count > BACKGROUND_THREADS_LIMIT) {
+        if let Some(count) = self.tuning.background_threads.filter(|count| *count > BACKGROUND_THREADS_LIMIT) {
             return refused(format!("{count} background threads: the limit is {BACKGROUND_THREADS_LIMIT}"));
         }
         #[cfg(feature = "ink")]
-        if let Some(order) = self.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
+        if let Some(order) = self.tuning.tree_order.filter(|order| !engine_ink::ORDERS.contains(order)) {
             return refused(format!("a tree of order {order}: must be one of {:?}", engine_ink::ORDERS));
         }
         if let Some(bytes) = self.region_bytes_max.filter(|&bytes| bytes > REGION_BYTES_MAX) {
@@ -60,10 +60,10 @@ impl Options {
     fn check_times(&self) -> Result<(), OpenError> {
         let times = [
             ("a sync interval", self.sync_interval, SYNC_INTERVAL_MAX),
-            ("a delay of persists", self.persist_delay, DELAY_MAX),
-            ("a delay of reads", self.read_delay, DELAY_MAX),
-            ("a delay of blocks that are read", self.block_delays.read, DELAY_MAX),
-            ("a delay of blocks that are persisted", self.block_delays.persist, DELAY_MAX),
+            ("a delay of persists", self.emulation.persist_delay, DELAY_MAX),
+            ("a delay of reads", self.emulation.read_delay, DELAY_MAX),
+            ("a delay of blocks that are read", self.emulation.block_delays.read, DELAY_MAX),
+            ("a delay of blocks that are persisted", self.emulation.block_delays.persist, DELAY_MAX),
         ];
         match times.into_iter().find(|(_, time, max)| time > max) {
             Some((what, time, max)) => refused(format!("{what} of {time:?}: the limit is {max:?}")),
@@ -72,7 +72,7 @@ impl Options {
     }
 
     fn check_read_cache(&self) -> Result<(), OpenError> {
-        let (bytes, count) = (self.read_cache_bytes, self.read_cache_threads);
+        let (bytes, count) = (self.read_cache_bytes, self.tuning.read_cache_threads);
         if bytes > READ_CACHE_BYTES_MAX {
             return refused(format!("a read cache of {bytes} bytes: the limit is {READ_CACHE_BYTES_MAX}"));
         }

@@ -6,14 +6,17 @@ mod range;
 
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
-use engine::{Direction, Early, Error, OrderState, OrderedEngine, ScanCursor};
+use engine::{Direction, Early, Engine, Error, Order, OrderState, OrderedEngine, ScanCursor};
 
+#[cfg(doc)]
 use crate::Store;
+use crate::Tree;
 use crate::handles::Kind;
 pub(crate) use bounds::Bounds;
 
 pub use few::prefix_range;
-pub use range::Range;
+pub(crate) use few::{order_for, pass};
+pub use range::{Keys, Range};
 
 /// A key and its value.
 pub type Item = (Vec<u8>, Vec<u8>);
@@ -27,7 +30,7 @@ pub struct OrderProgress {
     pub total: u64,
 }
 
-/// The ordered operations of a store, from [`Store::ordered`].
+/// The ordered operations of a store, from [`Tree::ordered`].
 ///
 /// Keys sort by their bytes. Every operation sees all writes that were acknowledged before it began, and does not
 /// block writers. No operation is a snapshot: it may or may not see concurrent writes.
@@ -49,35 +52,21 @@ pub struct OrderProgress {
 /// ```
 #[derive(Debug)]
 pub struct Ordered {
-    store: Store,
+    tree: Tree,
     early: Early,
 }
 
 impl Clone for Ordered {
     fn clone(&self) -> Ordered {
-        Ordered { store: self.store.held_by(Kind::Ordered), early: self.early }
-    }
-}
-
-impl Store {
-    /// Returns the ordered operations. The first call starts building the ordered index, in the background on all
-    /// cores, while the store is in use. Operations wait until it is ready. Before the first call, no write pays for
-    /// order.
-    ///
-    /// # Errors
-    /// [`Error::NoOrder`] if the store was opened with [`crate::Options::ordered`] off; [`Error::Unsupported`] if the
-    /// engine has no order. If an earlier index was lost through an error, this returns that error once.
-    pub fn ordered(&self) -> Result<Ordered, Error> {
-        let ordered = Ordered { store: self.held_by(Kind::Ordered), early: Early::Wait };
-        let engine = ordered.engine()?;
-        engine.request_order()?;
-        // No worker is woken if the index exists or is being built.
-        self.ask_wanted(engine.wanted_threads());
-        Ok(ordered)
+        Ordered { tree: self.tree.held_by(Kind::Ordered), early: self.early }
     }
 }
 
 impl Ordered {
+    pub(crate) fn new(tree: Tree, early: Early) -> Ordered {
+        Ordered { tree, early }
+    }
+
     /// Returns a view whose operations fail with [`Error::NotOrderedYet`] instead of waiting for the index.
     #[must_use]
     pub fn fail_if_not_ready(self) -> Ordered {
@@ -91,7 +80,7 @@ impl Ordered {
     pub fn is_ready(&self) -> Result<bool, Error> {
         let engine = self.engine()?;
         let is_built = || engine.stats().order.is_some_and(|order| order.state == OrderState::Ready);
-        Ok(engine.features().order == engine::Order::Native || is_built())
+        Ok(engine.features().order == Order::Native || is_built())
     }
 
     /// Waits for the index, and calls `progress` from time to time.
@@ -113,7 +102,7 @@ impl Ordered {
     ///
     /// # Errors
     /// [`Error::NotOrderedYet`] after [`Ordered::fail_if_not_ready`], or within another operation's callback;
-    /// otherwise as for [`Store::get`].
+    /// otherwise as for [`Tree::get`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
         self.range_within(Bounds::of(&range))
     }
@@ -228,18 +217,18 @@ impl Ordered {
     /// Deletes the keys of `range` one by one, and returns their number. Not atomic for readers or for a crash.
     ///
     /// # Errors
-    /// As for [`Ordered::range`] and [`Store::delete`]; some keys may have been deleted.
+    /// As for [`Ordered::range`] and [`Tree::delete`]; some keys may have been deleted.
     pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
         let mut count = 0;
         for item in self.range(range)? {
-            count += u64::from(self.store.delete(item?.0)?);
+            count += u64::from(self.tree.delete(item?.0)?);
         }
         Ok(count)
     }
 
-    fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
+    pub(crate) fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
         self.caught_up()?;
-        Ok(Range::new(&self.store, bounds))
+        Ok(Range::new(&self.tree, bounds))
     }
 
     fn nearest(&self, from: Bound<&[u8]>, direction: Direction) -> Result<Option<Item>, Error> {
@@ -263,17 +252,25 @@ impl Ordered {
         Ok(())
     }
 
-    fn engine(&self) -> Result<&dyn OrderedEngine, Error> {
-        self.store.ordered_engine()
+    pub(crate) fn engine(&self) -> Result<&dyn OrderedEngine, Error> {
+        ordered_engine(self.tree.inner().engine()?)
     }
 
     pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
         if let Err(error) = engine.catch_up(self.early) {
             // The index may have been dropped after an error, with no thread rebuilding it.
-            self.store.ask_workers();
+            self.tree.inner().ask_workers();
             return Err(error);
         }
         Ok(engine)
     }
+}
+
+/// Returns the ordered operations of an engine.
+pub(crate) fn ordered_engine(engine: &dyn Engine) -> Result<&dyn OrderedEngine, Error> {
+    engine.ordered().ok_or_else(|| match engine.features().order {
+        Order::No => Error::Unsupported { engine: engine.name(), what: "order" },
+        Order::Asked | Order::Native => Error::NoOrder,
+    })
 }

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
+use std::mem;
 use std::ops::ControlFlow;
 
 use engine::{Direction, Error, ScanCursor, Visit};
 
 use super::Item;
 use super::bounds::Bounds;
+use super::ordered_engine;
 use crate::handles::Kind;
-use crate::{Snapshot, Store};
+use crate::{Snapshot, Tree};
 
 /// Bytes of items that a new range copies ahead: many ranges are opened for a few items.
 const AHEAD_BYTES_MIN: usize = 1024;
@@ -21,7 +23,7 @@ const AHEAD_GROWTH: usize = 4;
 /// space, except for items that its snapshot keeps. An error ends the iteration.
 #[derive(Debug)]
 pub struct Range {
-    store: Store,
+    tree: Tree,
     /// The snapshot to read, or `None` for the present items.
     snapshot: Option<Snapshot>,
     /// The unread part of the range.
@@ -33,18 +35,46 @@ pub struct Range {
 }
 
 /// Items that were read from one end and not returned yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Side {
-    items: VecDeque<Item>,
+    /// Keys and values, one after the other. It is reused for the next items.
+    bytes: Vec<u8>,
+    items: VecDeque<Place>,
     is_at_end: bool,
 }
 
+/// The place of an item in a side's bytes.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+impl Side {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.items.push_back(Place { start: self.bytes.len(), key_bytes: key.len(), value_bytes: value.len() });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+    }
+
+    fn item(&self, place: Place) -> (&[u8], &[u8]) {
+        self.bytes[place.start..][..place.key_bytes + place.value_bytes].split_at(place.key_bytes)
+    }
+
+    /// Ends the side: it has no items and reads none.
+    fn end(&mut self) {
+        self.items.clear();
+        self.is_at_end = true;
+    }
+}
+
 impl Range {
-    pub(super) fn new(store: &Store, bounds: Bounds) -> Range {
-        let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
+    pub(super) fn new(tree: &Tree, bounds: Bounds) -> Range {
+        let side = || Side { is_at_end: bounds.is_empty(), ..Side::default() };
         let (front, back) = (side(), side());
-        let store = store.held_by(Kind::Range);
-        Range { store, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
+        let tree = tree.held_by(Kind::Range);
+        Range { tree, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
     }
 
     /// Reads a snapshot. The ordered index must have every change that the snapshot sees.
@@ -53,23 +83,76 @@ impl Range {
     }
 
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
-        let engine = self.store.ordered_engine()?;
+        let engine = ordered_engine(self.tree.inner().engine()?)?;
         match &self.snapshot {
             Some(snapshot) => engine.scan_at(snapshot.moment(), cursor, each),
             None => engine.scan(cursor, each),
         }
     }
 
-    fn next_from(&mut self, direction: Direction) -> Option<Result<Item, Error>> {
+    /// Returns the next item without a copy of its own, or `None` at the end of the range. The item is valid until the
+    /// next call.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let mut range = store.ordered()?.iter()?;
+    /// let mut value_bytes = 0;
+    /// while let Some((_key, value)) = range.next_ref()? {
+    ///     value_bytes += value.len();
+    /// }
+    /// assert_eq!(value_bytes, 8);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get). An error ends the range.
+    pub fn next_ref(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        self.next_from(Direction::Forward)
+    }
+
+    /// Like [`Range::next_ref`], from the end of the range.
+    ///
+    /// # Errors
+    /// As for [`Range::next_ref`].
+    pub fn next_back_ref(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        self.next_from(Direction::Backward)
+    }
+
+    /// Returns an iterator over the remaining keys, which copies no value.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let keys = store.ordered()?.iter()?.keys().collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(keys, [b"one", b"two"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keys(self) -> Keys {
+        Keys(self)
+    }
+
+    fn next_from(&mut self, direction: Direction) -> Result<Option<(&[u8], &[u8])>, Error> {
         if self.side(direction).items.is_empty()
             && let Err(error) = self.read_on(direction)
         {
-            (self.front, self.back) = (Side::at_end(), Side::at_end());
-            return Some(Err(error));
+            self.front.end();
+            self.back.end();
+            return Err(error);
+        }
+        if let Some(place) = self.side(direction).items.pop_front() {
+            return Ok(Some(self.side(direction).item(place)));
         }
         // The last items may have been read from the other end.
-        let item = self.side(direction).items.pop_front();
-        item.or_else(|| self.side(opposite(direction)).items.pop_back()).map(Ok)
+        let other = self.side(opposite(direction));
+        Ok(other.items.pop_back().map(|place| other.item(place)))
     }
 
     fn side(&mut self, direction: Direction) -> &mut Side {
@@ -87,35 +170,31 @@ impl Range {
         let from = if direction == Direction::Forward { self.rest.low() } else { self.rest.high() };
         let mut cursor = ScanCursor::new(from, direction);
         let ahead_bytes = self.ahead_bytes;
-        let (mut items, mut len_bytes, mut is_outside) = (VecDeque::new(), 0, false);
+        let mut side = mem::take(self.side(direction));
+        side.bytes.clear();
+        let mut is_outside = false;
         let mut goes_on = true;
-        while goes_on && items.is_empty() && !is_outside {
+        while goes_on && side.items.is_empty() && !is_outside {
             goes_on = self.read_page(&mut cursor, &mut |key, value| {
                 is_outside = !self.rest.contains(key);
                 if is_outside {
                     return ControlFlow::Break(());
                 }
-                len_bytes += key.len() + value.len();
-                items.push_back((key.to_vec(), value.to_vec()));
-                if len_bytes < ahead_bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                side.push(key, value);
+                if side.bytes.len() < ahead_bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
         }
-        let is_at_end = is_outside || !goes_on && len_bytes < ahead_bytes;
-        if let Some((last, _)) = items.back() {
+        side.is_at_end = is_outside || !goes_on && side.bytes.len() < ahead_bytes;
+        if let Some(&last) = side.items.back() {
+            let (last, _) = side.item(last);
             match direction {
                 Direction::Forward => self.rest.raise(last),
                 Direction::Backward => self.rest.lower(last),
             }
         }
-        *self.side(direction) = Side { items, is_at_end };
+        *self.side(direction) = side;
         self.ahead_bytes = (ahead_bytes * AHEAD_GROWTH).min(AHEAD_BYTES_MAX);
         Ok(())
-    }
-}
-
-impl Side {
-    fn at_end() -> Side {
-        Side { items: VecDeque::new(), is_at_end: true }
     }
 }
 
@@ -130,14 +209,38 @@ impl Iterator for Range {
     type Item = Result<Item, Error>;
 
     fn next(&mut self) -> Option<Result<Item, Error>> {
-        self.next_from(Direction::Forward)
+        self.next_ref().map(|item| item.map(owned)).transpose()
     }
 }
 
 impl DoubleEndedIterator for Range {
     fn next_back(&mut self) -> Option<Result<Item, Error>> {
-        self.next_from(Direction::Backward)
+        self.next_back_ref().map(|item| item.map(owned)).transpose()
     }
 }
 
 impl FusedIterator for Range {}
+
+/// An iterator over the keys of a range, from both ends: [`Range::keys`].
+#[derive(Debug)]
+pub struct Keys(Range);
+
+impl Iterator for Keys {
+    type Item = Result<Vec<u8>, Error>;
+
+    fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        self.0.next_ref().map(|item| item.map(|(key, _)| key.to_vec())).transpose()
+    }
+}
+
+impl DoubleEndedIterator for Keys {
+    fn next_back(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        self.0.next_back_ref().map(|item| item.map(|(key, _)| key.to_vec())).transpose()
+    }
+}
+
+impl FusedIterator for Keys {}
+
+fn owned((key, value): (&[u8], &[u8])) -> Item {
+    (key.to_vec(), value.to_vec())
+}

@@ -6,38 +6,37 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Worker};
+use engine::{Engine, Error, Expiry, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
+use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
 
-use crate::events;
-use crate::files_status::Files;
+use crate::files_status::{Files, FilesStatus};
 use crate::stats::Identity;
 use crate::walk::Walks;
+use crate::{Expires, events};
 
 /// An open store, which all its handles share.
 ///
 /// Fields are dropped in this order: background threads have ended before the clean image is written and the region
 /// unmapped, and the store's lock is released last. Exception: when a callback on a background thread drops the store,
 /// that thread closes it as its last action.
-pub(super) struct Inner {
-    pub(super) workers: Vec<Worker>,
-    pub(super) is_closed: bool,
-    pub(super) engine: Arc<dyn Engine>,
-    /// The result of [`Engine::supports_lookup`].
-    pub(super) supports_lookup: bool,
-    pub(super) guard: ForkGuard,
-    pub(super) files: Arc<Files>,
-    pub(super) path: PathBuf,
-    pub(super) identity: Identity,
-    pub(super) journal: Option<Acknowledger<OsFile>>,
-    pub(super) sync_interval: Duration,
-    pub(super) is_read_only: bool,
-    pub(super) walks: Walks,
+pub(crate) struct Inner {
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) is_closed: bool,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) guard: ForkGuard,
+    pub(crate) files: Arc<Files>,
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) journal: Option<Acknowledger<OsFile>>,
+    pub(crate) sync_interval: Duration,
+    pub(crate) is_read_only: bool,
+    pub(crate) walks: Walks,
 }
 
 /// A running write of the engine. It is dropped only if the write panics.
-pub(super) struct UnderWay<'s>(pub(super) &'s Inner);
+struct UnderWay<'s>(&'s Inner);
 
 impl Drop for UnderWay<'_> {
     /// Closes the store to writes. The panic releases the engine's locks while it unwinds, although the data they
@@ -52,9 +51,122 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Inner {
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
+        if self.guard.in_owner() { Ok(&*self.engine) } else { Err(Error::Forked) }
+    }
+
+    /// Like [`Inner::engine`], for operations that change the store. Also costs one load.
+    #[inline(always)]
+    pub(crate) fn writable_engine(&self) -> Result<&dyn Engine, Error> {
+        if self.guard.takes_writes() { Ok(&*self.engine) } else { self.engine_after_check() }
+    }
+
+    /// Checks the store's files if this writer's turn has come ([`crate::files_status`]), then returns the engine or
+    /// the error that blocks writes.
+    #[cold]
+    fn engine_after_check(&self) -> Result<&dyn Engine, Error> {
+        let Inner { guard, files, workers, engine, .. } = self;
+        if guard.begin_check() {
+            files.check();
+            workers.iter().take(1).for_each(Worker::wake);
+        }
+        match guard.closed_to_writes() {
+            Some(Closed::Removed) => Err(MediumError::Removed.into()),
+            Some(Closed::HalfWay) => Err(Error::HalfWay),
+            None if guard.in_owner() => Ok(&**engine),
+            None => Err(Error::Forked),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+        let engine = self.writable_engine()?;
+        let under_way = UnderWay(self);
+        // The result stays in place, and is moved only if it holds an error.
+        let changed = change(engine);
+        mem::forget(under_way);
+        match changed {
+            Ok(done) => {
+                self.ask_wanted(engine.wanted_threads());
+                Ok(done)
+            }
+            Err(error) => {
+                self.ask_wanted(engine.wanted_threads());
+                Err(self.explained(error))
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn ask_wanted(&self, wanted: WantedThreads) {
+        if wanted != WantedThreads::None {
+            self.ask_some(wanted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_some(&self, wanted: WantedThreads) {
+        match wanted {
+            WantedThreads::None => {}
+            WantedThreads::One => self.workers.iter().take(1).for_each(Worker::wake),
+            WantedThreads::All => self.ask_workers(),
+        }
+        if !engine::in_expired_callback() {
+            // The write is done. If this step fails, the background repeats it.
+            let _ = self.engine.assist_background();
+        }
+    }
+
+    /// Returns the expiry by the store's clock.
+    pub(crate) fn expiry(&self, expires: Expires) -> Result<Expiry, Error> {
+        expires.by(self.engine()?.clock())
+    }
+
+    /// Runs `operate`, and returns when everything that it wrote and read is durable at `level`.
+    pub(crate) fn at<R, E: From<Error>>(
+        &self,
+        level: Durability,
+        operate: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.check_level(level)?;
+        let Some(journal) = &self.journal else { return operate() };
+        let (result, durable) = journal.at(level, operate);
+        let result = result?;
+        durable.map_err(|error| self.explained(error.into()))?;
+        Ok(result)
+    }
+
+    /// Returns an error if the storage does not provide `level`.
+    pub(crate) fn check_level(&self, level: Durability) -> Result<(), Error> {
+        self.engine()?;
+        let (given, medium) = (self.durability_max(), self.identity.medium);
+        if level > given { Err(Error::Durability { wanted: level, given, medium }) } else { Ok(()) }
+    }
+
+    pub(crate) fn durability_max(&self) -> Durability {
+        if self.journal.is_some() { Durability::Power } else { self.identity.durability }
+    }
+
+    pub(crate) fn ask_workers(&self) {
+        self.workers.iter().for_each(Worker::wake);
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.is_read_only && self.files.check() == FilesStatus::Removed
+    }
+
+    /// Replaces the error of a failed journal by [`MediumError::Removed`] if the store's files are gone.
+    #[cold]
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
+        if is_poisoned && self.is_removed() { MediumError::Removed.into() } else { error }
+    }
+
     /// Stops the background and writes a clean image, once. Exception: after a panicked write there is no image, and
     /// the next opening recovers the store as after a crash.
-    pub(super) fn shut(&mut self) -> Result<(), Error> {
+    pub(crate) fn shut(&mut self) -> Result<(), Error> {
         if mem::replace(&mut self.is_closed, true) || self.guard.closed_to_writes() == Some(Closed::HalfWay) {
             return Ok(());
         }

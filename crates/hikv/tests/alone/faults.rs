@@ -22,9 +22,10 @@ fn faults() -> u64 {
 fn faults_per_put(engine: EngineKind, has_background: bool) -> f64 {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     // Without huge pages each page of 4 KiB costs one fault.
-    let options = Options::new().engine(engine).ordered(false).background(false).huge_pages(false);
+    let options =
+        Options::new().engine(engine).ordered(false).background(false).tuning(|tuning| tuning.huge_pages(false));
     let store = options.open(dir.path()).unwrap();
-    let background = |store: &Store| while has_background && store.step().unwrap().is_more {};
+    let background = |store: &Store| while has_background && store.background().step().unwrap().is_more {};
     let mut faulted = 0;
     for number in 0..PUT_COUNT {
         if number % PUTS_PER_TURN == 0 {

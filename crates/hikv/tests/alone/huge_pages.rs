@@ -50,7 +50,8 @@ fn small_pages_of_a_store_that_is_opened_are_put_together() {
     let home = tempfile::tempdir_in(MEMORY).unwrap();
     for &engine in EngineKind::ALL {
         let dir = home.path().join(engine.name());
-        let options = Options::new().engine(engine).durability(Durability::Process).huge_pages(false);
+        let options =
+            Options::new().engine(engine).durability(Durability::Process).tuning(|tuning| tuning.huge_pages(false));
         let store = options.open(&dir).unwrap();
         let mut count = 0_u64;
         while region_bytes(&dir) < STORED_BYTES {

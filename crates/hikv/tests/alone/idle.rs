@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hikv::{Durability, Options, Store};
+use hikv::{Durability, Options, PutOptions, Store};
 
 use crate::alone;
 
@@ -37,8 +37,11 @@ fn turns_while(others_run: impl FnOnce()) -> u64 {
 
 fn busy_for_a_while() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store =
-        Options::new().background_threads(THREAD_COUNT).durability(Durability::Buffered).open(dir.path()).unwrap();
+    let store = Options::new()
+        .tuning(|tuning| tuning.background_threads(THREAD_COUNT))
+        .durability(Durability::Buffered)
+        .open(dir.path())
+        .unwrap();
     let key = |i: u32| i.to_be_bytes();
     (0..20_000).for_each(|i| store.put(key(i % 5_000), [0; 100]).unwrap());
     assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), 5_000);
@@ -69,7 +72,7 @@ fn an_idle_store_takes_no_processor_time() {
     // The first scan does not wait for another thread: it applies changes itself that were too few to wake one.
     assert_eq!(turns_while(read), 0, "there are no writes, and a background thread runs");
     // One thread sleeps until that time.
-    store.put_with_ttl("late", "value", Duration::from_secs(3600)).unwrap();
+    store.put_with("late", "value", PutOptions::new().ttl(Duration::from_secs(3600))).unwrap();
     come_to_rest();
     drop(store);
 }

@@ -39,7 +39,7 @@ fn load(dir: &Path) {
     let store = open(dir, engine);
     for first in (0..KEY_COUNT).step_by(KEYS_TOGETHER as usize) {
         let items: Vec<_> = (first..first + KEYS_TOGETHER).map(|number| (key(number), VALUE)).collect();
-        store.multi_put(&items).unwrap();
+        store.multi_put(items.iter().copied()).unwrap();
     }
     println!("{LOADED}");
     loop {

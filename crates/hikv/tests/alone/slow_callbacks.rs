@@ -39,7 +39,7 @@ fn beside_a_callback(store: &Store, work: impl FnOnce()) {
                 // Returns when the other end is dropped.
                 let _ = may_end.recv();
             };
-            store.get_with("read", read).unwrap().unwrap();
+            store.in_place().get("read", read).unwrap().unwrap();
         };
         reader.spawn_scoped(scope, read_slowly).unwrap();
         has_begun.recv().unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-use hikv::{Clock, Durability, Error, Options, Snapshot, Store, Ttl};
+use hikv::{Clock, Durability, Error, Options, PutOptions, Snapshot, Store, Ttl};
 use tempfile::TempDir;
 
 use crate::alone;
@@ -46,7 +46,7 @@ fn assert_shows(snapshot: &Snapshot, contents: &Contents) {
     assert_eq!(listed(snapshot), *contents);
     for number in 0..3_000 {
         let key = format!("key {number}").into_bytes();
-        assert_eq!(snapshot.get(&key).unwrap().as_ref(), contents.get(&key));
+        assert_eq!(snapshot.get(&key).unwrap().as_deref(), contents.get(&key).map(Vec::as_slice));
         assert_eq!(snapshot.contains(&key).unwrap(), contents.contains_key(&key));
     }
 }
@@ -95,7 +95,7 @@ fn stay_as_they_were(options: &Options, is_ordered: bool) {
 #[test]
 fn snapshots_stay_as_they_were() {
     let _turn = alone();
-    stay_as_they_were(&Options::new().ordered(false).partition_count(1), false);
+    stay_as_they_were(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false);
     stay_as_they_were(&Options::new().ordered(false), false);
 }
 
@@ -140,7 +140,7 @@ fn kept_versions_are_freed() {
             drop((first, second));
             assert_eq!(store.stats().kept_count, 200);
             assert_eq!(store.stats().kept_bytes, 200 * (16 + 1 + 4_000));
-            assert_eq!(clone.get([7]).unwrap(), Some(vec![round - 1; 4_000]));
+            assert_eq!(clone.get([7]).unwrap(), Some(vec![round - 1; 4_000].into()));
             drop(clone);
             assert_eq!(store.stats().kept_count, 0);
         }
@@ -164,8 +164,8 @@ fn value_read_during_snapshot_is_not_in_it() {
     store.put("film", [1]).unwrap();
     let mut source = Source(&store, None);
     store.put_from("film", 100, &mut source).unwrap();
-    assert_eq!(source.1.unwrap().get("film").unwrap(), Some(vec![1]));
-    assert_eq!(store.get("film").unwrap(), Some(vec![2; 100]));
+    assert_eq!(source.1.unwrap().get("film").unwrap(), Some(vec![1].into()));
+    assert_eq!(store.get("film").unwrap(), Some(vec![2; 100].into()));
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
 
@@ -174,7 +174,7 @@ fn impossible_operations_are_refused() {
     let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.put("a", "1").unwrap();
-    let inside = store.get_with("a", |_| store.snapshot().map(drop)).unwrap();
+    let inside = store.in_place().get("a", |_| store.snapshot().map(drop)).unwrap();
     assert!(matches!(inside, Some(Err(Error::InsideCallback))));
     let snapshot = store.snapshot().unwrap();
     assert!(matches!(store.clear(), Err(Error::SnapshotLive { count: 1 })));
@@ -214,8 +214,8 @@ fn snapshot_stays_while_keys_expire() {
     let clock = Clock::manual(1_000_000);
     let (dir, store) = opened(&Options::new().clock(clock.clone()));
     let ms = Duration::from_millis;
-    store.put_with_ttl("early", "1", ms(10)).unwrap();
-    store.put_with_ttl("late", "2", ms(1_000)).unwrap();
+    store.put_with("early", "1", PutOptions::new().ttl(ms(10))).unwrap();
+    store.put_with("late", "2", PutOptions::new().ttl(ms(1_000))).unwrap();
     store.put("stays", "3").unwrap();
     clock.advance(ms(10));
     let snapshot = store.snapshot().unwrap();

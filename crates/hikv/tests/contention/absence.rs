@@ -17,7 +17,7 @@ fn key(number: u64) -> [u8; 8] {
 
 #[test]
 fn no_absence_is_taken_for_damage() {
-    let placed = Placed::open(&Options::new().partition_count(1).verify_reads(Verify::Absence));
+    let placed = Placed::open(&Options::new().tuning(|tuning| tuning.partition_count(1).verify_reads(Verify::Absence)));
     let (store, is_over) = (&placed.store, AtomicBool::new(false));
     thread::scope(|scope| {
         let readers = [1, 3].map(|step| {

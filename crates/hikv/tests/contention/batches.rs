@@ -34,7 +34,7 @@ fn write_pairs(store: &Store, writer: u64, count: u64) {
 }
 
 fn value(store: &Store, key: &[u8]) -> Option<u64> {
-    store.get_with(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
+    store.in_place().get(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
 }
 
 /// If the left key has the same value before and after, the right key must have the value of the same batch. Returns
@@ -185,12 +185,12 @@ fn put_until(store: &Store, other: u64, is_over: &AtomicBool) -> u64 {
 }
 
 fn options() -> Options {
-    Options::new().partition_count(4)
+    Options::new().tuning(|tuning| tuning.partition_count(4))
 }
 
 /// Persists take as long as on slow memory, so that readers see batches in every state.
 fn slow() -> Options {
-    options().persist_delay(Duration::from_micros(2))
+    options().emulation(|emulation| emulation.persist_delay(Duration::from_micros(2)))
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn batches_are_kept_in_order() {
 
 #[test]
 fn keys_of_a_batch_appear_together_while_segments_split() {
-    groups_are_whole(&options().partition_count(1), 400);
+    groups_are_whole(&options().tuning(|tuning| tuning.partition_count(1)), 400);
     groups_are_whole(&slow(), 400);
 }
 

@@ -28,7 +28,7 @@ fn sees_the_clear_halfway(store: &Store, order: impl Fn(u32) -> u32) -> bool {
 }
 
 fn rounds(count: u32) {
-    let placed = Placed::open(&Options::new().partition_count(8));
+    let placed = Placed::open(&Options::new().tuning(|tuning| tuning.partition_count(8)));
     let (store, start) = (&placed.store, Barrier::new(3));
     let mut halfway_count = 0;
     for _ in 0..count {

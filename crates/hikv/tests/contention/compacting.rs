@@ -62,13 +62,17 @@ const MANY_KEYS: Contention = Contention {
 
 #[test]
 fn keys_are_registers_while_items_are_moved() {
-    judge(&Options::new().partition_count(1), &MANY_KEYS, false);
-    judge(&Options::new().partition_count(1), &Contention { clear_every: 5_000, ..MANY_KEYS }, false);
+    judge(&Options::new().tuning(|tuning| tuning.partition_count(1)), &MANY_KEYS, false);
+    judge(
+        &Options::new().tuning(|tuning| tuning.partition_count(1)),
+        &Contention { clear_every: 5_000, ..MANY_KEYS },
+        false,
+    );
 }
 
 #[test]
 fn cached_keys_are_registers_while_items_are_moved() {
-    judge(&Options::new().partition_count(1).read_cache_bytes(1 << 20), &MANY_KEYS, false);
+    judge(&Options::new().tuning(|tuning| tuning.partition_count(1)).read_cache_bytes(1 << 20), &MANY_KEYS, false);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use testkit::{Contention, Extent, contend};
 use crate::place::Placed;
 
 fn options() -> Options {
-    Options::new().partition_count(1)
+    Options::new().tuning(|tuning| tuning.partition_count(1))
 }
 
 /// Persists take as long as on slow memory, so that readers see entries that are not durable yet.
 fn slow() -> Options {
-    options().persist_delay(Duration::from_micros(2))
+    options().emulation(|emulation| emulation.persist_delay(Duration::from_micros(2)))
 }
 
 const FEW_KEYS: Contention = Contention {

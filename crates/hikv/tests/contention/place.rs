@@ -36,11 +36,12 @@ fn failure(error: Error) -> Failure {
 
 impl Operations for Placed {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        self.store.get(key).map_err(failure)
+        Ok(self.store.get(key).map_err(failure)?.map(Vec::from))
     }
 
     fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
-        self.store.multi_get(keys).map_err(failure)
+        let values = self.store.multi_get(keys).map_err(failure)?;
+        Ok(values.into_iter().map(|value| value.map(Vec::from)).collect())
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {

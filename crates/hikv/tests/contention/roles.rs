@@ -27,15 +27,15 @@ impl Work for Queues<'_> {
     fn apply(&self) -> Result<u64, Error> {
         let number = self.apply_count.fetch_add(1, Ordering::Relaxed);
         self.now.fetch_add(if (number / 100).is_multiple_of(2) { 20_000 } else { 0 }, Ordering::Relaxed);
-        self.placed.store.step().map(|helped| helped.applied_count)
+        self.placed.store.background().step().map(|helped| helped.applied_count)
     }
 
     fn queued_count(&self) -> u64 {
-        self.placed.store.queue_stats().unwrap().queued_count
+        self.placed.store.background().queue_stats().unwrap().queued_count
     }
 
     fn applied(&self) -> [u64; 2] {
-        let stats = self.placed.store.queue_stats().unwrap();
+        let stats = self.placed.store.background().queue_stats().unwrap();
         [stats.applied_count, stats.updated_count]
     }
 }
@@ -117,7 +117,12 @@ const CALLS: Contention = Contention {
 /// Checks a history. Returns the number of time windows, and how often the number of threads in the backend's role
 /// changed.
 fn judge(contention: &Contention, plan: Plan) -> (u64, u64) {
-    let placed = Placed::open(&Options::new().partition_count(4).background(false).order_queues(4, 256));
+    let placed = Placed::open(
+        &Options::new()
+            .tuning(|tuning| tuning.partition_count(4))
+            .background(false)
+            .tuning(|tuning| tuning.order_queues(4, 256)),
+    );
     let queues = Queues { placed: &placed, now: AtomicU64::new(0), apply_count: AtomicU64::new(0) };
     let pool = Pool::new(queues, contention.thread_count as usize, plan);
     let members = (0..contention.thread_count).map(|_| pool.member()).collect();
@@ -146,7 +151,7 @@ fn keys_are_registers_while_threads_change_roles() {
 /// Two of four threads have the backend's role but never do its work: writers and scans empty the queues themselves.
 #[test]
 fn queues_are_served_though_their_threads_stall() {
-    let placed = Placed::open(&Options::new().background(false).order_queues(2, 64));
+    let placed = Placed::open(&Options::new().background(false).tuning(|tuning| tuning.order_queues(2, 64)));
     let queues = Queues { placed: &placed, now: AtomicU64::new(0), apply_count: AtomicU64::new(0) };
     let pool = Pool::new(queues, 4, Plan::Fixed(Split { serving: 2, backend: 2 }));
     let mut stalled = [pool.member(), pool.member()];
@@ -165,5 +170,5 @@ fn queues_are_served_though_their_threads_stall() {
         }
     });
     assert_eq!(placed.store.ordered().unwrap().iter().unwrap().count(), 4_000);
-    assert_eq!(placed.store.queue_stats().unwrap().queued_count, 0);
+    assert_eq!(placed.store.background().queue_stats().unwrap().queued_count, 0);
 }

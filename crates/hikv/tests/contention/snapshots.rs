@@ -34,7 +34,7 @@ fn write(store: &Store, writer: u64, done: &AtomicU64, stop: &AtomicBool) {
         for i in 0..KEY_COUNT {
             match i % 3 {
                 0 => store.put(key(writer, i), value).unwrap(),
-                1 => store.multi_put(&[(key(writer, i), value)]).unwrap(),
+                1 => store.multi_put([(key(writer, i), value)]).unwrap(),
                 _ => store.put_from(key(writer, i), 8, &value[..]).unwrap(),
             }
         }
@@ -126,13 +126,13 @@ fn beside_writers(options: &Options, is_ordered: bool, count: u32) {
 
 #[test]
 fn snapshots_are_of_one_moment() {
-    beside_writers(&Options::new().ordered(false).partition_count(1), false, 300);
+    beside_writers(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false, 300);
     beside_writers(&Options::new(), true, 300);
 }
 
 #[test]
 #[ignore = "minutes"]
 fn snapshots_are_of_one_moment_for_long() {
-    beside_writers(&Options::new().ordered(false).partition_count(1), false, 50_000);
+    beside_writers(&Options::new().ordered(false).tuning(|tuning| tuning.partition_count(1)), false, 50_000);
     beside_writers(&Options::new(), true, 50_000);
 }

@@ -43,7 +43,7 @@ fn walk(store: &Store) -> HashMap<u64, u32> {
 }
 
 fn walks(count: u32) {
-    let placed = Placed::open(&Options::new().partition_count(1));
+    let placed = Placed::open(&Options::new().tuning(|tuning| tuning.partition_count(1)));
     let (store, walked) = (&placed.store, AtomicBool::new(false));
     (0..STAYING_COUNT).for_each(|key| put(store, key, 0));
     thread::scope(|scope| {

@@ -43,7 +43,7 @@ fn assert_intact(path: &Path) {
     assert_eq!(store.len().unwrap(), ITEM_COUNT + 1);
     for number in 0..ITEM_COUNT {
         let value = vec![number as u8; (number % 300) as usize];
-        assert_eq!(store.get(number.to_le_bytes()).unwrap(), Some(value));
+        assert_eq!(store.get(number.to_le_bytes()).unwrap(), Some(value.into()));
     }
     assert_eq!(store.get("film").unwrap().map(|film| film.len()), Some(1 << 20));
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
@@ -69,7 +69,7 @@ fn backup_opens_and_is_restored() {
     );
     assert!(seen.iter().copied().eq(1..=ITEM_COUNT + 1));
     assert_intact(&out);
-    let report = Store::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
+    let report = hikv::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
     assert_eq!(report.items, ITEM_COUNT + 1);
     assert_intact(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
@@ -117,9 +117,9 @@ fn nothing_is_overwritten() {
     let out = out_in(dir.path());
     fs::write(&out, "a file").unwrap();
     assert!(matches!(store.backup(&out, |_| {}), Err(BackupError::Exists { .. })));
-    assert!(matches!(Store::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Open(OpenError::Locked { .. }))));
+    assert!(matches!(hikv::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Open(OpenError::Locked { .. }))));
     drop(store);
-    assert!(matches!(Store::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Exists { .. })));
+    assert!(matches!(hikv::restore(store_in(&dir), &out, |_| {}), Err(BackupError::Exists { .. })));
     assert_eq!(fs::read(&out).unwrap(), b"a file");
 }
 
@@ -176,7 +176,7 @@ fn damaged_backup_is_not_restored() {
     let at = bytes.windows(100).position(|window| window == [7; 100]).unwrap();
     bytes[at + 50] ^= 1;
     fs::write(&file, bytes).unwrap();
-    let refused = Store::restore(store_in(&dir), &back, |_| {});
+    let refused = hikv::restore(store_in(&dir), &back, |_| {});
     assert!(matches!(&refused, Err(BackupError::Damaged { damage, .. }) if damage.len() == 1), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("damaged in 1 place,"));
     // A backup of the copy fails as well, and leaves nothing.
@@ -211,7 +211,7 @@ fn backup_is_of_one_moment() {
             let out = dir.path().join(round.to_string());
             store.backup(&out, |_| {}).unwrap();
             let backup = Store::open_read_only(&out).unwrap();
-            let counted = |name: &str| u64::from_le_bytes(backup.get(name).unwrap().unwrap().try_into().unwrap());
+            let counted = |name: &str| u64::from_le_bytes(backup.get(name).unwrap().unwrap()[..].try_into().unwrap());
             let (first, second) = (counted("first"), counted("second"));
             assert!(second <= first && first <= second + 1, "{first} and {second}");
             let numbers = 1.max(second / 2 + 1)..=second.saturating_sub(1);

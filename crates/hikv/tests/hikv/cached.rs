@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hikv::{Clock, Durability, EngineKind, Options, Store, WriteBatch};
+use hikv::{Clock, Durability, EngineKind, Options, PutOptions, Store, WriteBatch};
 use tempfile::tempdir;
 
 const KEY_LENS: [usize; 8] = [0, 1, 15, 16, 17, 26, 512, 513];
@@ -32,7 +32,7 @@ fn open(path: &std::path::Path, engine: EngineKind, clock: &Clock, random: &mut 
     let thread_count = if engine == EngineKind::RewoHash { random.usize(..2) } else { 0 };
     let options = Options::new().engine(engine).clock(clock.clone()).background(random.bool());
     let options = options.durability(Durability::Buffered).read_cache_bytes(cache_bytes);
-    options.read_cache_threads(thread_count).open(path).unwrap()
+    options.tuning(|tuning| tuning.read_cache_threads(thread_count)).open(path).unwrap()
 }
 
 impl Checked {
@@ -56,9 +56,10 @@ impl Checked {
         let keys: Vec<Vec<u8>> =
             KEY_LENS.iter().flat_map(|&len| (0..KEY_COUNT).map(move |byte| vec![byte; len])).collect();
         let expected: Vec<_> = keys.iter().map(|key| self.expected(key)).collect();
-        assert_eq!(self.store.multi_get(&keys).unwrap(), expected);
+        let values = self.store.multi_get(&keys).unwrap();
+        assert_eq!(values.into_iter().map(|value| value.map(Vec::from)).collect::<Vec<_>>(), expected);
         for (key, expected) in keys.iter().zip(&expected) {
-            assert_eq!(&self.store.get(key).unwrap(), expected);
+            assert_eq!(&self.store.get(key).unwrap().map(Vec::from), expected);
             assert_eq!(self.store.contains(key).unwrap(), expected.is_some());
         }
     }
@@ -72,7 +73,7 @@ impl Checked {
             }
             30..38 => {
                 let ms = self.random.u64(1..40);
-                self.store.put_with_ttl(&key, &value, Duration::from_millis(ms)).unwrap();
+                self.store.put_with(&key, &value, PutOptions::new().ttl(Duration::from_millis(ms))).unwrap();
                 self.held.insert(key, (value, Some(self.clock.now_ms() + ms)));
             }
             38..50 => {
@@ -92,7 +93,7 @@ impl Checked {
             }
             64..68 => {
                 let (ms, is_there) = (self.random.u64(1..40), self.expected(&key).is_some());
-                assert_eq!(self.store.expire_in(&key, Duration::from_millis(ms)).unwrap(), is_there);
+                assert_eq!(self.store.expire(&key, Duration::from_millis(ms)).unwrap(), is_there);
                 let past = self.clock.now_ms() + ms;
                 self.held.get_mut(&key).into_iter().filter(|_| is_there).for_each(|held| held.1 = Some(past));
             }
@@ -102,7 +103,7 @@ impl Checked {
                 self.held.clear();
             }
             75..77 if self.store.features().compaction => drop(self.store.compact(|_| {}).unwrap()),
-            _ => assert_eq!(self.store.get(&key).unwrap(), self.expected(&key)),
+            _ => assert_eq!(self.store.get(&key).unwrap().map(Vec::from), self.expected(&key)),
         }
     }
 

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use heap::layout::ENGINE_AREA;
-use hikv::{Clock, Decision, Durability, EngineKind, Error, Expiry, Features, OpenError, Options, Store, WriteBatch};
+use hikv::{
+    Clock, Decision, Durability, EngineKind, Error, Expiry, Features, OpenError, Options, PutOptions, Store, WriteBatch,
+};
 use tempfile::tempdir;
 
 fn options(engine: EngineKind) -> Options {
@@ -77,7 +79,7 @@ fn unsupported_operation_changes_nothing() {
             (features.batch, store.write(&batch)),
             (features.snapshots, store.snapshot().map(drop)),
             (features.compaction, store.compact(|_| {}).map(drop)),
-            (features.expiry, store.put_with_ttl("c", "2", Duration::from_secs(1_000))),
+            (features.expiry, store.put_with("c", "2", PutOptions::new().ttl(Duration::from_secs(1_000)))),
             (features.conditional, store.insert_if_absent("d", "3").map(drop)),
         ];
         for (has, done) in lacking {
@@ -93,12 +95,12 @@ fn unsupported_operation_changes_nothing() {
 fn options_that_an_engine_has_no_use_for_are_refused() {
     let dir = tempdir().unwrap();
     let cached = [EngineKind::HiKv, EngineKind::RewoHash];
-    let threads = Options::new().read_cache_bytes(1 << 16).read_cache_threads(1);
+    let threads = Options::new().read_cache_bytes(1 << 16).tuning(|tuning| tuning.read_cache_threads(1));
     let cases: [(Options, &[EngineKind], _); 4] = [
         (Options::new().read_cache_bytes(1 << 16), &cached, "read cache"),
         (threads, &[EngineKind::RewoHash], "threads for a read cache"),
-        (Options::new().pre_evict(true), &[EngineKind::RewoHash], "pre-eviction"),
-        (Options::new().tree_order(7), &[EngineKind::Ink], "order of a tree"),
+        (Options::new().tuning(|tuning| tuning.pre_evict(true)), &[EngineKind::RewoHash], "pre-eviction"),
+        (Options::new().tuning(|tuning| tuning.tree_order(7)), &[EngineKind::Ink], "order of a tree"),
     ];
     for &engine in EngineKind::ALL {
         for (wanted, engines, what) in &cases {
@@ -122,7 +124,10 @@ fn options_that_an_engine_has_no_use_for_are_refused() {
         }
     }
     for (bytes, threads, what) in [(0, 1, "of 0 bytes"), (1 << 16, 17, "the limit is 16")] {
-        let refused = Options::new().read_cache_bytes(bytes).read_cache_threads(threads).open(dir.path().join("none"));
+        let refused = Options::new()
+            .read_cache_bytes(bytes)
+            .tuning(|tuning| tuning.read_cache_threads(threads))
+            .open(dir.path().join("none"));
         assert!(matches!(refused, Err(OpenError::Option { what: said }) if said.contains(what)), "{threads}");
     }
 }
@@ -135,14 +140,14 @@ fn tree_keeps_its_order() {
         let figures = store.stats().figures;
         figures.iter().find(|figure| figure.name == "ink_nodes").expect("a tree counts its nodes").value
     };
-    let refused = ink().tree_order(8).open(dir.path().join("8"));
+    let refused = ink().tuning(|tuning| tuning.tree_order(8)).open(dir.path().join("8"));
     assert!(matches!(refused.map(drop), Err(OpenError::Option { what }) if what.contains("order 8")));
     let (narrow, wide) = (dir.path().join("7"), dir.path().join("63"));
-    let store = ink().tree_order(7).open(&narrow).unwrap();
+    let store = ink().tuning(|tuning| tuning.tree_order(7)).open(&narrow).unwrap();
     (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
     assert!(node_count(&store) > 8.0);
     store.close().unwrap();
-    assert!(node_count(&ink().tree_order(255).open(&narrow).unwrap()) > 8.0);
+    assert!(node_count(&ink().tuning(|tuning| tuning.tree_order(255)).open(&narrow).unwrap()) > 8.0);
     let store = ink().open(&wide).unwrap();
     (0..60u32).for_each(|number| store.put(number.to_be_bytes(), "value").unwrap());
     assert_eq!(node_count(&store), 1.0);
@@ -160,17 +165,17 @@ fn every_engines_store_becomes_every_others() {
         // An engine without expiring keys refuses a store that has some.
         let expires = store.features().expiry;
         if expires {
-            store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
+            store.put_with("passing", "soon", PutOptions::new().ttl(Duration::from_secs(10_000))).unwrap();
         }
         store.close().unwrap();
         for &into in EngineKind::ALL.iter().filter(|into| !expires || offers(**into).expiry) {
             let made = dir.path().join(format!("{from}-{into}"));
-            assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
+            assert_eq!(hikv::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
             let store = Store::open(&made).unwrap();
             assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 300 + u64::from(expires)));
             for number in 0..300u32 {
                 let value = store.get(number.to_be_bytes()).unwrap();
-                assert_eq!(value, Some(format!("value {number}").into_bytes()), "{from} to {into}");
+                assert_eq!(value, Some(format!("value {number}").into_bytes().into()), "{from} to {into}");
             }
             assert_eq!(matches!(store.ttl("passing").unwrap(), Some(hikv::Ttl::Left(_))), expires, "{from} to {into}");
             assert!(store.verify(|_| {}).unwrap().damage.is_empty());
@@ -206,7 +211,7 @@ fn numbered_walks_show_each_key_once() {
         }
         let (mut at, mut shown, mut numbers) = (0, Vec::new(), Vec::new());
         loop {
-            at = store.walk(at, |key, _| shown.push(key.to_vec())).unwrap();
+            at = store.cursors().walk(at, |key, _| shown.push(key.to_vec())).unwrap();
             if at == 0 {
                 break;
             }
@@ -214,10 +219,13 @@ fn numbered_walks_show_each_key_once() {
         }
         shown.sort();
         assert!(shown.iter().eq((0..500u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
-        assert!(!numbers.is_empty() && numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
-        let anywhere = store.random_cursor(7).unwrap();
-        assert!(store.walk(anywhere, |_, _| ()).is_ok(), "{engine}");
-        let made_up = store.walk(12_345, |_, _| ());
+        assert!(
+            !numbers.is_empty() && numbers.iter().all(|&number| store.cursors().walk(number, |_, _| ()).is_ok()),
+            "{engine}"
+        );
+        let anywhere = store.cursors().random(7).unwrap();
+        assert!(store.cursors().walk(anywhere, |_, _| ()).is_ok(), "{engine}");
+        let made_up = store.cursors().walk(12_345, |_, _| ());
         let is_numbered = store.features().numbered_walk;
         assert!(if is_numbered {
             made_up.is_ok()
@@ -261,7 +269,7 @@ fn write_reports_expired_key_it_removes() {
         let note = move |key: &[u8]| noted.lock().unwrap().push(String::from_utf8(key.to_vec()).unwrap());
         store.on_expired(Some(Arc::new(note))).unwrap();
         let keys = ["put", "deleted", "swapped", "in a batch", "left alone"];
-        keys.iter().for_each(|key| store.put_with_ttl(key, "v", Duration::from_secs(1)).unwrap());
+        keys.iter().for_each(|key| store.put_with(key, "v", PutOptions::new().ttl(Duration::from_secs(1))).unwrap());
         clock.advance(Duration::from_secs(1));
         store.put("put", "w").unwrap();
         assert!(!store.delete("deleted").unwrap());
@@ -296,7 +304,9 @@ fn expired_items_are_reported_with_their_values() {
         let keys =
             ["put", "deleted", "swapped", "in a batch", "also in a batch", "one of many", "two of many", "reaped"];
         let old = |number: usize| if number.is_multiple_of(2) { b"old".to_vec() } else { long.clone() };
-        keys.iter().enumerate().for_each(|(number, key)| store.put_with_ttl(key, old(number), LIFE).unwrap());
+        keys.iter()
+            .enumerate()
+            .for_each(|(number, key)| store.put_with(key, old(number), PutOptions::new().ttl(LIFE)).unwrap());
         let expiry = store.expires_at("put").unwrap().unwrap();
         clock.advance(LIFE);
         store.put("put", "new").unwrap();
@@ -305,8 +315,8 @@ fn expired_items_are_reported_with_their_values() {
         let mut batch = WriteBatch::new();
         batch.put("in a batch", "new").delete("also in a batch");
         store.write(&batch).unwrap();
-        store.multi_put(&[("one of many", "new"), ("two of many", "new")]).unwrap();
-        while reported.lock().unwrap().len() < keys.len() && store.step().unwrap().is_more {}
+        store.multi_put([("one of many", "new"), ("two of many", "new")]).unwrap();
+        while reported.lock().unwrap().len() < keys.len() && store.background().step().unwrap().is_more {}
         let mut reported = std::mem::take(&mut *reported.lock().unwrap());
         reported.sort();
         let mut expected: Vec<_> =
@@ -334,7 +344,7 @@ fn key_is_deleted_or_expired_not_both() {
         let count = Arc::clone(&reported);
         store.on_expired(Some(Arc::new(move |_| _ = count.fetch_add(1, Ordering::Relaxed)))).unwrap();
         for (delete, left_ms) in (0..24).flat_map(|left_ms| deletes.map(|delete| (delete, left_ms))) {
-            store.put_with_ttl("key", "value", Duration::from_millis(left_ms)).unwrap();
+            store.put_with("key", "value", PutOptions::new().ttl(Duration::from_millis(left_ms))).unwrap();
             reported.store(0, Ordering::Relaxed);
             let was_there = delete(&store, "key");
             assert_eq!(u32::from(was_there) + reported.load(Ordering::Relaxed), 1, "{engine}, {left_ms} ms after");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use hikv::{Clock, Durability, EngineKind, OpenError, Options, Store, Ttl};
+use hikv::{Clock, Durability, EngineKind, Expires, OpenError, Options, PutOptions, Store, Ttl};
 use tempfile::TempDir;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -42,8 +42,8 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
 fn key_that_has_expired_is_absent_everywhere() {
     let Timed { store, clock, _dir } = timed();
     store.put("b", "stays").unwrap();
-    store.put_with_ttl("a", [7; LARGE_VALUE_BYTES], SECOND).unwrap();
-    store.put_with_ttl("c", "goes", SECOND).unwrap();
+    store.put_with("a", [7; LARGE_VALUE_BYTES], PutOptions::new().ttl(SECOND)).unwrap();
+    store.put_with("c", "goes", PutOptions::new().ttl(SECOND)).unwrap();
     let ordered = store.ordered().unwrap();
     assert_eq!((ordered.count::<&str>(..).unwrap(), keys(&store).len()), (3, 3));
     let mut reader = store.reader("a").unwrap().unwrap();
@@ -52,18 +52,21 @@ fn key_that_has_expired_is_absent_everywhere() {
     let mut value = b"before".to_vec();
     assert!(!store.get_into("a", &mut value).unwrap() && value.is_empty());
     assert!(store.reader("a").unwrap().is_none() && !store.contains("a").unwrap());
-    assert_eq!(store.get_with("a", <[u8]>::len).unwrap(), None);
-    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec()), None]);
+    assert_eq!(store.in_place().get("a", <[u8]>::len).unwrap(), None);
+    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec().into()), None]);
     assert_eq!(keys(&store), [b"b"]);
     assert_eq!(ordered.first().unwrap(), ordered.last().unwrap());
     assert_eq!((ordered.ceiling("c").unwrap(), ordered.floor("a").unwrap()), (None, None));
     assert_eq!(ordered.iter().unwrap().map(|item| item.unwrap().0).collect::<Vec<_>>(), [b"b"]);
     assert_eq!((ordered.count::<&str>(..).unwrap(), ordered.count("a".."b").unwrap()), (1, 0));
-    assert_eq!((store.ttl("a").unwrap(), store.persist("a").unwrap()), (None, false));
-    assert!(!store.expire_in("a", SECOND).unwrap() && !store.delete("a").unwrap());
+    assert_eq!((store.ttl("a").unwrap(), store.expire("a", Expires::Never).unwrap()), (None, false));
+    assert!(!store.expire("a", SECOND).unwrap() && !store.delete("a").unwrap());
     assert!(!store.compare_and_swap("c", Some(b"goes"), None).unwrap());
     assert!(store.insert_if_absent("c", "new").unwrap());
-    assert_eq!((store.get("c").unwrap(), store.ttl("c").unwrap()), (Some(b"new".to_vec()), Some(Ttl::Unlimited)));
+    assert_eq!(
+        (store.get("c").unwrap(), store.ttl("c").unwrap()),
+        (Some(b"new".to_vec().into()), Some(Ttl::Unlimited))
+    );
     assert_eq!(ordered.delete_range::<&str>(..).unwrap(), 2);
     assert_eq!(store.verify(|_| {}).unwrap().damage, []);
 }
@@ -71,15 +74,15 @@ fn key_that_has_expired_is_absent_everywhere() {
 #[test]
 fn changes_keep_the_expiry_and_puts_clear_it() {
     let Timed { store, clock, _dir } = timed();
-    store.put_expiring_at("number", "1", UNIX_EPOCH + 1005 * SECOND).unwrap();
+    store.put_with("number", "1", PutOptions::new().expires(UNIX_EPOCH + 1005 * SECOND)).unwrap();
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(5 * SECOND)));
     assert_eq!(store.increment("number", 2).unwrap(), 3);
     assert!(store.compare_and_swap("number", Some(b"3"), Some(b"4")).unwrap());
     clock.advance(SECOND);
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(4 * SECOND)));
-    store.multi_put(&[("number", "5")]).unwrap();
+    store.multi_put([("number", "5")]).unwrap();
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Unlimited));
-    assert!(store.expire_at("number", UNIX_EPOCH + 1002 * SECOND).unwrap());
+    assert!(store.expire("number", UNIX_EPOCH + 1002 * SECOND).unwrap());
     clock.advance(SECOND);
     assert_eq!(store.increment("number", 1).unwrap(), 1, "it begins anew");
 }
@@ -87,8 +90,8 @@ fn changes_keep_the_expiry_and_puts_clear_it() {
 #[test]
 fn expiries_outlive_the_process_that_set_them() {
     let Timed { store, clock, _dir: dir } = timed();
-    store.put_with_ttl("early", "value", SECOND).unwrap();
-    store.put_with_ttl("late", "value", 9 * SECOND).unwrap();
+    store.put_with("early", "value", PutOptions::new().ttl(SECOND)).unwrap();
+    store.put_with("late", "value", PutOptions::new().ttl(9 * SECOND)).unwrap();
     store.close().unwrap();
     clock.advance(SECOND);
     let read_only = Options::new().clock(clock.clone()).read_only(true).open(dir.path()).unwrap();
@@ -116,8 +119,8 @@ fn sleeping_worker_wakes_for_what_expires() {
             }
         };
         wait_until("not all sleep", &|| store.stats().awake_worker_count == 0);
-        store.put_with_ttl("late", "value", 3600 * SECOND).unwrap();
-        store.put_with_ttl("goes", "value", SECOND / 20).unwrap();
+        store.put_with("late", "value", PutOptions::new().ttl(3600 * SECOND)).unwrap();
+        store.put_with("goes", "value", PutOptions::new().ttl(SECOND / 20)).unwrap();
         wait_until("nothing was reaped", &|| store.stats().reaped_count > 0);
         assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1), "{engine}");
     }
@@ -140,14 +143,14 @@ fn callbacks_that_put_expiring_keys_keep_no_writer() {
         let put_again = move |_: &[u8]| {
             let call = counted.fetch_add(1, Ordering::Relaxed);
             let store = of_callback.upgrade().filter(|_| call < CALL_COUNT_MAX);
-            store
-                .into_iter()
-                .for_each(|store| store.put_with_ttl(format!("again {call}"), "v", Duration::ZERO).unwrap());
+            store.into_iter().for_each(|store| {
+                store.put_with(format!("again {call}"), "v", PutOptions::new().ttl(Duration::ZERO)).unwrap()
+            });
         };
         store.on_expired(Some(Arc::new(put_again))).unwrap();
         for number in 0..20_000u64 {
             let before = call_count.load(Ordering::Relaxed);
-            store.put_with_ttl(number.to_be_bytes(), "value", Duration::ZERO).unwrap();
+            store.put_with(number.to_be_bytes(), "value", PutOptions::new().ttl(Duration::ZERO)).unwrap();
             let calls = call_count.load(Ordering::Relaxed) - before;
             assert!(calls < 10_000, "{engine}: {calls} calls by one put");
         }
@@ -161,9 +164,10 @@ fn the_last_handle_may_go_in_a_callback() {
     const COUNT: u64 = 100;
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
     // All keys are in one segment, so they are reaped in one step.
-    let store = Options::new().clock(clock.clone()).partition_count(1).open(dir.path()).unwrap();
+    let store =
+        Options::new().clock(clock.clone()).tuning(|tuning| tuning.partition_count(1)).open(dir.path()).unwrap();
     store.put("stays", "value").unwrap();
-    (0..COUNT).for_each(|i| store.put_with_ttl(i.to_be_bytes(), "goes", SECOND).unwrap());
+    (0..COUNT).for_each(|i| store.put_with(i.to_be_bytes(), "goes", PutOptions::new().ttl(SECOND)).unwrap());
     let handle = Mutex::new(Some(store.clone()));
     let (was_reported, reported) = mpsc::channel();
     let (go, may_go) = mpsc::channel::<()>();
@@ -177,7 +181,7 @@ fn the_last_handle_may_go_in_a_callback() {
     store.on_expired(Some(Arc::new(callback))).unwrap();
     clock.advance(SECOND);
     // The put wakes the background.
-    store.put_with_ttl("wakes it", "value", 60 * SECOND).unwrap();
+    store.put_with("wakes it", "value", PutOptions::new().ttl(60 * SECOND)).unwrap();
     drop(store);
     go.send(()).unwrap();
     reported.recv().unwrap();

@@ -36,7 +36,7 @@ fn write_that_panics_ends_all_writes() {
         let mut batch = WriteBatch::new();
         batch.put("k", "v");
         assert!(is_half_way(store.write(&batch)), "{kind}");
-        assert!(is_half_way(store.health()) && is_half_way(store.step()), "{kind}");
+        assert!(is_half_way(store.health()) && is_half_way(store.background().step()), "{kind}");
         let other = store.clone();
         let read = std::thread::spawn(move || other.get("before")).join().expect("the reader ends");
         assert_eq!(read.expect("it is read").as_deref(), Some(&b"1"[..]), "{kind}");

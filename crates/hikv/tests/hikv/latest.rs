@@ -74,7 +74,7 @@ impl Scene {
 }
 
 fn value_in(backup: &Path) -> Vec<u8> {
-    Store::open_read_only(backup).unwrap().get("k").unwrap().unwrap()
+    Store::open_read_only(backup).unwrap().get("k").unwrap().unwrap().into_vec()
 }
 
 /// Returns all names below a directory except for the open store's, and the contents of small files.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikv::{Decision, Durability, EngineKind, Error, MediumError, OpenError, Options, Store, WriteBatch};
+use hikv::{Decision, Durability, EngineKind, Error, Expires, MediumError, OpenError, Options, Store, WriteBatch};
 use tempfile::tempdir;
 
 /// Each option is refused by an error with the value and the limit, before anything is allocated or created.
@@ -11,18 +11,34 @@ fn numbers_beyond_their_limits_are_refused() {
     let dir = tempdir().unwrap();
     let (new, second) = (Options::new, Duration::from_secs(1));
     let refused = [
-        (new().order_queues(1, 1 << 40), "1 queues of 1099511627776", "4194304"),
-        (new().order_queues(usize::MAX, 1 << 63), "queues of 9223372036854775808", "4194304"),
-        (new().background_threads(usize::MAX), "18446744073709551615 background threads", "256"),
+        (new().tuning(|tuning| tuning.order_queues(1, 1 << 40)), "1 queues of 1099511627776", "4194304"),
+        (new().tuning(|tuning| tuning.order_queues(usize::MAX, 1 << 63)), "queues of 9223372036854775808", "4194304"),
+        (
+            new().tuning(|tuning| tuning.background_threads(usize::MAX)),
+            "18446744073709551615 background threads",
+            "256",
+        ),
         (new().read_cache_bytes(u64::MAX), "18446744073709551615 bytes", "137438953472"),
-        (new().read_cache_bytes(1 << 20).read_cache_threads(usize::MAX), "18446744073709551615 threads", "16"),
+        (
+            new().read_cache_bytes(1 << 20).tuning(|tuning| tuning.read_cache_threads(usize::MAX)),
+            "18446744073709551615 threads",
+            "16",
+        ),
         (new().region_bytes_max(u64::MAX), "18446744073709551615 bytes", "1099511627776"),
-        (new().partition_count(1 << 31), "2147483648 partitions", "256"),
-        (new().tree_order(usize::MAX), "order 18446744073709551615", "255"),
+        (new().tuning(|tuning| tuning.partition_count(1 << 31)), "2147483648 partitions", "256"),
+        (new().tuning(|tuning| tuning.tree_order(usize::MAX)), "order 18446744073709551615", "255"),
         (new().sync_interval(Duration::MAX), "sync interval of 18446744073709551615", "2592000s"),
-        (new().persist_delay(Duration::MAX), "delay of persists of 18446744073709551615", "1s"),
-        (new().read_delay(2 * second), "delay of reads of 2s", "1s"),
-        (new().block_delays(256, Duration::MAX, second), "delay of blocks that are read", "1s"),
+        (
+            new().emulation(|emulation| emulation.persist_delay(Duration::MAX)),
+            "delay of persists of 18446744073709551615",
+            "1s",
+        ),
+        (new().emulation(|emulation| emulation.read_delay(2 * second)), "delay of reads of 2s", "1s"),
+        (
+            new().emulation(|emulation| emulation.block_delays(256, Duration::MAX, second)),
+            "delay of blocks that are read",
+            "1s",
+        ),
     ];
     for (options, value, limit) in refused {
         let path = dir.path().join("store");
@@ -36,9 +52,12 @@ fn numbers_beyond_their_limits_are_refused() {
 fn the_largest_numbers_are_taken() {
     let dir = tempdir().unwrap();
     for (number, options) in [
-        Options::new().order_queues(64, 1 << 16).background_threads(256),
-        Options::new().log_bytes_max(128 << 30).sync_interval(Duration::from_secs(24 * 3600)),
-        Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 20).read_cache_threads(16),
+        Options::new().tuning(|tuning| tuning.order_queues(64, 1 << 16).background_threads(256)),
+        Options::new().tuning(|tuning| tuning.log_bytes_max(128 << 30)).sync_interval(Duration::from_secs(24 * 3600)),
+        Options::new()
+            .engine(EngineKind::RewoHash)
+            .read_cache_bytes(1 << 20)
+            .tuning(|tuning| tuning.read_cache_threads(16)),
     ]
     .into_iter()
     .enumerate()
@@ -95,12 +114,12 @@ fn writes_without_effect_are_refused_by_read_only_stores() {
     type Write = fn(&Store) -> Result<(), Error>;
     let writes: [(&str, Write); 9] = [
         ("delete", |store| store.delete("absent").map(drop)),
-        ("expire", |store| store.expire_in("absent", Duration::from_secs(1)).map(drop)),
-        ("persist", |store| store.persist("absent").map(drop)),
+        ("expire", |store| store.expire("absent", Duration::from_secs(1)).map(drop)),
+        ("persist", |store| store.expire("absent", Expires::Never).map(drop)),
         ("update", |store| store.update("absent", |_| Decision::Keep).map(drop)),
         ("update of a present key", |store| store.update("key", |_| Decision::Keep).map(drop)),
         ("batch", |store| store.write(&WriteBatch::new())),
-        ("clear", Store::clear),
+        ("clear", |store| store.clear()),
         ("compact", |store| store.compact(|_| {}).map(drop)),
         ("swap", |store| store.compare_and_swap("absent", Some(b"other"), None).map(drop)),
     ];

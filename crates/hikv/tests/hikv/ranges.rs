@@ -49,7 +49,7 @@ const NEW: u8 = 9;
 
 fn put_all(store: &Store, byte: u8) {
     let items: Vec<_> = (0..ITEM_COUNT).map(|number| (number.to_be_bytes(), [byte; VALUE_BYTES])).collect();
-    store.multi_put(&items).unwrap();
+    store.multi_put(items.iter().copied()).unwrap();
     // An ordered operation applies all changes first.
     assert_eq!(ordered(store).first().unwrap().unwrap().1[0], byte);
 }
@@ -75,4 +75,29 @@ fn range_copies_more_as_it_is_read() {
         let most = (1..ITEM_COUNT as usize).step_by(5).map(|taken| copied_ahead(&store, taken, next)).max().unwrap();
         assert!(most > 2 * after_one, "at most {most} were copied ahead for all, {after_one} for one");
     }
+}
+
+#[test]
+fn references_and_keys_meet_from_both_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let items: Vec<_> = (0..1_000u32).map(|i| (i.to_be_bytes(), [i as u8; 96])).collect();
+    store.multi_put(items.iter().copied()).unwrap();
+    let ordered = store.ordered().unwrap();
+    let (mut range, mut front, mut back) = (ordered.iter().unwrap(), Vec::new(), Vec::new());
+    loop {
+        let Some((key, value)) = range.next_ref().unwrap() else { break };
+        front.push((key.to_vec(), value.to_vec()));
+        // One of three items comes from the end.
+        if front.len() % 2 == 0
+            && let Some((key, value)) = range.next_back_ref().unwrap()
+        {
+            back.push((key.to_vec(), value.to_vec()));
+        }
+    }
+    assert!(range.next_back_ref().unwrap().is_none() && range.next().is_none());
+    front.extend(back.into_iter().rev());
+    assert!(front.iter().map(|(key, value)| (&key[..], &value[..])).eq(items.iter().map(|(k, v)| (&k[..], &v[..]))));
+    let keys = ordered.range([0, 0, 1]..[0, 0, 2]).unwrap().keys().rev().collect::<Result<Vec<_>, _>>().unwrap();
+    assert!(keys.iter().eq(items[256..512].iter().rev().map(|(key, _)| key)));
 }

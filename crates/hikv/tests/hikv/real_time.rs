@@ -52,7 +52,8 @@ fn interrupt_one_another() {
     }
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-    let options = Options::new().durability(Durability::Process).background_threads(1).partition_count(1);
+    let options =
+        Options::new().durability(Durability::Process).tuning(|tuning| tuning.background_threads(1).partition_count(1));
     let store = options.open(dir.path()).unwrap();
     assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), 0);
     let is_over = AtomicBool::new(false);

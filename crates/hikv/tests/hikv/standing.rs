@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use hikv::{BackupError, Durability, EngineKind, Error, FilesStatus, MediumError, Options, Store};
+use hikv::{
+    BackupError, Durability, EngineKind, Error, FilesStatus, MediumError, Options, PutOptions, Store, WriteBatch,
+};
 
 /// Calls `test` with a store of each engine, in a directory with other files.
 fn each_engine(test: impl Fn(&Path, Store)) {
@@ -118,7 +120,7 @@ fn stopped_copies_leave_nothing() {
     store.close().unwrap();
     for &engine in EngineKind::ALL {
         let stop = |_| ControlFlow::Break(());
-        let stopped = Store::convert(place.path().join("store"), &out, engine, stop);
+        let stopped = hikv::convert(place.path().join("store"), &out, engine, stop);
         assert!(matches!(stopped, Err(BackupError::Stopped)), "{engine}");
     }
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the store alone");
@@ -132,17 +134,18 @@ fn expiries_beyond_counting_are_refused() {
         }
         let far = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 62);
         for refused in [
-            store.put_with_ttl("k", "v", Duration::MAX),
-            store.put_with_ttl("k", "v", Duration::from_secs(1 << 60)),
-            store.put_from_with_ttl("k", 1, &b"v"[..], Duration::MAX),
-            store.put_expiring_at("k", "v", far),
-            store.put_from_expiring_at("k", 1, &b"v"[..], far),
-            store.expire_in("before", Duration::MAX).map(drop),
-            store.expire_at("before", far).map(drop),
+            store.put_with("k", "v", PutOptions::new().ttl(Duration::MAX)),
+            store.put_with("k", "v", PutOptions::new().ttl(Duration::from_secs(1 << 60))),
+            store.put_from_with("k", 1, &b"v"[..], PutOptions::new().ttl(Duration::MAX)),
+            store.put_with("k", "v", PutOptions::new().expires(far)),
+            store.put_from_with("k", 1, &b"v"[..], PutOptions::new().expires(far)),
+            store.expire("before", Duration::MAX).map(drop),
+            store.expire("before", far).map(drop),
+            store.write(WriteBatch::new().put_with("k", "v", PutOptions::new().ttl(Duration::MAX))),
         ] {
             assert!(matches!(refused, Err(Error::ExpiryTooLate { .. })), "{refused:?}");
         }
         assert!(!store.contains("k").unwrap());
-        store.put_with_ttl("k", "v", Duration::from_secs(1 << 50)).unwrap();
+        store.put_with("k", "v", PutOptions::new().ttl(Duration::from_secs(1 << 50))).unwrap();
     });
 }

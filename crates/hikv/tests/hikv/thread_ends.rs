@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use hikv::{Clock, EngineKind, Options, Store};
+use hikv::{Clock, EngineKind, Options, PutOptions, Store};
 use tempfile::tempdir;
 
 /// Uses and closes its store when its thread ends, after the destructors of all thread-local values of the store.
@@ -22,7 +22,7 @@ impl Drop for AtEnd {
         // A panic in a thread's destructor would abort the process.
         let done = catch_unwind(AssertUnwindSafe(|| {
             use_points(&store);
-            store.put_with_ttl("short", "value", Duration::from_secs(1)).unwrap();
+            store.put_with("short", "value", PutOptions::new().ttl(Duration::from_secs(1))).unwrap();
             self.clock.advance(Duration::from_secs(2));
             store.put("short", "again").unwrap();
             assert_eq!(store.get("reported").unwrap().as_deref(), Some(&b"short"[..]));
@@ -57,7 +57,7 @@ fn destructors_of_threads_may_use_stores() {
             let at_end = AtEnd { store: Some(store.clone()), clock: clock.clone(), is_done };
             AT_END.with_borrow_mut(|slot| *slot = Some(at_end));
             use_points(&store);
-            store.put_with_ttl("long", "value", Duration::from_secs(1)).unwrap();
+            store.put_with("long", "value", PutOptions::new().ttl(Duration::from_secs(1))).unwrap();
             clock.advance(Duration::from_secs(2));
             store.put("long", "again").unwrap();
         });

@@ -10,7 +10,7 @@
 //!    compaction), and help when a queue is more than half full.
 //!
 //! So a client waits for at most one group, some ten microseconds, however many changes are queued: by rules 1 and 2
-//! the sockets are polled between two groups, and [`hikv::Store::apply_queued`] bounds a group's length.
+//! the sockets are polled between two groups, and [`hikv::Background::apply_queued`] bounds a group's length.
 //!
 //! # No change is left behind
 //! A loop whose clients have written has queued the changes, and finds them before sleeping. The loop sleeps only after
@@ -170,7 +170,7 @@ mod tests {
         drop(server);
         let is_idle = |_| {
             std::thread::yield_now();
-            store.queue_stats().expect("this process has opened it").queued_count == 0
+            store.background().queue_stats().expect("this process has opened it").queued_count == 0
         };
         assert!((0..10_000_000).any(is_idle));
     }

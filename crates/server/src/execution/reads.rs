@@ -152,7 +152,7 @@ fn copy_values(
 ) -> (usize, Copied) {
     let (mut answered, mut copied_bytes) = (0, 0);
     let mut large = false;
-    let outcome = store.multi_get_with(group, |index, value| {
+    let outcome = store.in_place().multi_get(group, |index, value| {
         let len_bytes = value.map_or(0, <[u8]>::len);
         large |= len_bytes >= STREAMED_BYTES_MIN;
         if !large && copied_bytes < FULL_BYTES {

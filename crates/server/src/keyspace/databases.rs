@@ -180,7 +180,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
-    use hikv::{Clock, Durability, Options};
+    use hikv::{Clock, Durability, Options, PutOptions};
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
         let options = Options::new().durability(Durability::Buffered).background(false).clock(clock.clone());
         let store = options.open(dir.path()).expect("it opens");
         let databases = Arc::new(Databases::load(&store).expect("there is no table"));
-        store.put_with_ttl(TABLE_KEY, "", Duration::from_millis(1)).expect("it is written");
+        store.put_with(TABLE_KEY, "", PutOptions::new().ttl(Duration::from_millis(1))).expect("it is written");
         clock.advance(Duration::from_millis(1));
         let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&databases));
         let callback = move |_: &[u8]| sender.send(asked.noting.is_locked()).expect("it is listened to");

@@ -209,7 +209,7 @@ fn transaction_respects_direct_store_write() {
     other.send(b"SHUTDOWN\r\n");
     assert_eq!(long.reply(), Value::Null);
     server.join().expect("the server ends without an error");
-    assert_eq!(store.get("k").expect("it is whole"), Some(b"5".to_vec()));
+    assert_eq!(store.get("k").expect("it is whole"), Some(b"5".to_vec().into()));
 }
 
 /// Clients that come later with longer commands are not served first.

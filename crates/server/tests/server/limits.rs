@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use hikv::{Durability, Options};
+use hikv::{Durability, Options, PutOptions};
 use server::Config;
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
@@ -151,9 +151,9 @@ fn stall_expiry(server: &TestServer, stalled: &Arc<RwLock<()>>) {
         drop(stalled.read());
     };
     server.store.on_expired(Some(Arc::new(told))).expect("it is this process'");
-    server.store.put_with_ttl("first", "v", Duration::from_millis(1)).expect("the store takes it");
+    server.store.put_with("first", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");
     begins.recv().expect("the reaper comes");
-    server.store.put_with_ttl("k", "v", Duration::from_millis(1)).expect("the store takes it");
+    server.store.put_with("k", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");
     while server.store.contains("k").expect("it is read") {
         std::thread::yield_now();
     }

@@ -69,7 +69,7 @@ fn failed_put_spoils_no_other() {
     }
     let change_count = || {
         ordered.first().expect("all changes are applied");
-        server.store.queue_stats().expect("this process has opened it").applied_count
+        server.store.background().queue_stats().expect("this process has opened it").applied_count
     };
     let before = change_count();
     client.send(&sets(&[("a", "1"), ("c", &"x".repeat(4_000)), ("b", "2")]));

@@ -11,7 +11,7 @@ use hikv::Store;
 use server::{Config, Server, StopHandle};
 
 fn value_in(backup: &Path, key: &str) -> Option<Vec<u8>> {
-    Store::open_read_only(backup).expect("a backup opens as a store").get(key).unwrap()
+    Store::open_read_only(backup).expect("a backup opens as a store").get(key).unwrap().map(Vec::from)
 }
 
 fn field(client: &mut Client, name: &str) -> String {

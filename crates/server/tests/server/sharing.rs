@@ -12,7 +12,7 @@ use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
 /// Without background threads: only loops, writers and scans apply changes. Queues are short, so that they fill.
 fn alone() -> Options {
-    Options::new().durability(Durability::Buffered).background(false).order_queues(2, 64)
+    Options::new().durability(Durability::Buffered).background(false).tuning(|tuning| tuning.order_queues(2, 64))
 }
 
 fn server(options: &Options, split: &str) -> TestServer {
@@ -233,7 +233,7 @@ fn fixed_split_is_of_all_threads() {
     };
     let fixed = config(&[("split", "2-1")]);
     assert_eq!(fixed.threads, 3);
-    let server = TestServer::of(&Options::new().background_threads(1), fixed);
+    let server = TestServer::of(&Options::new().tuning(|tuning| tuning.background_threads(1)), fixed);
     let mut client = server.client();
     assert_eq!(told(&mut client, "server", "io_threads"), "2");
     assert_eq!([1, 2], ["worker_count", "serving_loop_count"].map(|name| number(&mut client, "threads", name)));

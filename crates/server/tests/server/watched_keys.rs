@@ -110,14 +110,14 @@ fn direct_store_write_is_not_lost() {
 #[test]
 fn compaction_stops_no_transaction() {
     const KEY_COUNT: u32 = 20_000;
-    let options = Options::new().compact_above(None).durability(Durability::Buffered);
+    let options = Options::new().tuning(|tuning| tuning.compact_above(None)).durability(Durability::Buffered);
     let server = TestServer::of(&options, Config { threads: 1, ..Config::default() });
     let (mut client, store) = (server.client(), &server.store);
     let key = |number: u32| format!("key:{number}");
     (0..KEY_COUNT).for_each(|number| store.put(key(number), [b'x'; 200]).unwrap());
     (0..KEY_COUNT).filter(|number| number % 10 > 0).for_each(|number| assert!(store.delete(key(number)).unwrap()));
     let watched: Vec<String> = (0..KEY_COUNT).step_by(10).map(key).collect();
-    let version = |key: &String| store.get_versioned_with(key, |version, _| version).unwrap();
+    let version = |key: &String| store.in_place().get_versioned(key, |version, _| version).unwrap();
     let before: Vec<_> = watched.iter().map(version).collect();
     assert_eq!(client.say(&format!("WATCH {}", watched.join(" "))), ok());
     client.converse([("MULTI", ok()), ("STRLEN key:0", queued()), ("DEL key:10", queued())]);

@@ -32,11 +32,13 @@ impl Latencies {
     /// Adds the latencies to the options of a store.
     pub(super) fn options(&self, options: Options) -> Options {
         let ns = Duration::from_nanos;
-        options.persist_delay(ns(self.persist_ns())).read_delay(ns(self.read_ns)).block_delays(
-            self.block_bytes,
-            ns(self.read_block_ns),
-            ns(self.persist_block_ns),
-        )
+        options.emulation(|emulation| emulation.persist_delay(ns(self.persist_ns()))).emulation(|emulation| {
+            emulation.read_delay(ns(self.read_ns)).block_delays(
+                self.block_bytes,
+                ns(self.read_block_ns),
+                ns(self.persist_block_ns),
+            )
+        })
     }
 
     fn persist_ns(&self) -> u64 {

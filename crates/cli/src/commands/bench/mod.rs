@@ -215,12 +215,15 @@ impl Bench {
     fn options(&self, is_pool: bool, is_ordered: bool) -> Options {
         let options = self.kept.options(self.read_cache.options(self.durable.options())).background(!is_pool);
         let options = self.variant.options(options, is_ordered);
-        let options = self.tree_order.into_iter().fold(options, Options::tree_order);
+        let options = self
+            .tree_order
+            .into_iter()
+            .fold(options, |options, order| options.tuning(|tuning| tuning.tree_order(order)));
         self.latencies
             .options(options)
-            .verify_reads(self.verified.level())
-            .count_persists(self.count)
-            .order_queues(self.queue_count(is_pool), self.queue_bound as usize)
+            .tuning(|tuning| tuning.verify_reads(self.verified.level()))
+            .emulation(|emulation| emulation.count_persists(self.count))
+            .tuning(|tuning| tuning.order_queues(self.queue_count(is_pool), self.queue_bound as usize))
     }
 
     fn is_ordered(&self, workloads: &[Workload]) -> bool {

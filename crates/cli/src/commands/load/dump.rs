@@ -2,8 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use hikv::Error;
 use hikv::dump::{DumpItem, DumpReader, DumpValue};
+use hikv::{Error, PutOptions};
 
 use super::{Loading, Source, Stop};
 use crate::failure::{Failure, with_sources};
@@ -27,14 +27,11 @@ impl Loading<'_> {
     }
 
     fn put_dumped(&self, item: DumpItem<'_, Source<'_>>) -> Result<(), Failure> {
-        let (key, expires) = (item.key, item.expires_at_ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms)));
-        let stored = match (item.value, expires) {
-            (DumpValue::Whole(value), None) => self.store.put(key, value),
-            (DumpValue::Whole(value), Some(time)) => self.store.put_expiring_at(key, value, time),
-            (DumpValue::Pieces(mut value), None) => self.store.put_from(key, value.left_bytes(), &mut value),
-            (DumpValue::Pieces(mut value), Some(time)) => {
-                self.store.put_from_expiring_at(key, value.left_bytes(), &mut value, time)
-            }
+        let time = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+        let options = item.expires_at_ms.map_or(PutOptions::new(), |ms| PutOptions::new().expires(time(ms)));
+        let stored = match item.value {
+            DumpValue::Whole(value) => self.store.put_with(item.key, value, options),
+            DumpValue::Pieces(mut value) => self.store.put_from_with(item.key, value.left_bytes(), &mut value, options),
         };
         stored.map_err(|error| match error {
             Error::Source(error) => self.bad_dump(error),

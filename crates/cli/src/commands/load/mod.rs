@@ -66,7 +66,10 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = opening::open(&self.kept.options(self.durable.options()).sync_on_request(true), &self.dir)?;
+        let store = opening::open(
+            &self.kept.options(self.durable.options()).tuning(|tuning| tuning.sync_on_request(true)),
+            &self.dir,
+        )?;
         let mut loading = Loading {
             store: &store,
             interrupt: &interrupt,

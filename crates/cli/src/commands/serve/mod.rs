@@ -75,10 +75,11 @@ fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
 }
 
 fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
-    let options = Durable::of(parameters).options().verify_reads(Verified::of(parameters).level());
+    let options =
+        Durable::of(parameters).options().tuning(|tuning| tuning.verify_reads(Verified::of(parameters).level()));
     let options = Kept::of(parameters)?.options(ReadCache::of(parameters).options(options));
     Ok(match parameters.split().fixed() {
-        Some(split) => options.background_threads(split.backend),
+        Some(split) => options.tuning(|tuning| tuning.background_threads(split.backend)),
         None => options,
     })
 }

@@ -12,7 +12,7 @@ const OVERFLOW: u8 = 1 << 4;
 const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
-    Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
+    Options::new().read_only(true).tuning(|tuning| tuning.verify_reads(Verify::Absence)).open(store.path()).unwrap()
 }
 
 /// Returns the one key that an open store answers with an error, and the error. All other keys have their values.
@@ -20,7 +20,7 @@ fn the_damaged(store: &Store) -> (usize, Error) {
     let mut damaged = Vec::new();
     for i in 0..ITEM_COUNT {
         match store.get(key(i)) {
-            Ok(found) => assert_eq!(found, Some(value(i)), "item {i}"),
+            Ok(found) => assert_eq!(found, Some(value(i).into()), "item {i}"),
             Err(error) => damaged.push((i, error)),
         }
     }
@@ -86,7 +86,7 @@ fn lost_overflow_mark_is_no_absence() {
         let open = careful(&store);
         let reported = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
             Ok(found) => {
-                assert_eq!(found, Some(value(i)));
+                assert_eq!(found, Some(value(i).into()));
                 false
             }
             Err(error) => matches!(error, Error::Corrupt { what: "an entry is at a place that no search reaches", .. }),
@@ -126,13 +126,13 @@ fn verified_write_of_hidden_key_is_refused() {
     let store = Closed::new();
     let (signature, _) = entries(&store.bytes())[11];
     store.flip(signature);
-    let open = Options::new().verify_reads(Verify::Absence).open(store.path()).unwrap();
+    let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Absence)).open(store.path()).unwrap();
     let (i, _) = the_damaged(&open);
     let mut batch = WriteBatch::new();
     batch.put(key(i), "new").delete("absent");
     let writes = [
         open.put(key(i), "new"),
-        open.multi_put(&[(key(i), "new")]),
+        open.multi_put([(key(i), "new")]),
         open.delete(key(i)).map(drop),
         open.insert_if_absent(key(i), "new").map(drop),
         open.write(&batch),

@@ -71,7 +71,7 @@ impl Aged {
     fn made(key_count: usize, end: End) -> Aged {
         let home = home();
         let store = Options::new()
-            .partition_count(1)
+            .tuning(|tuning| tuning.partition_count(1))
             .background(false)
             .durability(Durability::Process)
             .open(home.path())

@@ -64,7 +64,8 @@ impl Victim {
     /// Returns a journaled store, closed or copied as if killed; `None` if the temporary directory is in memory.
     fn journaled(end: End) -> Option<Victim> {
         let home = tempfile::tempdir().unwrap();
-        let options = Options::new().partition_count(1).background(false).durability(Durability::Power);
+        let options =
+            Options::new().tuning(|tuning| tuning.partition_count(1)).background(false).durability(Durability::Power);
         let store = options.sync_interval(Duration::from_secs(1 << 20)).open(home.path()).ok()?;
         let read = |name| fs::read(home.path().join(name)).ok();
         read("journal.hikv")?;
@@ -117,7 +118,7 @@ impl Victim {
         let [mut got, mut walked, mut dumped] = [Items::new(), Items::new(), Items::new()];
         for key in self.items.keys() {
             match store.get(key) {
-                Ok(value) => got.extend(value.map(|value| (key.clone(), value))),
+                Ok(value) => got.extend(value.map(|value| (key.clone(), value.into_vec()))),
                 Err(_) => is_reported = true,
             }
         }
@@ -156,7 +157,7 @@ impl Victim {
         let assert_reported = |who: &str, (missing_count, is_reported): (usize, bool)| {
             assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing without a report");
         };
-        let options = Options::new().verify_reads(Verify::Absence).background(false);
+        let options = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Absence)).background(false);
         let opened = options.clone().read_only(true).open(&path);
         opened.iter().for_each(|store| assert_reported("a reader", self.read(store, is_position)));
         let is_refused = opened.is_err();

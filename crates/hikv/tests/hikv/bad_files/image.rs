@@ -46,7 +46,7 @@ fn assert_sound(closed: &Closed, is_collected: bool) {
     let steps_per_key = if is_collected { 2 } else { 1 };
     assert_eq!((stats.items, stats.order_total), (ITEM_COUNT as u64, steps_per_key * ITEM_COUNT as u64));
     store.put("new", [7; 5_000]).unwrap();
-    (0..ITEM_COUNT).for_each(|i| assert_eq!(store.get(key(i)).unwrap(), Some(value(i))));
+    (0..ITEM_COUNT).for_each(|i| assert_eq!(store.get(key(i)).unwrap(), Some(value(i).into())));
     assert_eq!(store.verify(|_| {}).unwrap().damage, vec![]);
 }
 

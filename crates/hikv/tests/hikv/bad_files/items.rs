@@ -44,7 +44,7 @@ fn flipped_item_header_bit_is_an_error() {
     let (whole, item) = (store.bytes(), item(&store));
     for bit in (0..HEADER_BYTES * 8).step_by(5) {
         store.alter(|bytes| bytes[item + bit / 8] ^= 1 << (bit % 8));
-        let open = Options::new().verify_reads(Verify::Values).open(store.path()).unwrap();
+        let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Values)).open(store.path()).unwrap();
         assert_corrupt(open.get(key(DAMAGED)), item);
         assert_found_by_verify(&open, item);
         drop(open);
@@ -70,13 +70,13 @@ fn flipped_value_bit_is_found_by_verified_reads() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
-    let careless = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
-    assert_ne!(careless.get(key(DAMAGED)).unwrap(), Some(value(DAMAGED)));
+    let careless = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Nothing)).open(store.path()).unwrap();
+    assert_ne!(careless.get(key(DAMAGED)).unwrap(), Some(value(DAMAGED).into()));
     drop(careless);
     let open = Store::open(store.path()).unwrap();
     let evening = open.snapshot().unwrap();
     assert_corrupt(open.get(key(DAMAGED)), item);
-    assert_corrupt(open.get_part_with(key(DAMAGED), |value| value[0]), item);
+    assert_corrupt(open.in_place().get_part(key(DAMAGED), |value| value[0]), item);
     assert_corrupt(open.multi_get(&[key(DAMAGED)]), item);
     assert_corrupt(open.reader(key(DAMAGED)), item);
     assert_corrupt(evening.get(key(DAMAGED)), item);
@@ -91,8 +91,8 @@ fn updates_of_damaged_value_keep_bad_checksum() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
-    let open = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
-    assert_corrupt(open.expire_in(key(DAMAGED), Duration::from_secs(1000)), item);
+    let open = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Nothing)).open(store.path()).unwrap();
+    assert_corrupt(open.expire(key(DAMAGED), Duration::from_secs(1000)), item);
     assert_corrupt(open.update(key(DAMAGED), |value| Decision::Put([value.unwrap(), b"!"].concat().into())), item);
     assert_found_by_verify(&open, item);
 }
@@ -116,7 +116,7 @@ fn long_value_is_verified_once() {
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).unwrap();
     assert_eq!((rest.len(), rest[at - store.find(b"long") - 4 - 100]), (LONG_BYTES - 100, 8));
-    assert_eq!(open.get_part_with("long", |value| value[0]).unwrap(), Some(7));
+    assert_eq!(open.in_place().get_part("long", |value| value[0]).unwrap(), Some(7));
     assert!(matches!(open.get("long"), Err(Error::Corrupt { .. })));
     assert!(matches!(open.reader("long"), Err(Error::Corrupt { .. })));
 }

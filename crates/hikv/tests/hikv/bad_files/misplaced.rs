@@ -71,7 +71,7 @@ fn is_reported(dir: &Path, engine: EngineKind, what: &str) -> bool {
     drop(store);
     let (into, to) =
         (dir.with_extension("converted"), if engine == EngineKind::HiKv { EngineKind::Ink } else { EngineKind::HiKv });
-    if Store::convert(dir, &into, to, |_| {}).is_ok() {
+    if hikv::convert(dir, &into, to, |_| {}).is_ok() {
         assert_eq!(read_all(&Store::open_read_only(&into).unwrap(), what), (found, 0), "{what}: converted");
     }
     error_count > 0

@@ -79,9 +79,9 @@ fn directories_in_the_place_of_files_are_refused() {
 fn options_outside_their_ranges_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (options, value) in [
-        (Options::new().partition_count(0), "0 partitions"),
-        (Options::new().partition_count(33), "33 partitions"),
-        (Options::new().partition_count(512), "512 partitions"),
+        (Options::new().tuning(|tuning| tuning.partition_count(0)), "0 partitions"),
+        (Options::new().tuning(|tuning| tuning.partition_count(33)), "33 partitions"),
+        (Options::new().tuning(|tuning| tuning.partition_count(512)), "512 partitions"),
         (Options::new().region_bytes_max((1 << 40) + 1), "1099511627777 bytes"),
     ] {
         let error = options.open(dir.path()).unwrap_err();
@@ -93,7 +93,7 @@ fn options_outside_their_ranges_are_refused() {
 #[test]
 fn read_only_file_system_is_read() {
     on_tmpfs(c"size=16m", |place| {
-        let store = Options::new().partition_count(1).open(&place).unwrap();
+        let store = Options::new().tuning(|tuning| tuning.partition_count(1)).open(&place).unwrap();
         store.put("kept", "value").unwrap();
         drop(store);
         mount_remount(&place, MountFlags::RDONLY, c"").unwrap();

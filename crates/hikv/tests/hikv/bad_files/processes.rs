@@ -168,7 +168,10 @@ fn forked_child_gets_an_error() {
 #[test]
 fn forked_child_drops_store_with_threads() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::new().engine(EngineKind::RewoHash).read_cache_bytes(1 << 16).read_cache_threads(2);
+    let options = Options::new()
+        .engine(EngineKind::RewoHash)
+        .read_cache_bytes(1 << 16)
+        .tuning(|tuning| tuning.read_cache_threads(2));
     let mut store = Some(options.open(dir.path()).unwrap());
     let code = forked(|| {
         // SAFETY: ends a child that waits forever.

@@ -27,9 +27,12 @@ struct Made {
 impl Made {
     fn new(engine: EngineKind) -> Made {
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let options =
-            Options::new().engine(engine).partition_count(2).durability(Durability::Process).background(false);
-        let options = if engine == EngineKind::Ink { options.tree_order(7) } else { options };
+        let options = Options::new()
+            .engine(engine)
+            .tuning(|tuning| tuning.partition_count(2))
+            .durability(Durability::Process)
+            .background(false);
+        let options = if engine == EngineKind::Ink { options.tuning(|tuning| tuning.tree_order(7)) } else { options };
         let store = options.open(home.path().join("store")).unwrap();
         (0..ITEM_COUNT).for_each(|i| store.put(key(i), value(i)).unwrap());
         store.close().unwrap();
@@ -56,7 +59,7 @@ impl Made {
         let into = self.home.path().join("into");
         let mut left_count = 0;
         let converted =
-            Store::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
+            hikv::convert_skipping_damage(&path, &into, EngineKind::HiKv, |_| {}, |_| left_count += 1).unwrap().items;
         assert_eq!((converted as usize, left_count), (shown.len(), reported));
         assert_eq!(whole(&into), (shown.clone(), 0));
         std::fs::remove_dir_all(into).unwrap();
@@ -65,7 +68,7 @@ impl Made {
 }
 
 fn whole(path: &std::path::Path) -> (Items, usize) {
-    let store = Options::new().read_only(true).skip_damaged(true).open(path).unwrap();
+    let store = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(true)).open(path).unwrap();
     let (mut items, mut reported) = (Items::new(), 0);
     let each = |key: &[u8], value: &[u8], _| {
         assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");

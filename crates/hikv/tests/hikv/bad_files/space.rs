@@ -86,7 +86,7 @@ fn assert_full_and_usable(open: impl Fn() -> Store, is_expected: impl Fn(&Error)
 #[test]
 fn full_file_system_loses_nothing() {
     on_tmpfs(c"size=12m", |place| {
-        let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
+        let open = || Options::new().tuning(|tuning| tuning.partition_count(1)).open(place.join("store")).unwrap();
         assert_full_and_usable(open, |error| matches!(error, Error::Medium(MediumError::Full { .. })));
     });
 }
@@ -94,7 +94,8 @@ fn full_file_system_loses_nothing() {
 #[test]
 fn store_at_limit_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::new().partition_count(1).background(false).region_bytes_max(12 << 20);
+    let options =
+        Options::new().tuning(|tuning| tuning.partition_count(1)).background(false).region_bytes_max(12 << 20);
     let options = options.durability(Durability::Buffered);
     let is_limit = |error: &Error| matches!(error, Error::Medium(MediumError::Limit { limit_bytes, .. }) if *limit_bytes == 12 << 20);
     assert_full_and_usable(|| options.open(dir.path()).unwrap(), is_limit);
@@ -110,7 +111,7 @@ fn take_all_space(path: &Path) {
 #[test]
 fn space_taken_by_others_loses_nothing() {
     on_tmpfs(c"size=24m", |place| {
-        let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
+        let open = || Options::new().tuning(|tuning| tuning.partition_count(1)).open(place.join("store")).unwrap();
         let store = open();
         (0..12_000u32).for_each(|i| store.put(i.to_be_bytes(), VALUE).unwrap());
         (500..12_000u32).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));

@@ -31,7 +31,11 @@ pub(super) fn is_of(key: &[u8], value: &[u8]) -> bool {
 /// Returns the region of a store before and after keys were deleted, replaced and added.
 pub(super) fn regions_of(engine: EngineKind, first: usize) -> [Vec<u8>; 3] {
     let home = home();
-    let options = Options::new().engine(engine).partition_count(1).background(false).durability(Durability::Process);
+    let options = Options::new()
+        .engine(engine)
+        .tuning(|tuning| tuning.partition_count(1))
+        .background(false)
+        .durability(Durability::Process);
     let store = options.open(home.path()).unwrap();
     let region = || fs::read(home.path().join("store.hikv")).unwrap();
     (0..KEY_COUNT).for_each(|i| store.put(key(i), value(i, first)).unwrap());

@@ -25,7 +25,7 @@ impl Closed {
     /// Creates a store with [`ITEM_COUNT`] items whose file is the region, without a journal.
     pub(crate) fn new() -> Closed {
         let home = tempfile::tempdir().unwrap();
-        let options = Options::new().partition_count(1).durability(Durability::Process);
+        let options = Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Process);
         let store = options.open(home.path().join("store")).unwrap();
         (0..ITEM_COUNT).for_each(|i| store.put(key(i), value(i)).unwrap());
         drop(store);
@@ -103,7 +103,7 @@ pub(crate) fn assert_plain(text: &str) {
 
 pub(crate) fn assert_holds(store: &Store, items: impl IntoIterator<Item = usize>) {
     for i in items {
-        assert_eq!(store.get(key(i)).unwrap(), Some(value(i)), "item {i}");
+        assert_eq!(store.get(key(i)).unwrap(), Some(value(i).into()), "item {i}");
     }
 }
 

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hikv::{Durability, EngineKind, Options, Store, Verify, WriteBatch};
+use hikv::{Durability, EngineKind, Options, PutOptions, Store, Verify, WriteBatch};
 use tempfile::TempDir;
 
 use crate::bad_files::aged::{End, Items};
@@ -49,8 +49,12 @@ fn value(i: usize, version: usize) -> Vec<u8> {
 }
 
 fn options(engine: EngineKind) -> Options {
-    let options = Options::new().engine(engine).partition_count(2).background(false).durability(Durability::Process);
-    if engine == EngineKind::Ink { options.tree_order(7) } else { options }
+    let options = Options::new()
+        .engine(engine)
+        .tuning(|tuning| tuning.partition_count(2))
+        .background(false)
+        .durability(Durability::Process);
+    if engine == EngineKind::Ink { options.tuning(|tuning| tuning.tree_order(7)) } else { options }
 }
 
 /// A store's region, its contents, and all values that its keys ever had.
@@ -89,7 +93,8 @@ impl Victim {
         for i in from..ITEM_COUNT {
             let (key, value) = self.note(i, from);
             let expires = i % 7 == 5;
-            if expires { store.put_expiring_at(key, value, later) } else { store.put(key, value) }.unwrap();
+            if expires { store.put_with(key, value, PutOptions::new().expires(later)) } else { store.put(key, value) }
+                .unwrap();
         }
         let mut batch = WriteBatch::new();
         for i in (from..ITEM_COUNT).step_by(11) {
@@ -170,7 +175,7 @@ impl Victim {
             ControlFlow::Continue(())
         });
         let mut from = 0;
-        while let Ok(next) = store.walk(from, |key, value| self.assert_had(key, value))
+        while let Ok(next) = store.cursors().walk(from, |key, value| self.assert_had(key, value))
             && next != 0
         {
             from = next;
@@ -207,7 +212,7 @@ impl Victim {
             written.insert(key.clone(), None);
         }
         for key in self.items.keys().skip(2).step_by(8) {
-            let _ = store.expire_in(key, Duration::from_secs(1 << 30));
+            let _ = store.expire(key, Duration::from_secs(1 << 30));
         }
         written
     }
@@ -218,9 +223,16 @@ impl Victim {
             (home(), [EngineKind::HiKv, EngineKind::RewoHash].contains(&self.engine) && seed.is_multiple_of(3));
         let path = home.path().join("damaged");
         self.write_to(&path, (at, word));
-        let options = Options::new().background(false).verify_reads([Verify::Values, Verify::Absence][seed % 2]);
+        let options = Options::new()
+            .background(false)
+            .tuning(|tuning| tuning.verify_reads([Verify::Values, Verify::Absence][seed % 2]));
         let options = options.durability(Durability::Process).read_cache_bytes(u64::from(cached) << 20);
-        let _ = options.clone().read_only(true).skip_damaged(true).open(&path).map(|store| self.read(&store).len());
+        let _ = options
+            .clone()
+            .read_only(true)
+            .tuning(|tuning| tuning.skip_damaged(true))
+            .open(&path)
+            .map(|store| self.read(&store).len());
         let _ = options.clone().read_only(true).open(&path).map(|store| self.read(&store).len());
         let Ok(store) = options.open(&path) else { return };
         let before = self.right(&store);
@@ -230,7 +242,7 @@ impl Victim {
             let lost: Vec<_> = before.iter().filter(wrong).map(|key| String::from_utf8_lossy(key)).collect();
             assert!(lost.is_empty(), "{lost:?} are gone");
             let missing = |(key, value): &(&Vec<u8>, &Option<Vec<u8>>)| {
-                value.is_some() && after.get(key).is_ok_and(|found| found != **value)
+                value.is_some() && after.get(key).is_ok_and(|found| found.map(Vec::from) != **value)
             };
             assert_eq!(written.iter().find(missing), None, "what was acknowledged is not there");
         };

@@ -109,7 +109,7 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
 /// Opening finds the returned space, and writers use it.
 fn reopened_and_used(place: &tempfile::TempDir, store: Store) {
     store.close().unwrap();
-    let store = Options::new().compact_above(None).open(place.path()).unwrap();
+    let store = Options::new().tuning(|tuning| tuning.compact_above(None)).open(place.path()).unwrap();
     assert_eq!(store.len().unwrap(), KEY_COUNT);
     let region_bytes = store.stats().region_bytes;
     let free_bytes = store.stats().free_bytes;

@@ -30,7 +30,7 @@ fn cleared_store_frees_its_space() {
 #[test]
 fn without_threshold_only_requests_free_space() {
     let place = place();
-    let store = filled(&Options::new().compact_above(None), &place);
+    let store = filled(&Options::new().tuning(|tuning| tuning.compact_above(None)), &place);
     store.clear().unwrap();
     assert!(allocated_bytes(&store) > 30 << 20);
     compact_until(&store, || allocated_bytes(&store) < 10 << 20);
@@ -48,7 +48,7 @@ fn store_that_is_read_is_not_compacted() {
 fn ratio_below_one_is_refused() {
     let place = place();
     for ratio in [0.9, f64::NAN, f64::INFINITY] {
-        let refused = Options::new().compact_above(ratio).open(place.path()).unwrap_err();
+        let refused = Options::new().tuning(|tuning| tuning.compact_above(ratio)).open(place.path()).unwrap_err();
         assert!(refused.to_string().contains(&ratio.to_string()), "{refused}");
     }
 }
@@ -69,7 +69,7 @@ fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
 #[test]
 fn sparse_copy_is_complete_and_writable() {
     let (place, other) = (place(), crate::compaction::place());
-    let options = Options::new().compact_above(None);
+    let options = Options::new().tuning(|tuning| tuning.compact_above(None));
     let store = filled(&options, &place);
     (0..20_000u64).step_by(2).for_each(|number| store.put(number.to_be_bytes(), [0; 9_000]).unwrap());
     store.compact(|_| {}).unwrap();

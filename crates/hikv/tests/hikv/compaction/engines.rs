@@ -26,7 +26,12 @@ fn fill(store: &Store, count: u64, len_bytes: usize) {
 fn assert_holds(store: &Store, count: u64, every: u64, len_bytes: usize) {
     for number in 0..count {
         let held = number.is_multiple_of(every).then(|| value(number, len_bytes));
-        assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{} key {number}", store.engine_kind());
+        assert_eq!(
+            store.get(number.to_be_bytes()).unwrap().map(Vec::from),
+            held,
+            "{} key {number}",
+            store.engine_kind()
+        );
     }
     assert_sound(store);
 }
@@ -85,7 +90,7 @@ fn cleared_store_of_any_engine_takes_little() {
 fn scattered_items_of_any_engine_are_gathered() {
     for engine in engines() {
         let place = place();
-        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        let store = options(engine).tuning(|tuning| tuning.compact_above(None)).open(place.path()).unwrap();
         fill(&store, 60_000, 1_000);
         (0..60_000u64).filter(|number| !number.is_multiple_of(20)).for_each(|number| {
             store.delete(number.to_be_bytes()).unwrap();
@@ -116,13 +121,13 @@ fn checks_pause_background_compaction() {
         let report = store.verify(|checked| {
             // The check has begun, and has not ended yet.
             if (1..checked.items_total).contains(&checked.items) {
-                (0..100).for_each(|_| _ = store.step().unwrap());
+                (0..100).for_each(|_| _ = store.background().step().unwrap());
                 assert_eq!(moved_items(), 0, "{engine}");
             }
         });
         assert_eq!(report.unwrap().damage, []);
         wait_until(&format!("{engine} moves items"), || {
-            store.step().unwrap();
+            store.background().step().unwrap();
             moved_items() > 0
         });
     }
@@ -134,7 +139,7 @@ fn compaction_of_any_engine_undoes_no_write() {
     const KEYS: u64 = 3_000;
     for engine in engines() {
         let place = place();
-        let store = options(engine).compact_above(None).open(place.path()).unwrap();
+        let store = options(engine).tuning(|tuning| tuning.compact_above(None)).open(place.path()).unwrap();
         fill(&store, KEYS, 700);
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -165,7 +170,7 @@ fn compaction_of_any_engine_undoes_no_write() {
         });
         for number in 0..KEYS {
             let held = (!(number + 12).is_multiple_of(3)).then(|| value(number + 12, 700));
-            assert_eq!(store.get(number.to_be_bytes()).unwrap(), held, "{engine} key {number}");
+            assert_eq!(store.get(number.to_be_bytes()).unwrap().map(Vec::from), held, "{engine} key {number}");
         }
         compact_until(&store, || allocated_bytes(&store) < 16 << 20);
         assert_sound(&store);

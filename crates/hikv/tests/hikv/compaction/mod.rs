@@ -60,7 +60,11 @@ fn assert_sound(store: &Store) {
 #[test]
 fn progress_callback_may_use_store() {
     let dir = place();
-    let store = Options::new().durability(hikv::Durability::Process).compact_above(None).open(dir.path()).unwrap();
+    let store = Options::new()
+        .durability(hikv::Durability::Process)
+        .tuning(|tuning| tuning.compact_above(None))
+        .open(dir.path())
+        .unwrap();
     for number in 0..20_000u32 {
         store.put(number.to_be_bytes(), [7; 200]).unwrap();
     }
@@ -77,7 +81,7 @@ fn progress_callback_may_use_store() {
     };
     assert!(store.compact(use_it).unwrap().moved_items > 0);
     assert!(called_count > 0);
-    assert_eq!(store.get("told").unwrap(), Some(called_count.to_string().into_bytes()));
+    assert_eq!(store.get("told").unwrap(), Some(called_count.to_string().into_bytes().into()));
     store.compact(|_| {}).unwrap();
     assert_sound(&store);
 }

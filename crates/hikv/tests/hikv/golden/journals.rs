@@ -70,7 +70,8 @@ fn killed_release_store_is_read_then_written() {
 #[ignore = "makes a new journal, once for each version of the log"]
 fn make_a_journal() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::new().partition_count(1).background(false).durability(Durability::Power);
+    let options =
+        Options::new().tuning(|tuning| tuning.partition_count(1)).background(false).durability(Durability::Power);
     let store = options.open(dir.path()).unwrap();
     let mut items = Items::new();
     for i in 0..ITEM_COUNT {

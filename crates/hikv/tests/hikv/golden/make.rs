@@ -24,7 +24,12 @@ fn make_images() {
 fn make(engine: EngineKind, image: &Path) {
     // On tmpfs the region is the entire store.
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    let store = Options::new().engine(engine).partition_count(1).background(false).open(dir.path()).unwrap();
+    let store = Options::new()
+        .engine(engine)
+        .tuning(|tuning| tuning.partition_count(1))
+        .background(false)
+        .open(dir.path())
+        .unwrap();
     let items = fill(&store);
     let stats = store.stats();
     assert_eq!(stats.items, items.len() as u64);

@@ -20,7 +20,7 @@ const ENGINES: &[EngineKind] = &[EngineKind::HiKv, EngineKind::RewoHash, EngineK
 /// Asserts that the store has exactly the items in the image's list, by lookup and by walk.
 fn assert_holds(store: &Store, items: &Items) {
     for (key, expected) in items {
-        let found = store.get_with(key, summary).unwrap();
+        let found = store.in_place().get(key, summary).unwrap();
         assert_eq!(found.as_ref(), Some(expected), "key {key:?}");
     }
     let mut walked = Items::new();
@@ -117,7 +117,7 @@ fn conversion_adds_tags_to_old_values() {
         let (from, into) = (dir.path().join("from"), dir.path().join("into"));
         std::fs::create_dir(&from).unwrap();
         std::fs::rename(dir.path().join("store.hikv"), from.join("store.hikv")).unwrap();
-        Store::convert(&from, &into, EngineKind::Ink, |_| {}).unwrap_or_else(|error| panic!("{version}: {error}"));
+        hikv::convert(&from, &into, EngineKind::Ink, |_| {}).unwrap_or_else(|error| panic!("{version}: {error}"));
         let store = Store::open_read_only(&into).unwrap();
         assert_holds(&store, &items);
         assert_sound(&store, &items);

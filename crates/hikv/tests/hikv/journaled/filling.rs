@@ -17,7 +17,7 @@ fn key(thread: u64, number: u64) -> Vec<u8> {
 
 /// Sets the smallest possible log.
 fn small_log(options: Options) -> Options {
-    options.log_bytes_max(8 << 20)
+    options.tuning(|tuning| tuning.log_bytes_max(8 << 20))
 }
 
 /// Each thread puts its keys in order. Asserts that a prefix of at least `acknowledged` of them exists.
@@ -25,7 +25,7 @@ fn assert_prefixes(store: &Store, acknowledged: &[u64]) {
     for (thread, &count) in (0..).zip(acknowledged) {
         for number in 0..count {
             let value = store.get(key(thread, number)).unwrap();
-            assert_eq!(value, Some(vec![number as u8; VALUE_BYTES]), "key {number} of thread {thread}");
+            assert_eq!(value, Some(vec![number as u8; VALUE_BYTES].into()), "key {number} of thread {thread}");
         }
         let later = (count + 1..count + 100).filter(|&number| store.contains(key(thread, number)).unwrap()).count();
         assert_eq!(later, 0, "keys of thread {thread} that it had not come to");
@@ -59,7 +59,8 @@ fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
 fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
     const PUT_COUNT: u64 = 200;
     let place = Place::new();
-    let store = place.open(&small_log(Options::new().partition_count(1).durability(Durability::Power)));
+    let store =
+        place.open(&small_log(Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Power)));
     let acknowledged: [AtomicU64; THREAD_COUNT as usize] = Default::default();
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {

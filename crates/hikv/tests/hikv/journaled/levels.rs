@@ -10,7 +10,7 @@ use hikv::{Durability, Error, Options, Store, WriteBatch};
 use crate::journaled::{Place, buffered};
 
 fn powerful() -> Options {
-    Options::new().partition_count(1).durability(Durability::Power)
+    Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Power)
 }
 
 fn put_later(store: &Store, key: &str, value: &str) -> hikv::Ticket {
@@ -178,20 +178,20 @@ fn single_write_may_choose_level() {
         let store = place.open(&options);
         let (written, ticket) = store.deferred(|store| {
             store.put("early", "1").unwrap();
-            store.with_durability(Durability::Power, |store| store.put("key", "value"))
+            store.with_durability(Durability::Power).and_then(|store| store.put("key", "value"))
         });
         written.unwrap();
         assert!(!store.is_durable(ticket).unwrap(), "within a deferral it is not waited for");
-        store.with_durability(Durability::Power, |store| store.put("later", "2")).unwrap();
+        store.with_durability(Durability::Power).and_then(|store| store.put("later", "2")).unwrap();
         assert!(store.is_durable(ticket).unwrap(), "the log is synced up to the later write");
     }
     let place = Place::new();
     let store = place.open(&powerful());
-    store.with_durability(Durability::Process, |store| store.put("key", "value")).unwrap();
+    store.with_durability(Durability::Process).and_then(|store| store.put("key", "value")).unwrap();
     let (found, ticket) = store.deferred(|store| store.get("key"));
     assert!(found.unwrap().is_some());
     assert!(!store.is_durable(ticket).unwrap(), "a reader at 'power' does not rely on less");
-    let found = store.with_durability(Durability::Process, |store| store.get("key")).unwrap();
+    let found = store.with_durability(Durability::Process).and_then(|store| store.get("key")).unwrap();
     assert!(found.is_some() && !store.is_durable(ticket).unwrap(), "a reader at 'process' does");
 }
 
@@ -199,7 +199,7 @@ fn single_write_may_choose_level() {
 fn more_than_the_medium_gives_is_refused() {
     let Ok(home) = tempfile::tempdir_in("/dev/shm") else { return };
     let store = Store::open(home.path().join("store")).unwrap();
-    let error = store.with_durability(Durability::Buffered, |store| store.put("key", "value")).unwrap_err();
+    let error = store.with_durability(Durability::Buffered).and_then(|store| store.put("key", "value")).unwrap_err();
     let Error::Durability { wanted: Durability::Buffered, given: Durability::Process, .. } = error else {
         panic!("{error}")
     };
@@ -208,7 +208,7 @@ fn more_than_the_medium_gives_is_refused() {
         "durability 'buffered' is not available: the store's medium, tmpfs, gives 'process'; request less, or put the store on a disk"
     );
     assert_eq!(store.get("key").unwrap(), None);
-    store.with_durability(Durability::Process, |store| store.put("key", "value")).unwrap();
+    store.with_durability(Durability::Process).and_then(|store| store.put("key", "value")).unwrap();
     let (put, ticket) = store.deferred(|store| store.put("key", "value"));
     put.unwrap();
     assert!(store.is_durable(ticket).unwrap());

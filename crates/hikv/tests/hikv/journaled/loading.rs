@@ -65,7 +65,7 @@ fn backup_during_load_is_complete() {
         assert_eq!(opened(&place).backup(&out, |_| {}).unwrap().items, u64::from(ITEM_COUNT));
         let backup = Store::open_read_only(&out).unwrap();
         assert_eq!(backup.len().unwrap(), u64::from(ITEM_COUNT));
-        assert!(contents().iter().all(|(key, value)| backup.get(key).unwrap().as_ref() == Some(value)));
+        assert!(contents().iter().all(|(key, value)| backup.get(key).unwrap().as_deref() == Some(&**value)));
     }
 }
 

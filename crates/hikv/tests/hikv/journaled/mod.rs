@@ -39,7 +39,7 @@ impl Place {
 
 /// Acknowledged once the kernel has the write, which is the fastest level.
 fn buffered() -> Options {
-    Options::new().partition_count(1).durability(Durability::Buffered)
+    Options::new().tuning(|tuning| tuning.partition_count(1)).durability(Durability::Buffered)
 }
 
 /// Copies the store's files in their present state, which a killed process would leave.

@@ -41,5 +41,7 @@ fn new_stores_take_little_of_a_disk() {
     }
     drop(store);
     let store = Store::open_read_only(place.path()).unwrap();
-    assert!((0..100_u32).all(|number| store.get(number.to_be_bytes()).unwrap() == Some(vec![number as u8; 10_000])));
+    assert!(
+        (0..100_u32).all(|number| store.get(number.to_be_bytes()).unwrap() == Some(vec![number as u8; 10_000].into()))
+    );
 }

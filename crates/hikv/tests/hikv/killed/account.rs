@@ -35,7 +35,7 @@ impl Account {
     /// Compares the expected contents with `store`. A change in flight counts as made if the store has it.
     pub(crate) fn compare(&mut self, store: &Store) {
         for change in std::mem::take(&mut self.in_flight) {
-            if store.get(name(change.key)).unwrap() == change.value {
+            if store.get(name(change.key)).unwrap().map(Vec::from) == change.value {
                 self.make(change);
             }
         }

@@ -44,7 +44,7 @@ impl On {
     /// One partition, so that its segments fill up and split.
     fn options(self) -> Options {
         const LOG_BYTES_MAX: u64 = 8 << 20;
-        let options = Options::new().partition_count(1).log_bytes_max(LOG_BYTES_MAX);
+        let options = Options::new().tuning(|tuning| tuning.partition_count(1).log_bytes_max(LOG_BYTES_MAX));
         match self {
             On::Memory => options.durability(Durability::Process),
             On::Journal(level) => options.durability(level),

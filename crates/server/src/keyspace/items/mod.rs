@@ -9,7 +9,7 @@ mod watched_keys;
 
 use std::borrow::Cow;
 
-use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, Store, WriteBatch};
+use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
@@ -66,12 +66,12 @@ impl<'a> Items<'a> {
         let key = key.as_ref();
         match self.pending {
             Some(pending) => pending.read(self.store, key, false, read),
-            None => Ok(self.store.get_with(key, read)?),
+            None => Ok(self.store.in_place().get(key, read)?),
         }
     }
 
     /// Like [`Items::get_with`], for a `read` that needs only a part of the value or its length
-    /// ([`Store::get_part_with`]).
+    /// ([`hikv::InPlace::get_part`]).
     pub(crate) fn get_part_with<R>(
         self,
         key: impl AsRef<[u8]>,
@@ -80,7 +80,7 @@ impl<'a> Items<'a> {
         let key = key.as_ref();
         match self.pending {
             Some(pending) => pending.read(self.store, key, true, read),
-            None => Ok(self.store.get_part_with(key, read)?),
+            None => Ok(self.store.in_place().get_part(key, read)?),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Items<'a> {
         mut found: impl FnMut(Option<&[u8]>),
     ) -> Result<(), Refusal> {
         if self.pending.is_none() {
-            return Ok(self.store.multi_get_with(keys, |_, value| found(value))?);
+            return Ok(self.store.in_place().multi_get(keys, |_, value| found(value))?);
         }
         for key in keys {
             if self.get_with(key, |value| found(Some(value)))?.is_none() {
@@ -147,27 +147,27 @@ impl<'a> Items<'a> {
         let mut batch = WriteBatch::new();
         for (key, change) in changes {
             match change {
-                Change::Put(value, expiry) => batch.put_until(key, value, *expiry),
+                Change::Put(value, expiry) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 Change::Delete => batch.delete(key),
             };
         }
         Ok(self.store.write(&batch)?)
     }
 
-    /// Like [`Store::with_durability`]. A transaction is written at the highest level that any of its commands
-    /// requests, if that exceeds the store's own.
+    /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level
+    /// that any of its commands requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
-            None => self.store.with_durability(level, |_| operate()),
+            None => self.store.at_durability(level, operate),
             Some(pending) => {
-                self.store.with_durability(level, |_| Ok::<_, Refusal>(()))?;
+                self.store.at_durability(level, || Ok::<_, Refusal>(()))?;
                 pending.ask_for(level);
                 operate()
             }
         }
     }
 
-    /// Like [`Store::update`].
+    /// Like [`hikv::Tree::update`].
     pub(crate) fn update<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -176,7 +176,7 @@ impl<'a> Items<'a> {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// Like [`Store::update_item`].
+    /// Like [`hikv::Tree::update_item`].
     pub(crate) fn update_item<'v>(
         self,
         key: impl AsRef<[u8]>,
@@ -215,7 +215,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Like [`Store::compare_and_swap`], for an existing value and a new one.
+    /// Like [`hikv::Tree::compare_and_swap`], for an existing value and a new one.
     pub(crate) fn compare_and_swap(self, key: impl AsRef<[u8]>, expected: &[u8], new: &[u8]) -> Result<bool, Refusal> {
         let mut is_equal = false;
         self.update(key, |value| {
@@ -225,7 +225,7 @@ impl<'a> Items<'a> {
         Ok(is_equal)
     }
 
-    /// Like [`Store::increment`].
+    /// Like [`hikv::Tree::increment`].
     pub(crate) fn increment(self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Refusal> {
         if self.pending.is_none() {
             self.prepare(key.as_ref())?;

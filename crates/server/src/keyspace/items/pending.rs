@@ -18,7 +18,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, Store, WriteBatch};
+use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
 
 use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
@@ -163,14 +163,14 @@ impl Pending {
             return Err(too_long(len_bytes));
         }
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
-        let write = |store: &Store| {
+        let write = || {
             if changes.is_cleared {
                 changes.write_to_cleared(store, &mut watched_keys)
             } else {
                 changes.write(store, &[], &mut watched_keys)
             }
         };
-        store.with_durability(level, write).map_err(refused)
+        store.at_durability(level, write).map_err(refused)
     }
 }
 
@@ -220,7 +220,7 @@ impl Changes {
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
         loop {
-            cursor = store.walk(cursor, |key, _| {
+            cursor = store.cursors().walk(cursor, |key, _| {
                 if !self.by_key.contains_key(key) {
                     deleted.push(key.to_vec());
                 }
@@ -251,7 +251,7 @@ impl Changes {
         deleted.iter().for_each(|key| _ = batch.delete(key));
         for (key, change) in &self.by_key {
             match change {
-                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                Some((value, expiry)) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 None => batch.delete(key),
             };
         }

@@ -17,17 +17,17 @@ pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
-    /// Like [`hikv::Store::random_cursor`].
+    /// Like [`hikv::Cursors::random`].
     pub(crate) fn random_cursor(self, seed: u64) -> Result<u64, Refusal> {
-        Ok(self.store.random_cursor(seed)?)
+        Ok(self.store.cursors().random(seed)?)
     }
 
-    /// Like [`hikv::Store::walk`]. Keys that the transaction has added come at the end.
+    /// Like [`hikv::Cursors::walk`]. Keys that the transaction has added come at the end.
     pub(crate) fn walk(self, from: u64, mut each: impl FnMut(&[u8])) -> Result<u64, Refusal> {
-        let Some(pending) = self.pending else { return Ok(self.store.walk(from, |key, _| each(key))?) };
+        let Some(pending) = self.pending else { return Ok(self.store.cursors().walk(from, |key, _| each(key))?) };
         let next = match pending.shows_store() {
             false => 0,
-            true => self.store.walk(from, |key, _| {
+            true => self.store.cursors().walk(from, |key, _| {
                 if !pending.contains(key) || pending.held(key, |held| held.is_some()) {
                     each(key);
                 }

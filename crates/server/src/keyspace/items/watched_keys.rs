@@ -54,7 +54,7 @@ impl ValueIdentity {
 impl KeyState {
     /// Returns the key's current state; `None` if it does not exist.
     pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<KeyState>, Error> {
-        let read = || store.get_part_versioned_with(key, |version, value| (version, ValueIdentity::of(value)));
+        let read = || store.in_place().get_part_versioned(key, |version, value| (version, ValueIdentity::of(value)));
         Ok(read_consistently(store, key, read)?.map(|(version, value, expiry)| KeyState { version, value, expiry }))
     }
 
@@ -85,7 +85,7 @@ fn read_consistently<R>(
 }
 
 fn version_of(store: &Store, key: &[u8]) -> Result<Option<Version>, Error> {
-    store.get_part_versioned_with(key, |version, _| version)
+    store.in_place().get_part_versioned(key, |version, _| version)
 }
 
 /// Keys by their names in the store, with their states.
@@ -129,14 +129,17 @@ impl WatchedKeys {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
         let Some(state) = self.keys.get(key) else {
-            return if is_part { store.get_part_with(key, read) } else { store.get_with(key, read) };
+            return if is_part { store.in_place().get_part(key, read) } else { store.in_place().get(key, read) };
         };
         let show = |version: Version, value: &[u8]| {
             self.rest_on(state.is_some_and(|state| state.is_value(version, value)));
             read(value)
         };
-        let shown =
-            if is_part { store.get_part_versioned_with(key, show)? } else { store.get_versioned_with(key, show)? };
+        let shown = if is_part {
+            store.in_place().get_part_versioned(key, show)?
+        } else {
+            store.in_place().get_versioned(key, show)?
+        };
         self.rest_on(shown.is_some() == state.is_some());
         Ok(shown)
     }
@@ -153,7 +156,7 @@ impl WatchedKeys {
     /// Step 2, for a copy of the key's value and expiry.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
         let Some(state) = self.keys.get(key) else { return copy_of(store, key) };
-        let read = || store.get_versioned_with(key, |version, value| (version, value.to_vec()));
+        let read = || store.in_place().get_versioned(key, |version, value| (version, value.to_vec()));
         let copied = read_consistently(store, key, read)?;
         let is_same = copied.as_ref().map(|(version, value, expiry)| {
             state.is_some_and(|state| state.is_value(*version, value) && state.expiry == *expiry)

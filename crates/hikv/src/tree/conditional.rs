@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use engine::{CurrentItem, Decision, Error};
 
-use crate::Store;
+use super::Tree;
 
 /// Bytes of a value that an error shows: more than any number has.
 const SHOWN_BYTES_MAX: usize = 32;
 
-impl Store {
+impl Tree {
     /// Puts the key if it is absent. Returns false if it exists.
     ///
     /// ```
@@ -25,7 +25,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::put`]; nothing has changed.
+    /// As for [`Tree::put`]; nothing has changed.
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.compare_and_swap(key, None, Some(value.as_ref()))
     }
@@ -47,7 +47,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::put`]; nothing has changed.
+    /// As for [`Tree::put`]; nothing has changed.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -89,7 +89,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::put`]; nothing has changed.
+    /// As for [`Tree::put`]; nothing has changed.
     pub fn update<'v>(
         &self,
         key: impl AsRef<[u8]>,
@@ -98,7 +98,7 @@ impl Store {
         self.update_item(key, |held| decide(held.map(|held| held.value)))
     }
 
-    /// Like [`Store::update`], and passes the key's expiry to `decide`. If `decide` panics, nothing has changed: the
+    /// Like [`Tree::update`], and passes the key's expiry to `decide`. If `decide` panics, nothing has changed: the
     /// panic continues in the caller once the engine has finished the call.
     ///
     /// ```
@@ -119,7 +119,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::put`]; nothing has changed.
+    /// As for [`Tree::put`]; nothing has changed.
     pub fn update_item<'v>(
         &self,
         key: impl AsRef<[u8]>,
@@ -154,7 +154,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotANumber`] if the value is anything else; [`Error::Overflow`] if the sum exceeds 64 bits; otherwise
-    /// as for [`Store::put`]. Nothing has changed.
+    /// as for [`Tree::put`]. Nothing has changed.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Error> {
         let mut sum = Ok(0);
         self.update(key, |value| {

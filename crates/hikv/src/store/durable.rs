@@ -1,12 +1,13 @@
 //! Operations at another durability than the store's, and operations whose durability the caller waits for later.
 //!
-//! Both are scopes of the calling thread: they cover all operations on the store within a closure. So a single write,
-//! a batch or a long sequence of reads and writes can use another level, and an event loop needs no second version of
-//! its commands.
+//! A deferral is a scope of the calling thread: it covers all operations on the store within a closure. So an event
+//! loop needs no second version of its commands.
 
 use journal::{Notifier, OsFile, Receipt};
-use pmem::Durability;
+use pmem::{Durability, MediumError};
 
+#[cfg(doc)]
+use crate::Tree;
 use crate::{Error, Store};
 
 /// The writes that must become durable before the results of some operations may be reported; see [`Store::deferred`].
@@ -42,21 +43,22 @@ impl Store {
     /// Returns the store's durability, which applies to writes that request no other level.
     #[must_use]
     pub fn durability(&self) -> Durability {
-        self.identity().durability
+        self.inner().identity.durability
     }
 
     /// Returns the highest durability that a write can request. A journal provides `power`, at whatever level it was
     /// opened.
     #[must_use]
     pub fn durability_max(&self) -> Durability {
-        if self.journal().is_some() { Durability::Power } else { self.durability() }
+        self.inner().durability_max()
     }
 
-    /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, is durable at
-    /// `level`.
+    /// Returns a handle of the store whose operations are durable at `level` when they return. It keeps the store open,
+    /// so it is made once and used often.
     ///
-    /// It waits once, at the end, so several writes share the cost. Other threads see the writes earlier. If the
-    /// store's own level is higher, reads of other threads wait until those writes are durable at that level.
+    /// The level covers writes of keys and values, and reads of values: a read waits until the value that it returns is
+    /// durable at `level`. Ranges, walks and snapshots are read at the store's own level. Other threads see a write
+    /// before it is durable. If the store's own level is higher, their reads wait until it is durable at that level.
     ///
     /// On storage that provides more at no cost (DAX, tmpfs), a lower level makes no difference. On a journal:
     /// - `power`: the disk has synced the write and all earlier ones.
@@ -64,43 +66,37 @@ impl Store {
     ///   older writes have waited for two intervals, it behaves as `power`.
     /// - `process`: the kernel has the write. A sync happens when a caller requests more.
     ///
+    /// A single write can also name its level: [`crate::PutOptions::durability`]. Several writes share one wait in a
+    /// [`crate::WriteBatch`], or with [`Store::deferred`] and [`Store::wait`].
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir_in(".")?;
-    /// use hikv::{Durability, Error, Store};
+    /// use hikv::{Durability, Store};
     ///
     /// let store = Store::open(dir.path())?; // on a disk: a journal
-    /// store.with_durability(Durability::Buffered, |store| store.put("clicks", "1"))?;
-    /// store.with_durability(Durability::Power, |store| {
-    ///     store.put("order:1", "paid")?;
-    ///     store.delete("cart:1").map(drop)
-    /// })?;
+    /// let counters = store.with_durability(Durability::Buffered)?;
+    /// counters.increment("clicks", 1)?;
+    /// store.put("order:1", "paid")?; // waits for the disk
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`Error::Durability`] if the storage does not provide `level`: nothing was done. The error that `operate`
-    /// returns. [`Error::Medium`] if the sync fails after `operate`.
-    pub fn with_durability<R, E: From<Error>>(
+    /// [`Error::Durability`] if the storage does not provide `level`; [`Error::Forked`].
+    pub fn with_durability(&self, level: Durability) -> Result<Store, Error> {
+        self.at_level(level).map(Store::new)
+    }
+
+    /// Runs `operate`, and returns when everything that the calling thread wrote to this store, and read from it, is
+    /// durable at `level`. For event loops, whose commands reach the store by several ways.
+    #[doc(hidden)]
+    pub fn at_durability<R, E: From<Error>>(
         &self,
         level: Durability,
-        operate: impl FnOnce(&Store) -> Result<R, E>,
+        operate: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.engine()?;
-        let given = self.durability_max();
-        if level > given {
-            return Err(Error::Durability { wanted: level, given, medium: self.identity().medium }.into());
-        }
-        match self.journal() {
-            None => operate(self),
-            Some(journal) => {
-                let (result, durable) = journal.at(level, || operate(self));
-                let result = result?;
-                durable.map_err(|error| self.explained(error.into()))?;
-                Ok(result)
-            }
-        }
+        self.inner().at(level, operate)
     }
 
     /// Runs `operate` without waiting for a disk, and returns its result with a ticket. Until the ticket is durable,
@@ -108,10 +104,10 @@ impl Store {
     ///
     /// For event loops, which serve other clients while they wait. Writes of `operate` are visible to all threads when
     /// it returns. Another thread that reads such a write waits for it; if that thread also defers, its own ticket
-    /// covers the write. A durable write costs readers nothing. [`Store::with_durability`] within `operate` does not
-    /// wait, but changes the level that the ticket waits for.
+    /// covers the write. A durable write costs readers nothing. A handle of [`Store::with_durability`] within
+    /// `operate` does not wait, but changes the level that the ticket waits for.
     ///
-    /// A few operations still wait for the disk: [`Store::clear`]; a write that lengthens the file, finds the entire
+    /// A few operations still wait for the disk: [`Tree::clear`]; a write that lengthens the file, finds the entire
     /// log waiting for a checkpoint, or fills a segment of the log; and a write that splits a segment of the index in
     /// which keys were just deleted.
     ///
@@ -137,7 +133,7 @@ impl Store {
     /// # }
     /// ```
     pub fn deferred<R>(&self, operate: impl FnOnce(&Store) -> R) -> (R, Ticket) {
-        match self.journal() {
+        match self.inner().journal.as_ref() {
             None => (operate(self), Ticket::default()),
             Some(journal) => {
                 let (result, receipt) = journal.deferred(|| operate(self));
@@ -149,7 +145,22 @@ impl Store {
     /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
     /// thread's deferred result. Does not wait.
     pub fn deferred_so_far(&self) -> Ticket {
-        self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+        self.inner().journal.as_ref().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+    }
+
+    /// Makes every write that has returned as durable as the storage allows. Only a journal opened with durability
+    /// `buffered` or `process` has anything to do.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the sync fails, with [`crate::MediumError::Removed`] if the store's files are gone.
+    pub fn sync(&self) -> Result<(), Error> {
+        let engine = self.inner().engine()?;
+        // This comes before the sync: with its files gone, a journal would fail, and the store could not be saved
+        // elsewhere.
+        if self.inner().is_removed() {
+            return Err(MediumError::Removed.into());
+        }
+        engine.sync()
     }
 
     /// Returns true if results of `ticket` may be reported. Does not wait.
@@ -158,8 +169,8 @@ impl Store {
     /// [`Error::Medium`] once a sync has failed, unless the ticket was durable before: its writes may be lost, and no
     /// result may be reported.
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, Error> {
-        let durable = self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
-        durable.map_err(|error| self.explained(error.into()))
+        let durable = self.inner().journal.as_ref().map_or(Ok(true), |journal| journal.is_durable(ticket.0));
+        durable.map_err(|error| self.inner().explained(error.into()))
     }
 
     /// Waits until results of `ticket` may be reported.
@@ -167,14 +178,14 @@ impl Store {
     /// # Errors
     /// As for [`Store::is_durable`].
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {
-        self.engine()?;
-        let waited = self.journal().map_or(Ok(()), |journal| journal.wait(ticket.0));
-        waited.map_err(|error| self.explained(error.into()))
+        self.inner().engine()?;
+        let waited = self.inner().journal.as_ref().map_or(Ok(()), |journal| journal.wait(ticket.0));
+        waited.map_err(|error| self.inner().explained(error.into()))
     }
 
     /// Returns a waker whose `wake` is called when tickets become durable. A thread of the store calls `wake`, which
     /// should do no more than wake another thread, for example by writing to an eventfd.
     pub fn waker(&self, wake: impl Fn() + Send + Sync + 'static) -> Waker {
-        Waker(self.journal().map(|journal| journal.notifier(wake)))
+        Waker(self.inner().journal.as_ref().map(|journal| journal.notifier(wake)))
     }
 }

@@ -2,9 +2,11 @@
 
 use engine::{Error, OrderedEngine, Progress, QueueStats};
 
+#[cfg(doc)]
 use crate::Store;
+use crate::store::Inner;
 
-/// Result of a call of [`Store::step`].
+/// Result of a call of [`Background::step`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepResult {
     /// Changes applied to the ordered index.
@@ -13,7 +15,17 @@ pub struct StepResult {
     pub is_more: bool,
 }
 
-impl Store {
+/// Background work of a store on the caller's threads, from [`Store::background`].
+#[derive(Clone, Copy)]
+pub struct Background<'s> {
+    inner: &'s Inner,
+}
+
+impl<'s> Background<'s> {
+    pub(crate) fn of(inner: &'s Inner) -> Background<'s> {
+        Background { inner }
+    }
+
     /// Does a bounded piece of background work: applies changes that wait for the ordered index; if there are none,
     /// provides free space ahead of writers and similar. For threads that would be idle, and for stores opened without
     /// background threads ([`crate::Options::background`]).
@@ -21,7 +33,7 @@ impl Store {
     /// # Errors
     /// [`Error::Medium`] if the storage fails; [`Error::Corrupt`].
     pub fn step(&self) -> Result<StepResult, Error> {
-        let engine = self.writable_engine()?;
+        let engine = self.inner.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
         let is_more = applied_count > 0 || engine.step()? != Progress::Idle;
         Ok(StepResult { applied_count, is_more })
@@ -29,25 +41,25 @@ impl Store {
 
     /// Applies one group of the changes that wait for the ordered index, about 10 µs of work, and returns their
     /// number. Never waits: returns 0 if there are none, or other threads are applying them. For event loops, between
-    /// two polls of their clients ([`Store::set_callers_apply`]).
+    /// two polls of their clients ([`Background::set_callers_apply`]).
     ///
     /// # Errors
     /// [`Error::Medium`] if the storage fails.
     pub fn apply_queued(&self) -> Result<u64, Error> {
-        self.engine()?.ordered().map_or(Ok(0), OrderedEngine::apply)
+        self.inner.engine()?.ordered().map_or(Ok(0), OrderedEngine::apply)
     }
 
-    /// Sets whether the caller's threads call [`Store::apply_queued`] between their operations, as the threads of a
-    /// pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
+    /// Sets whether the caller's threads call [`Background::apply_queued`] between their operations, as the threads of
+    /// a pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
     /// if a queue is more than half full. After `false`, the background applies all waiting changes.
     ///
     /// # Errors
     /// [`Error::Forked`].
     pub fn set_callers_apply(&self, is_enabled: bool) -> Result<(), Error> {
-        if let Some(ordered) = self.engine()?.ordered() {
+        if let Some(ordered) = self.inner.engine()?.ordered() {
             ordered.set_callers_apply(is_enabled);
             if !is_enabled {
-                self.ask_workers();
+                self.inner.ask_workers();
             }
         }
         Ok(())
@@ -58,6 +70,6 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn queue_stats(&self) -> Result<QueueStats, Error> {
-        Ok(self.engine()?.ordered().map(OrderedEngine::queue_stats).unwrap_or_default())
+        Ok(self.inner.engine()?.ordered().map(OrderedEngine::queue_stats).unwrap_or_default())
     }
 }

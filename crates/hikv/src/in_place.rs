@@ -1,0 +1,174 @@
+//! Reading values where they are.
+
+use std::array;
+
+use engine::{Engine, Error, Lookup, Version, Witness, empty_buffer};
+
+use crate::store::Inner;
+
+/// Keys of one lookup group: about as many as a core has cache misses in flight.
+const GROUP_COUNT: usize = 16;
+
+/// Reads of values in place, from [`Tree::in_place`](crate::Tree::in_place), for servers and bindings that copy a value
+/// to its destination themselves.
+///
+/// Each read calls a function with the value. The function should be quick, because no space of any store is reused
+/// while it runs ([`Stats::oldest_pin_ms`](crate::Stats::oldest_pin_ms)). It may read and write; a snapshot, or a
+/// range whose index is not ready, is an error within it. Reads are acknowledged at the store's own durability.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// store.put("line", "to be or not to be")?;
+/// let words = store.in_place().get("line", |value| value.split(|&byte| byte == b' ').count())?;
+/// assert_eq!(words, Some(6));
+/// assert_eq!(store.in_place().get_part("line", |value| value.len())?, Some(18));
+///
+/// let mut lengths = Vec::new();
+/// store.in_place().multi_get(&["line", "absent"], |_, value| lengths.push(value.map(<[u8]>::len)))?;
+/// assert_eq!(lengths, [Some(18), None]);
+///
+/// let seen = store.in_place().get_versioned("line", |version, _| version)?;
+/// store.put("line", "that is the question")?;
+/// assert_ne!(store.in_place().get_part_versioned("line", |version, _| version)?, seen);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct InPlace<'s> {
+    inner: &'s Inner,
+    supports_lookup: bool,
+}
+
+impl<'s> InPlace<'s> {
+    #[inline(always)]
+    pub(crate) fn of(inner: &'s Inner, supports_lookup: bool) -> InPlace<'s> {
+        InPlace { inner, supports_lookup }
+    }
+
+    /// Calls `read` with the key's value. Returns its result, or `None` if the key is absent.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get).
+    #[inline]
+    pub fn get<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        let engine = self.inner.engine()?;
+        if self.supports_lookup {
+            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
+                Lookup::Value(value) => return Ok(Some(read(value))),
+                Lookup::Absent => return Ok(None),
+                Lookup::Unsure => {}
+            }
+        }
+        get_without_lookup(engine, key.as_ref(), read)
+    }
+
+    /// Like [`InPlace::get`], and passes the version to `read`.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get).
+    pub fn get_versioned<R>(
+        self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(Version, &[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
+        let mut found = |witness: Witness, value: &[u8]| {
+            result = read.take().map(|read| read(witness.version(key, value), value));
+        };
+        self.inner.engine()?.get(key, &mut found)?;
+        Ok(result)
+    }
+
+    /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
+    /// longer than 4 KiB are not compared, whatever [`crate::Tuning::verify_reads`] is.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get).
+    #[inline]
+    pub fn get_part<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        let (mut read, mut result) = (Some(read), None);
+        self.inner.engine()?.get_part(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
+        Ok(result)
+    }
+
+    /// Like [`InPlace::get_part`], and passes the version to `read`. The version depends on the entire value, so all
+    /// of it is read.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get).
+    pub fn get_part_versioned<R>(
+        self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(Version, &[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
+        let mut found = |witness: Witness, value: &[u8]| {
+            result = read.take().map(|read| read(witness.version(key, value), value));
+        };
+        self.inner.engine()?.get_part(key, &mut found)?;
+        Ok(result)
+    }
+
+    /// Calls `found` with each key's index and value, in the order of `keys`.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get); `found` may have been called for some keys.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        self,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let engine = self.inner.engine()?;
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
+            // A full group's length is known at compile time.
+            match keys.first_chunk::<GROUP_COUNT>() {
+                Some(keys) => {
+                    self.read_group(engine, &array::from_fn::<_, GROUP_COUNT, _>(|i| keys[i].as_ref()), &mut found)?
+                }
+                None => {
+                    let mut slices = [&[][..]; GROUP_COUNT];
+                    slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
+                    self.read_group(engine, &slices[..keys.len()], &mut found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the values of up to [`GROUP_COUNT`] keys.
+    #[inline]
+    fn read_group(
+        self,
+        engine: &dyn Engine,
+        keys: &[&[u8]],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let found_count = if self.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
+        if found_count < keys.len() {
+            engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Like [`InPlace::get`], without a lookup first.
+#[inline(never)]
+fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+    let (mut read, mut result) = (Some(read), None);
+    engine.get(key, &mut |_, value| result = read.take().map(|read| read(value)))?;
+    Ok(result)
+}
+
+/// Passes the values that lookups return to `found`, up to the first unsure lookup. Returns the number of values.
+#[inline(always)]
+fn lookup_group(engine: &dyn Engine, keys: &[&[u8]], found: &mut impl FnMut(usize, Option<&[u8]>)) -> usize {
+    let pin = epoch::pin();
+    let mut values = [None; GROUP_COUNT];
+    let found_count = engine.lookup_many(pin.pinned(), keys, &mut values);
+    values.iter().take(found_count).enumerate().for_each(|(i, &value)| found(i, value));
+    found_count
+}

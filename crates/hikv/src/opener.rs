@@ -1,0 +1,111 @@
+//! Opening a store: from a path and options to files, an engine and background threads.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Engine, Worker};
+use pmem_os::ForkGuard;
+
+use crate::files::{self, Opened};
+use crate::files_status::Files;
+use crate::opening::Progress;
+use crate::store::Inner;
+use crate::{OpenError, OpenProgress, Options, Store, Tree};
+
+/// An opening of the store at a path.
+pub(crate) struct Opener<'a> {
+    path: &'a Path,
+    options: &'a Options,
+}
+
+impl<'a> Opener<'a> {
+    pub(crate) fn new(path: &'a Path, options: &'a Options) -> Opener<'a> {
+        Opener { path, options }
+    }
+
+    /// Opens the store, or creates it, as the options request.
+    fn open(&self, progress: &Progress<'_>) -> Result<Store, OpenError> {
+        self.options.check()?;
+        let store = self.start(|path, options| files::open(path, options, progress))?;
+        // Only the open store says which engine it has.
+        self.options.check_engine(store.engine_kind())?;
+        Ok(store)
+    }
+
+    /// Calls `open` to open the files, and starts the store in them.
+    pub(crate) fn start(
+        &self,
+        open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
+    ) -> Result<Store, OpenError> {
+        let guard = ForkGuard::new().map_err(OpenError::io(self.path, "watch for forks of"))?;
+        let Opened { engine, identity, journal, locks } = open(self.path, self.options)?;
+        let files = Files::new(self.path, &guard, locks).map_err(OpenError::io(self.path, "watch"))?;
+        let workers = self.workers(&engine, &guard)?;
+        let inner = Inner {
+            workers,
+            is_closed: false,
+            engine,
+            guard,
+            files: Arc::new(files),
+            path: self.path.to_owned(),
+            identity,
+            journal,
+            sync_interval: self.options.sync_interval,
+            is_read_only: self.options.read_only,
+            walks: Default::default(),
+        };
+        Ok(Store::new(Tree::opened(inner, self.path)))
+    }
+
+    /// Starts the background threads. The first one watches time, and reminds writers to check the store's files.
+    fn workers(&self, engine: &Arc<dyn Engine>, guard: &ForkGuard) -> Result<Vec<Worker>, OpenError> {
+        let watch = || {
+            let guard = guard.clone();
+            Box::new(move || guard.expect_check())
+        };
+        let start =
+            |i, engine| if i == 0 { Worker::start_watching_time(engine, watch()) } else { Worker::start(engine) };
+        (0..self.options.worker_count())
+            .map(|i| start(i, Arc::downgrade(engine)))
+            .collect::<Result<_, _>>()
+            .map_err(OpenError::io(self.path, "start a background thread of"))
+    }
+}
+
+impl Options {
+    /// Opens the store at `path`, a directory or a DAX device.
+    ///
+    /// # Errors
+    /// As for [`Store::open`]. [`OpenError::Option`] if an option is out of range or unknown to the engine;
+    /// [`OpenError::Durability`] if the storage provides less than requested.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        self.open_with_progress(path, &|_| {})
+    }
+
+    /// Like [`Options::open`], and calls `progress` while opening reads a journal's log, or an engine sorts keys before
+    /// it serves. A journal's region is read into memory afterwards: [`crate::JournalStats::loaded_bytes`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{OpenProgress, Options};
+    ///
+    /// let store = Options::new().open_with_progress(dir.path(), &|progress| match progress {
+    ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are read"),
+    ///     OpenProgress::Indexing { done, total } => println!("{done} of {total} keys are in order"),
+    ///     _ => {}
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open_with_progress(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &(dyn Fn(OpenProgress) + Sync),
+    ) -> Result<Store, OpenError> {
+        Opener::new(path.as_ref(), self).open(progress)
+    }
+}

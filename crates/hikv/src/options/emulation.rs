@@ -1,0 +1,49 @@
+//! Options that emulate slower memory and count accesses.
+
+use std::time::Duration;
+
+/// The values of [`Emulation::block_delays`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BlockDelays {
+    pub(crate) block_bytes: u64,
+    pub(crate) read: Duration,
+    pub(crate) persist: Duration,
+}
+
+/// Emulation of slower memory, and counts of persists, for measurements. Each needs the feature `probes`. See
+/// [`crate::Options::emulation`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Emulation {
+    pub(crate) count_persists: bool,
+    pub(crate) persist_delay: Duration,
+    pub(crate) read_delay: Duration,
+    pub(crate) block_delays: BlockDelays,
+}
+
+impl Emulation {
+    /// Counts flushes and fences for [`crate::Stats::fences`] (default: no). Costs a few nanoseconds per operation.
+    /// Needs the feature `probes`.
+    pub fn count_persists(self, count_persists: bool) -> Emulation {
+        Emulation { count_persists, ..self }
+    }
+
+    /// Delays every persist by this time, to emulate slower memory (HiKV paper, section 4.1: 600 ns; limit: 1 s).
+    /// Needs the feature `probes`.
+    pub fn persist_delay(self, persist_delay: Duration) -> Emulation {
+        Emulation { persist_delay, ..self }
+    }
+
+    /// Delays every access to an item by this time, to emulate slower memory (HiKV paper, section 4.6; limit: 1 s).
+    /// Needs the feature `probes`.
+    pub fn read_delay(self, read_delay: Duration) -> Emulation {
+        Emulation { read_delay, ..self }
+    }
+
+    /// Delays every read and write-back of a block of `block_bytes`, a power of two, that the emulated device has not
+    /// buffered. This emulates memory whose access unit is longer than a cache line (Rewo-Hash paper, section 2: 256
+    /// bytes; limit of each delay: 1 s). Needs the feature `probes`.
+    pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Emulation {
+        Emulation { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
+    }
+}

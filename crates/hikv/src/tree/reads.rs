@@ -1,0 +1,209 @@
+//! Reading values by key.
+
+use engine::{Expiry, Limits, Ttl, Version};
+
+use super::Tree;
+use crate::handles::Kind;
+use crate::in_place::InPlace;
+use crate::{Error, Value, ValueReader};
+#[cfg(doc)]
+use crate::{PutOptions, WriteBatch};
+
+impl Tree {
+    /// Returns the number of keys. Expired keys count until their space is freed, within about a second. Just after
+    /// open, this waits until all keys are counted. It also waits until deferred writes of other threads are durable,
+    /// as every read does.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
+    /// store is damaged.
+    pub fn len(&self) -> Result<u64, Error> {
+        let count = self.inner.engine()?.len()?;
+        self.inner.journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
+        Ok(count)
+    }
+
+    /// Returns true if there is no key.
+    ///
+    /// # Errors
+    /// As for [`Tree::len`].
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Returns a copy of the key's value, or `None` if the key is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("name", "ada")?;
+    /// assert_eq!(store.get("name")?.as_deref(), Some(&b"ada"[..]));
+    /// assert_eq!(store.get("age")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the item is damaged. [`Error::Medium`] if the value waits for a sync that fails.
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        self.read(|in_place| in_place.get(key, Value::copied))
+    }
+
+    /// Like [`Tree::get`], and returns the version for [`PutOptions::expect_version`] and
+    /// [`WriteBatch::expect_version`]. All of the value is read again to compute it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::PutOptions;
+    ///
+    /// store.put("door", "open")?;
+    /// let (version, value) = store.get_versioned("door")?.expect("it was just put");
+    /// assert_eq!(value, "open");
+    /// store.put_with("door", "shut", PutOptions::new().expect_version(version))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Value)>, Error> {
+        self.read(|in_place| in_place.get_versioned(key, |version, value| (version, Value::copied(value))))
+    }
+
+    /// Copies the key's value into `value`, replacing its contents. Returns false and an empty `value` if the key is
+    /// absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let mut value = Vec::new();
+    /// store.put("name", "ada")?;
+    /// assert!(store.get_into("name", &mut value)? && value == b"ada");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    #[inline]
+    pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
+        value.clear();
+        let found = self.read(|in_place| in_place.get(key, |found| value.extend_from_slice(found)))?;
+        Ok(found.is_some())
+    }
+
+    /// Returns copies of several keys' values, in the order of the keys. Memory accesses overlap, so this is several
+    /// times faster than successive `get`s.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let values = store.multi_get(["two", "three"])?;
+    /// assert_eq!(values[0].as_deref(), Some(&b"zwei"[..]));
+    /// assert_eq!(values[1], None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>, Error> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let mut values = Vec::with_capacity(keys.len());
+        self.read(|in_place| in_place.multi_get(&keys, |_, value| values.push(value.map(Value::copied))))?;
+        Ok(values)
+    }
+
+    /// Returns reads that pass a value in place, without a copy.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_place(&self) -> InPlace<'_> {
+        InPlace::of(&self.inner, self.supports_lookup)
+    }
+
+    /// Returns the key's expiry, [`Expiry::NEVER`] if it has none, or `None` if the key is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Expiry;
+    ///
+    /// assert_eq!(store.expires_at("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.expires_at("key")?, Some(Expiry::NEVER));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
+        self.inner.engine()?.expiry(key.as_ref())
+    }
+
+    /// Returns the key's remaining time to live, or `None` if the key is absent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Expires, Ttl};
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(store.ttl("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// store.expire("key", Duration::from_secs(60))?;
+    /// assert!(matches!(store.ttl("key")?, Some(Ttl::Left(left)) if left > Duration::from_secs(50)));
+    /// store.expire("key", Expires::Never)?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
+        let engine = self.inner.engine()?;
+        Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
+    }
+
+    /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
+        let (key, mut found) = (key.as_ref(), None);
+        self.inner.engine()?.get(key, &mut |witness, value| {
+            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
+            found = Some((witness, value.len() as u64, held));
+        })?;
+        let reader = |(witness, len, held)| ValueReader::new(self.held_by(Kind::Reader), key, witness, len, held);
+        Ok(found.map(reader))
+    }
+
+    /// Returns true if the key exists.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// assert!(!store.contains("name")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.read(|in_place| Ok(in_place.get_part(key, |_| ())?.is_some()))
+    }
+}
