@@ -102,7 +102,7 @@ fn batch_gets_the_space_of_single_puts() {
         let mut batch = WriteBatch::new();
         batch.put("first", &value).put("second", &value).delete("single");
         store.write(&batch).unwrap_or_else(|error| panic!("{engine}: {error}"));
-        assert_eq!(store.get("second").unwrap().as_ref(), Some(&value));
+        assert_eq!(store.get("second").unwrap().as_deref(), Some(&value[..]));
         assert!(store.verify(|_| {}).unwrap().damage.is_empty());
     }
 }
