@@ -17,13 +17,13 @@ fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 #[derive(Default)]
-struct Options {
+struct RestoreOptions {
     replaces: bool,
     is_absolute: bool,
 }
 
 fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let options = Options::of(call)?;
+    let options = RestoreOptions::of(call)?;
     if !options.replaces && call.store().contains(call.key(1))? {
         return Err(FixedError::BusyKey.into());
     }
@@ -61,10 +61,10 @@ fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> R
     Ok(is_put)
 }
 
-impl Options {
+impl RestoreOptions {
     /// Idle time and frequency are checked as in Redis, but not stored.
-    fn of(call: &Call<'_>) -> Result<Options, Refusal> {
-        let (mut options, mut is_idle, mut is_frequent) = (Options::default(), false, false);
+    fn of(call: &Call<'_>) -> Result<RestoreOptions, Refusal> {
+        let (mut options, mut is_idle, mut is_frequent) = (RestoreOptions::default(), false, false);
         let mut arguments = call.request.arguments().skip(3);
         while let Some(name) = arguments.next() {
             let mut number =

@@ -38,7 +38,7 @@ enum Until {
     Moment(i64),
 }
 
-struct Options {
+struct SetOptions {
     condition: Condition,
     until: Until,
     returns_old: bool,
@@ -46,8 +46,8 @@ struct Options {
     durability: Option<Durability>,
 }
 
-const PLAIN: Options =
-    Options { condition: Condition::Always, until: Until::Forever, returns_old: false, durability: None };
+const PLAIN: SetOptions =
+    SetOptions { condition: Condition::Always, until: Until::Forever, returns_old: false, durability: None };
 
 fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 3 {
@@ -56,7 +56,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.ok();
         return Ok(());
     }
-    let options = Options::of(call)?;
+    let options = SetOptions::of(call)?;
     let (is_put, old) = match options.durability {
         Some(level) => call.store().at(level, || put(call, 2, &options))?,
         None => put(call, 2, &options)?,
@@ -70,8 +70,8 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-impl Options {
-    fn of(call: &Call<'_>) -> Result<Options, Refusal> {
+impl SetOptions {
+    fn of(call: &Call<'_>) -> Result<SetOptions, Refusal> {
         let (mut options, mut until) = (PLAIN, times::Until::default());
         let mut arguments = call.request.arguments().skip(2);
         while let Some(name) = arguments.next() {
@@ -105,7 +105,7 @@ fn level_of(name: &[u8]) -> Result<Durability, Refusal> {
 }
 
 /// Puts argument number `index` as the value of the first. Returns whether it did, and the previous value.
-fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Option<Vec<u8>>), Refusal> {
+fn put(call: &mut Call<'_>, index: usize, options: &SetOptions) -> Result<(bool, Option<Vec<u8>>), Refusal> {
     let value = call.argument(index);
     let (mut old, mut is_put) = (None, false);
     call.store().update(call.key(1), |found| {
@@ -132,7 +132,7 @@ fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Op
 }
 
 fn setnx(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (is_put, _) = put(call, 2, &Options { condition: Condition::IfAbsent, ..PLAIN })?;
+    let (is_put, _) = put(call, 2, &SetOptions { condition: Condition::IfAbsent, ..PLAIN })?;
     call.reply.integer(is_put.into());
     Ok(())
 }
@@ -147,13 +147,13 @@ fn psetex(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn set_until(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(), Refusal> {
     let ms = times::positive_moment_of(call.argument(2), unit, command)?;
-    put(call, 3, &Options { until: Until::Moment(ms), ..PLAIN })?;
+    put(call, 3, &SetOptions { until: Until::Moment(ms), ..PLAIN })?;
     call.ok();
     Ok(())
 }
 
 fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match put(call, 2, &Options { returns_old: true, ..PLAIN })?.1 {
+    match put(call, 2, &SetOptions { returns_old: true, ..PLAIN })?.1 {
         Some(old) => call.reply.bulk(&old),
         None => call.reply.null_bulk(),
     }
