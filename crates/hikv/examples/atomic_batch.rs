@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         threads.into_iter().try_for_each(|thread| thread.join().expect("a transfer does not panic"))
     })?;
 
-    let balances = store.multi_get(&ACCOUNTS)?;
+    let balances = store.multi_get(ACCOUNTS)?;
     let balances: Vec<i64> = balances.iter().flatten().map(|bytes| balance(bytes)).collect::<Result<_, _>>()?;
     println!("alice and bob: {balances:?}");
     assert_eq!(balances, [90, 110], "ten transfers of 3, ten of 2 back");

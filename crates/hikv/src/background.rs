@@ -8,6 +8,7 @@ use crate::store::Inner;
 
 /// Result of a call of [`Background::step`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct StepResult {
     /// Changes applied to the ordered index.
     pub applied_count: u64,

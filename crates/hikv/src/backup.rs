@@ -30,6 +30,7 @@ use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
 
 /// Progress of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BackupProgress {
     /// Items written.
     pub items: u64,
@@ -39,6 +40,7 @@ pub struct BackupProgress {
 
 /// Result of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BackupReport {
     /// Number of items.
     pub items: u64,

@@ -175,7 +175,7 @@ pub use format::Format;
 pub use in_place::InPlace;
 pub use opening::OpenProgress;
 pub use options::{Emulation, Options, Tuning};
-pub use ordered::{Item, Keys, OrderProgress, Ordered, Range, prefix_range};
+pub use ordered::{Item, ItemRef, Keys, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use progress_reply::ProgressReply;
 pub use put_options::{Expires, PutOptions};

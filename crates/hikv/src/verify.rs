@@ -8,6 +8,7 @@ use crate::Store;
 
 /// Progress of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct VerifyProgress {
     /// Items checked so far.
     pub items: u64,

@@ -21,8 +21,12 @@ pub use range::{Keys, Range};
 /// A key and its value.
 pub type Item = (Vec<u8>, Vec<u8>);
 
+/// A key and its value, borrowed from a range.
+pub type ItemRef<'r> = (&'r [u8], &'r [u8]);
+
 /// Progress of building the ordered index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct OrderProgress {
     /// Steps done: two for each key, or one after a clean close.
     pub done: u64,

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 
 use engine::{Direction, Error, ScanCursor, Visit};
 
-use super::Item;
 use super::bounds::Bounds;
 use super::ordered_engine;
+use super::{Item, ItemRef};
 use crate::handles::Kind;
 use crate::{Snapshot, Tree};
 
@@ -58,7 +58,7 @@ impl Side {
         self.bytes.extend_from_slice(value);
     }
 
-    fn item(&self, place: Place) -> (&[u8], &[u8]) {
+    fn item(&self, place: Place) -> ItemRef<'_> {
         self.bytes[place.start..][..place.key_bytes + place.value_bytes].split_at(place.key_bytes)
     }
 
@@ -110,7 +110,7 @@ impl Range {
     ///
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get). An error ends the range.
-    pub fn next_ref(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    pub fn next_ref(&mut self) -> Result<Option<ItemRef<'_>>, Error> {
         self.next_from(Direction::Forward)
     }
 
@@ -118,7 +118,7 @@ impl Range {
     ///
     /// # Errors
     /// As for [`Range::next_ref`].
-    pub fn next_back_ref(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    pub fn next_back_ref(&mut self) -> Result<Option<ItemRef<'_>>, Error> {
         self.next_from(Direction::Backward)
     }
 
@@ -139,7 +139,7 @@ impl Range {
         Keys(self)
     }
 
-    fn next_from(&mut self, direction: Direction) -> Result<Option<(&[u8], &[u8])>, Error> {
+    fn next_from(&mut self, direction: Direction) -> Result<Option<ItemRef<'_>>, Error> {
         if self.side(direction).items.is_empty()
             && let Err(error) = self.read_on(direction)
         {
@@ -241,6 +241,6 @@ impl DoubleEndedIterator for Keys {
 
 impl FusedIterator for Keys {}
 
-fn owned((key, value): (&[u8], &[u8])) -> Item {
+fn owned((key, value): ItemRef<'_>) -> Item {
     (key.to_vec(), value.to_vec())
 }

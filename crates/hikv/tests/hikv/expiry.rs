@@ -53,7 +53,7 @@ fn key_that_has_expired_is_absent_everywhere() {
     assert!(!store.get_into("a", &mut value).unwrap() && value.is_empty());
     assert!(store.reader("a").unwrap().is_none() && !store.contains("a").unwrap());
     assert_eq!(store.in_place().get("a", <[u8]>::len).unwrap(), None);
-    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec().into()), None]);
+    assert_eq!(store.multi_get(["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec().into()), None]);
     assert_eq!(keys(&store), [b"b"]);
     assert_eq!(ordered.first().unwrap(), ordered.last().unwrap());
     assert_eq!((ordered.ceiling("c").unwrap(), ordered.floor("a").unwrap()), (None, None));

@@ -85,8 +85,7 @@ fn references_and_keys_meet_from_both_ends() {
     store.multi_put(items.iter().copied()).unwrap();
     let ordered = store.ordered().unwrap();
     let (mut range, mut front, mut back) = (ordered.iter().unwrap(), Vec::new(), Vec::new());
-    loop {
-        let Some((key, value)) = range.next_ref().unwrap() else { break };
+    while let Some((key, value)) = range.next_ref().unwrap() {
         front.push((key.to_vec(), value.to_vec()));
         // One of three items comes from the end.
         if front.len() % 2 == 0

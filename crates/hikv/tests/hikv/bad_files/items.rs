@@ -140,7 +140,7 @@ fn keys_and_values_beyond_the_limits_are_refused() {
         open.put(&long_key, "v").unwrap_err(),
         open.get(&long_key).unwrap_err(),
         open.delete(&long_key).unwrap_err(),
-        open.multi_get(&[&long_key]).unwrap_err(),
+        open.multi_get([&long_key]).unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.to_string(), "the key has 65536 bytes; the limit is 65535");
