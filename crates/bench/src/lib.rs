@@ -11,6 +11,7 @@
 mod bounds;
 mod candidate;
 mod client;
+mod config;
 mod distribution;
 mod draws;
 mod load;
@@ -30,9 +31,10 @@ mod workload;
 
 pub use bounds::{Bound, Bounds};
 pub use candidate::Candidate;
+pub use config::{Config, RECORDS_MAX, THREADS_MAX};
 pub use records::{KEY_BYTES_MIN, Records, VALUE_BYTES_MIN, stamp, write_key};
 pub use report::{PoolRow, Row, SampleRow};
-pub use run::{Config, Event, RECORDS_MAX, THREADS_MAX, run};
+pub use run::{Event, run};
 pub use session::Session;
 pub use subject::{Error, Need, Persists, Subject, refuse_unfit};
 pub use workload::{UnknownWorkload, Workload};

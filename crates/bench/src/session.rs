@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use hikv::pool::Pool;
 
 use crate::bounds::Bound;
+use crate::config::Config;
 use crate::draws::draws_of;
 use crate::load;
 use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
 use crate::pooled::{Queues, pooled};
 use crate::report::{Measured, Row};
-use crate::run::Config;
 use crate::scans;
 use crate::seat::Seat;
 use crate::stream::Stream;

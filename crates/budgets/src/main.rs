@@ -11,6 +11,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod failure;
 mod kinds;
 mod operation;
 mod profile;
@@ -24,13 +25,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use hikv::{EngineKind, Options};
 
+use crate::failure::Failure;
 use crate::kinds::Executed;
 use crate::operation::{Loop, Operation, Order};
 use crate::profile::Profile;
 use crate::symbols::Mappings;
 use crate::table::Table;
-
-pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Count the instructions of each store operation by single-stepping.
 #[derive(Parser)]

@@ -11,7 +11,7 @@ use bench::{stamp, write_key};
 use clap::ValueEnum;
 use hikv::{Options, Ordered, Store, WriteBatch};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::tracer::{boundary, mark};
 
 const KEY_BYTES: usize = 16;

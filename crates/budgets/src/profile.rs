@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use iced_x86::{Decoder, DecoderOptions, Formatter as _, IntelFormatter};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::kinds::Executed;
 use crate::symbols::{Mappings, Symbols};
 

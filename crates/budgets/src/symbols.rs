@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The addresses at which the kernel mapped a program's files.
 pub(crate) struct Mappings(Vec<Mapping>);

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::Path;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::kinds::Counts;
 use crate::operation::{Operation, Order};
 

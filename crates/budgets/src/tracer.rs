@@ -12,7 +12,7 @@ use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::kinds::{BOUNDARY_DISPLACEMENT, Counter, Executed, INSTRUCTION_BYTES_MAX};
 use crate::symbols::Mappings;
 

@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf, absolute};
 
 use pmem_os::names;
 
-use crate::files::REGION_NAME;
+use crate::file_names::REGION_NAME;
 use crate::files_status::{Files, FilesStatus};
 use crate::{BackupError, OpenError};
 

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use pmem_os::names::sync_dir;
 use uuid::Uuid;
 
-use crate::files::{LOCK_NAME, REGION_NAME, UNFINISHED_NAME};
-use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::file_names::{LOCK_NAME, LOG_NAME, REGION_NAME, UNFINISHED_LOG_NAME, UNFINISHED_NAME};
 use crate::{OpenError, Options};
 
 pub(crate) const MARK_NAME: &str = "copy-of";

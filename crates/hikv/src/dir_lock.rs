@@ -7,7 +7,8 @@ use std::path::Path;
 
 use pmem_os::StoreLock;
 
-use crate::files::{LOCK_NAME, Locks, Opened, exists};
+use crate::file_names::{LOCK_NAME, Locks};
+use crate::files::{Opened, exists};
 use crate::{OpenError, Options};
 
 /// Opens the store in `dir`. If this fails, a lock file that the opening created is removed.

@@ -26,15 +26,12 @@ use pmem::{Durability, Medium, Persist};
 use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 
+use crate::file_names::{LOCK_NAME, LOG_NAME, Locks, REGION_NAME, UNFINISHED_NAME};
 use crate::journal_files::Naming;
 use crate::opening::Progress;
 use crate::options::Addresses;
 use crate::stats::Identity;
 use crate::{OpenError, Options, copy_mark, dir_lock, events, journal_files, probes};
-
-pub(crate) const REGION_NAME: &str = "store.hikv";
-pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
-pub(crate) const LOCK_NAME: &str = "lock";
 
 /// An open store, before background threads start.
 pub(crate) struct Opened {
@@ -44,10 +41,6 @@ pub(crate) struct Opened {
     pub(crate) journal: Option<Acknowledger<OsFile>>,
     pub(crate) locks: Locks,
 }
-
-/// The locks that keep other processes away from a store. The lock file is missing among them if a reader cannot
-/// create it, for example on a read-only file system, which has no writers.
-pub(crate) type Locks = Vec<StoreLock>;
 
 pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     engine::relax_by_threads();
@@ -226,7 +219,7 @@ fn damaged_medium(
     options: &Options,
     locks: &mut Locks,
 ) -> Result<(DamagedMedium, Vec<MissingFile>), OpenError> {
-    let log = dir.join(journal_files::LOG_NAME);
+    let log = dir.join(LOG_NAME);
     let missing = |what: &str| vec![MissingFile { path: log.clone(), what: what.into() }];
     let base = Mapped::open(file, map_options(options))?;
     locks.push(base.lock(file).map_err(OpenError::locked(dir))?);

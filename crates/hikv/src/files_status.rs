@@ -21,8 +21,7 @@ use pmem_os::{Closed, ForkGuard, StoreLock};
 use rustix::fs::fstatvfs;
 
 use crate::events;
-use crate::files::{Locks, REGION_NAME, UNFINISHED_NAME};
-use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::file_names::{LOG_NAME, Locks, REGION_NAME, UNFINISHED_LOG_NAME, UNFINISHED_NAME};
 
 /// The place of a store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

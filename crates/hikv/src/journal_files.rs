@@ -17,7 +17,8 @@ use pmem::Durability;
 use pmem_os::{StoreLock, names};
 use uuid::Uuid;
 
-use crate::files::{Begin, Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
+use crate::file_names::{LOG_NAME, Locks, REGION_NAME, UNFINISHED_LOG_NAME, UNFINISHED_NAME};
+use crate::files::{Begin, Opened, exists, remove_left, start, sync_new};
 use crate::opening::Progress;
 use crate::options::Addresses;
 use crate::stats::Identity;
@@ -27,9 +28,6 @@ use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
 /// on persistent memory, it has no huge page to fill
 /// (`docs/decisions/0011-grow-regions-by-4-mib-ahead-of-writers.md`).
 const FIRST_REGION_BYTES: u64 = 24 << 16;
-
-pub(crate) const LOG_NAME: &str = "journal.hikv";
-pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
 
 /// The names of a journaled store's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

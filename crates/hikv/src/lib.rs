@@ -132,6 +132,7 @@ mod engine_kind;
 mod engines;
 mod error;
 mod events;
+mod file_names;
 mod files;
 mod files_status;
 mod filling;

@@ -10,8 +10,8 @@ use pmem_os::names;
 use crate::BackupReport;
 use crate::backup_error::BackupError;
 use crate::copy_mark::{self, Mark};
-use crate::files::{self, Locks};
-use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::file_names::{LOCK_NAME, LOG_NAME, Locks, REGION_NAME, UNFINISHED_LOG_NAME, UNFINISHED_NAME};
+use crate::files;
 use crate::opener::Opener;
 use crate::{OpenError, Options, Store, dir_lock};
 
@@ -65,7 +65,7 @@ fn finish(items: u64, closed: Result<(), Error>, partial: &Path, out: &Path) -> 
     closed.map_err(|error| BackupError::Write { path: partial.to_owned(), error })?;
     put_in_place(partial, out)?;
     // The length is final only now: the background grows a region until it is closed.
-    let region = out.join(files::REGION_NAME);
+    let region = out.join(REGION_NAME);
     let region_bytes = fs::metadata(&region).map_err(OpenError::io(&region, "examine"))?.len();
     Ok(BackupReport { items, region_bytes })
 }
@@ -91,15 +91,15 @@ fn empty(partial: &Path) -> Result<(), BackupError> {
         return Err(occupied(&path, "it does not belong to an interrupted backup"));
     }
     let mark = Mark::read(partial).map_err(OpenError::io(partial, "read"))?;
-    let region = partial.join(files::REGION_NAME);
+    let region = partial.join(REGION_NAME);
     if mark.is_none() && region.try_exists().map_err(OpenError::io(&region, "examine"))? {
         return Err(occupied(partial, "it is a store, and has no mark of an interrupted backup"));
     }
     // The lock is held, but if a user removed the lock file, another backup may be at work here.
-    for name in [files::REGION_NAME, files::UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME] {
+    for name in [REGION_NAME, UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME] {
         files::remove_left(&partial.join(name), partial)?;
     }
-    Ok(copy_mark::remove_files(partial, &[files::LOCK_NAME]).map_err(OpenError::io(partial, "empty"))?)
+    Ok(copy_mark::remove_files(partial, &[LOCK_NAME]).map_err(OpenError::io(partial, "empty"))?)
 }
 
 fn occupied(path: &Path, why: &str) -> BackupError {

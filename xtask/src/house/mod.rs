@@ -17,7 +17,7 @@ use crates::{Package, packages};
 use modules::Modules;
 
 /// Maximum number of files in a cycle, which a reader can still keep in mind.
-const CIRCLE_MAX: usize = 8;
+const CIRCLE_MAX: usize = 5;
 
 /// Files of a package that use each other in a cycle.
 type Circle = Vec<String>;

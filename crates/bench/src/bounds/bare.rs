@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use pmem::{Bytes, Delayed, LINE_BYTES, Latency, Level, Offset, Persist, Residency};
 use pmem_os::{MapOptions, Mapped};
 
+use crate::config::Config;
 use crate::records::{Records, absent, added_by};
-use crate::run::Config;
 use crate::subject::{Error, Need, Subject};
 
 use super::in_order::InOrder;

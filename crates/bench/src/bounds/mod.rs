@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pmem::Latency;
 
-use crate::run::Config;
+use crate::config::Config;
 use crate::session::Session;
 use crate::subject::{Error, Subject};
 use crate::workload::Workload;

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::records::Records;
-use crate::run::Config;
 use crate::session::Session;
 use crate::subject::{Error, Need, Subject};
 use crate::workload::Workload;

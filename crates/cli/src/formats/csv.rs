@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use hikv::Limits;
 use server::starts_with_mark;
 
-use super::Item;
+use super::item::Item;
 use super::lines::Lines;
 
 /// Writes one item.

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::Item;
+use super::item::Item;
 
 /// An item; key and value each have exactly one of their two forms.
 #[derive(Default, Serialize, Deserialize)]

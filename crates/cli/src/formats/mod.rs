@@ -3,6 +3,7 @@
 mod changes;
 mod csv;
 mod frame;
+mod item;
 mod jsonl;
 mod lines;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use clap::builder::PossibleValue;
 
 pub(crate) use changes::{Change, ChangeReader, Operation};
 pub(crate) use frame::Frame;
+pub(crate) use item::Item;
 pub(crate) use tsv::Escaped;
 
 use frame::Mark;
@@ -100,13 +102,6 @@ impl ValueEnum for FileFormat {
             }
         }
     }
-}
-
-/// One item of a file, in reused memory.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Item {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
 }
 
 /// The reason why an item could not be read.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::Item;
+use super::item::Item;
 
 /// The part of a malformed line that the error quotes.
 const SHOWN_BYTES_MAX: usize = 80;

@@ -6,11 +6,12 @@ use word::Word;
 
 use super::bucket::{Bucket, Entry, LockedBucket};
 use super::buckets::Buckets;
+use super::copy::NewCopy;
 use super::copy::{self, HEAD_WORDS, head};
 use super::counts::Counts;
+use super::key::LookupKey;
 use super::lines::{LINE_WORDS, Lines, share};
 use super::ring::{Filling, Ring};
-use super::{LookupKey, NewCopy};
 
 /// A writer prefetches at most this number of words of a copy: a store waits for a line, and a core can load some
 /// ten at once.

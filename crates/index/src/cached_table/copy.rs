@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use word::Word;
 
-use super::LookupKey;
+use super::key::LookupKey;
 use super::lines::{LINE_WORDS, Lines, Wide};
 
 /// The longest value that is copied, in bytes. Reading a longer one from the store's memory is as fast.

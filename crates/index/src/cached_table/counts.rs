@@ -3,9 +3,37 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::CacheStats;
-
 const LINE_COUNT: usize = 32;
+
+/// The results of searches, and the memory use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheStats {
+    /// Searches that found the key.
+    pub hit_count: u64,
+    /// Searches that proved the key to be absent.
+    pub absent_count: u64,
+    /// Searches that had to read the store.
+    pub miss_count: u64,
+    /// Copies that were evicted.
+    pub evicted_count: u64,
+    /// Copies that were handed over, and written by a serving thread.
+    pub served_count: u64,
+    /// Copies that were handed over, and that their writers took back because no thread had taken them.
+    pub taken_back_count: u64,
+    /// The DRAM used, in bytes.
+    pub dram_bytes: u64,
+    /// The bytes of copies that searches can find.
+    pub live_bytes: u64,
+}
+
+impl CacheStats {
+    /// Returns the fraction of searches that did not need the store, 0 to 1.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        let answered = self.hit_count + self.absent_count;
+        answered as f64 / (answered + self.miss_count).max(1) as f64
+    }
+}
 
 /// The counted events.
 #[derive(Clone, Copy)]

@@ -56,6 +56,7 @@ pub mod canary;
 mod copies;
 mod copy;
 mod counts;
+mod key;
 mod lines;
 mod pool;
 mod read;
@@ -80,6 +81,8 @@ use pool::Wakes;
 use signals::Signals;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
+pub use counts::CacheStats;
+pub use key::LookupKey;
 pub use pool::CopyThreads;
 pub use read::{Lookup, Permit, Taken};
 pub use write::{Clear, Write};
@@ -91,44 +94,6 @@ const BUCKET_SHARE: usize = 4;
 /// One thread at a time fills a ring. No ring is smaller than this, which is many times the longest copy.
 const RING_LINES_MIN: usize = (256 << 10) / 64;
 const RING_COUNT_MAX: usize = 64;
-/// A key, and its signature.
-#[derive(Clone, Copy, Debug)]
-pub struct LookupKey<'a> {
-    /// The bytes of the key.
-    pub bytes: &'a [u8],
-    /// The signature of the key.
-    pub signature: u64,
-}
-
-/// The results of searches, and the memory use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CacheStats {
-    /// Searches that found the key.
-    pub hit_count: u64,
-    /// Searches that proved the key to be absent.
-    pub absent_count: u64,
-    /// Searches that had to read the store.
-    pub miss_count: u64,
-    /// Copies that were evicted.
-    pub evicted_count: u64,
-    /// Copies that were handed over, and written by a serving thread.
-    pub served_count: u64,
-    /// Copies that were handed over, and that their writers took back because no thread had taken them.
-    pub taken_back_count: u64,
-    /// The DRAM used, in bytes.
-    pub dram_bytes: u64,
-    /// The bytes of copies that searches can find.
-    pub live_bytes: u64,
-}
-
-impl CacheStats {
-    /// Returns the fraction of searches that did not need the store, 0 to 1.
-    #[must_use]
-    pub fn hit_ratio(&self) -> f64 {
-        let answered = self.hit_count + self.absent_count;
-        answered as f64 / (answered + self.miss_count).max(1) as f64
-    }
-}
 
 /// The place of a prefetched copy, if there was one.
 #[derive(Clone, Copy, Debug)]

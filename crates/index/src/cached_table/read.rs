@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 
 use word::Word;
 
+use super::CachedTable;
 use super::bucket::LockedBucket;
 use super::copy::{self, Met, NEVER, VALUE_WORDS_MAX};
+use super::copy::{Copied, NewCopy};
 use super::counts::Counted;
+use super::key::LookupKey;
 use super::lines::Wide;
-use super::{CachedTable, Copied, LookupKey, NewCopy};
 
 /// The result of a search.
 #[derive(Debug)]

@@ -21,10 +21,11 @@ use word::Word;
 
 use super::bucket::{Entry, LockedBucket};
 use super::buckets::Buckets;
+use super::copy::NewCopy;
 use super::copy::head;
 use super::counts::{Counted, Counts};
+use super::key::LookupKey;
 use super::lines::{LINE_WORDS, Lines};
-use super::{LookupKey, NewCopy};
 
 /// The maximum number of copies that are moved to make space for one: some microseconds of work.
 const MOVED_MAX: usize = 64;

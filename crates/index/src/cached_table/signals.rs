@@ -34,9 +34,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use pmem::Backoff;
 use word::Word;
 
+use super::copy::NewCopy;
 use super::copy::{HANDED_WORDS_MAX, Own};
+use super::key::LookupKey;
 use super::lines::{LINE_WORDS, Line, Lines};
-use super::{LookupKey, NewCopy};
 
 /// The number of writers that can hand over a copy at the same time. Further writers write their copies themselves.
 const SIGNAL_COUNT: usize = 16;
