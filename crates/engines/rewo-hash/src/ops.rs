@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Decision, Engine,
-    EngineStats, Error, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order,
-    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, with_space,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, PackedLookup,
+    PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write, with_space,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -18,9 +18,8 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::check::CheckState;
-use crate::keys::check_key;
 use crate::reader::GROUP_COUNT;
-use crate::writer::{Batch, Outcome, Prepared, check_value};
+use crate::writer::{Batch, Outcome, Prepared};
 use crate::{NAME, RewoHash};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -62,7 +61,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().try_for_each(|key| check_key(key))?;
+        keys.iter().try_for_each(|key| Limits::check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             self.writer.reader().get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
         }
@@ -78,14 +77,14 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.medium())?;
         if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         let writer = &self.writer;
         writer.begin()?;
-        check_value(len_bytes)?;
+        Limits::check_value(len_bytes)?;
         let key = writer.keys().key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reservation = self.with_space(|| writer.space().reserve(writer.medium(), item.item_bytes()))?;
@@ -116,13 +115,6 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         }
     }
 
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.update(key, &mut |held| match held {
-            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
-            None => Decision::Keep,
-        })
-    }
-
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
         self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
@@ -143,7 +135,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         let writer = &self.writer;
-        writer.may_write()?;
+        may_write(writer.medium())?;
         // Space that the sweep has not found yet could not be distinguished from space that is freed now.
         self.finish_sweep()?;
         let hidden = writer.reader().cache().hide_all(writer.medium());
@@ -257,7 +249,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.writer.begin()?;
-        check_value(value.len() as u64)?;
+        Limits::check_value(value.len() as u64)?;
         let key = self.writer.keys().key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
         let outcome = match self.writer.try_put(key, &item) {

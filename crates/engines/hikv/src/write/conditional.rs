@@ -18,11 +18,11 @@ use std::borrow::Cow;
 
 use pmem::{Backoff, Dram, Medium};
 
+use super::Writer;
 use super::target::{Tried, Was, WriteTarget};
-use super::{Writer, check_lengths};
 use crate::memory::Memory;
 use crate::read::check_intact;
-use engine::{Condition, CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, WriteResult};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, Limits, WriteResult};
 use items::{Item, NewItem};
 
 /// The change that a decision makes to a key.
@@ -135,7 +135,7 @@ impl<'a, 'k, M: Medium, D: Memory> Update<'a, 'k, M, D> {
             Change::Keep => return Ok(WriteResult::Done((false, None))),
             Change::Delete => None,
             Change::Put { value, expiry } => {
-                check_lengths(self.key, value.len() as u64)?;
+                Limits::check_value(value.len() as u64)?;
                 self.writer.check_writable()?;
                 Some(self.writer.prepare(&NewItem { key: self.key, value: &value, expiry })?)
             }

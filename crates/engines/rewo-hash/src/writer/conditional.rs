@@ -9,12 +9,12 @@
 //! The pin lasts from step 1 to 3: the item's slot is not reused during that time, and an equal slot names the same
 //! item. An expired key is absent to the decision. An item's checksum is always verified, whatever reads verify.
 
-use engine::{Condition, CurrentItem, Decide, Decision, Error, Expiry, PriorState, WriteResult};
+use engine::{Condition, CurrentItem, Decide, Decision, Error, Expiry, Limits, PriorState, WriteResult};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use super::{Outcome, Writer, check_value};
+use super::{Outcome, Writer};
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     /// Returns true if the decision changes the key, and the outcome. An item that the decision saw counts as not
@@ -34,7 +34,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         };
         let mut new = match put {
             Some((value, expiry)) => {
-                check_value(value.len() as u64)?;
+                Limits::check_value(value.len() as u64)?;
                 Some(self.prepare(key, &NewItem { key: key.bytes, value, expiry })?)
             }
             None => None,

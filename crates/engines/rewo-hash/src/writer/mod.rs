@@ -9,7 +9,7 @@ mod conditional;
 mod moved;
 mod prepared;
 
-use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
+use engine::{Error, ExpiredItem, PriorState, WriteResult, may_write};
 use heap::layout::SEGMENT_BYTES;
 use index::BlockHash;
 use index::Position;
@@ -57,10 +57,6 @@ enum Entered<'a, 'k> {
 
 /// Decides by the key's slot whether a write takes place.
 type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
-
-pub(crate) fn check_value(len_bytes: u64) -> Result<(), Error> {
-    if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
-}
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(reader: Reader<M>, space: Space<D>) -> Writer<M, D> {
@@ -115,14 +111,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         self.space.cx(self.medium())
     }
 
-    pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if self.medium().is_writable() { Ok(self.medium().health()?) } else { Err(MediumError::ReadOnly.into()) }
-    }
-
     /// Begins a write that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn begin(&self) -> Result<(), Error> {
-        self.may_write()?;
+        may_write(self.medium())?;
         self.space.bound_garbage(self.medium());
         Ok(())
     }
