@@ -1,6 +1,6 @@
 //! Writes, unconditional and conditional.
 
-use engine::{CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify, may_write};
+use engine::{CurrentItem, Decide, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify, may_write, write_decided};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium};
 
@@ -115,23 +115,16 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             let found = self.items.find_verified(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);
             let live = found.as_ref().filter(|found| !self.items.is_past(found.expiry));
-            let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
-            let decision = decide(live.map(|live| CurrentItem { value: &live.bytes, expiry }));
-            let before = match (&found, live) {
-                (_, Some(_)) => PriorState::Present,
-                (Some(_), None) => PriorState::Expired,
-                (None, None) => PriorState::Absent,
-            };
-            drop(found);
-            let change = match &decision {
-                Decision::Keep => return Ok(false),
-                Decision::Put(bytes) => put(bytes, expiry),
-                Decision::PutUntil(bytes, expiry) => put(bytes, *expiry),
-                Decision::Delete => Change::Delete,
-            };
+            let before = found.as_ref().map_or(PriorState::Absent, |_| PriorState::Expired).present_if(live.is_some());
+            let held = live.map(|live| CurrentItem { value: &live.bytes, expiry: live.expiry });
             let is_seen = &mut |held: Option<&Value<'_>>| (held.map(|held| held.stamp) == seen).then_some(before);
-            if self.write(key, change, is_seen)?.is_some() {
-                return Ok(change != Change::Delete || before == PriorState::Present);
+            let written = write_decided(held, &mut *decide, |new| {
+                self.write(key, new.map_or(Change::Delete, |(value, expiry)| put(value, expiry)), is_seen)
+            })?;
+            match written {
+                None => return Ok(false),
+                Some((changed, Some(_))) => return Ok(changed),
+                Some((_, None)) => {}
             }
         }
     }
