@@ -7,8 +7,9 @@ use std::time::Duration;
 use engine::expectation::REST;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, PackedLookup,
-    PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write, with_space,
+    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, Outcome,
+    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write,
+    with_space,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -19,7 +20,7 @@ use pmem::{Dram, Medium};
 
 use crate::check::CheckState;
 use crate::reader::GROUP_COUNT;
-use crate::writer::{Batch, Outcome, Prepared};
+use crate::writer::{Batch, Prepared};
 use crate::{NAME, RewoHash};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -93,24 +94,24 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let mut new = Some(Prepared::in_reserved(key, reservation, expiry));
         // A split may also find the region full.
         let outcome = self.with_space(|| writer.write(key, &mut new, &mut |_| true))?;
-        self.report(outcome);
+        self.hook().report(outcome);
         Ok(())
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.writer.begin()?;
         let outcome = self.writer.try_delete(self.writer.keys().key(key)?)?;
-        Ok(self.report(outcome) == WriteResult::Done(PriorState::Present))
+        Ok(self.hook().report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.begin()?;
         let key = self.writer.keys().key(key)?;
         loop {
-            let (is_changed, outcome) = self.with_space(|| self.writer.try_update(key, decide))?;
-            if outcome.answer != WriteResult::Unexpected {
-                self.report(outcome);
-                return Ok(is_changed);
+            let written = self.with_space(|| self.writer.try_update(key, decide))?;
+            let Some((changed, outcome)) = written else { return Ok(false) };
+            if self.hook().report(outcome) != WriteResult::Unexpected {
+                return Ok(changed);
             }
         }
     }
@@ -122,11 +123,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.writer.expiring().hook().set(callback);
+        self.hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.writer.expiring().hook().set_item(callback);
+        self.hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
@@ -256,7 +257,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Err(error) if error.is_full() => self.put_in_reserved(key, &item)?,
             outcome => outcome?,
         };
-        self.report(outcome);
+        self.hook().report(outcome);
         Ok(())
     }
 
@@ -279,27 +280,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let turn = self.table().batch_turn();
         let expired = self.with_space(|| batch.attempt(&self.writer, &turn))?;
         drop(turn);
-        self.writer.expiring().report(expired);
+        expired.into_iter().for_each(|item| self.hook().notify(item));
         Ok(())
     }
 
     /// Deletes the key if all of these conditions hold, which are on the same key.
     fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
         let key = self.writer.keys().key(key)?;
-        loop {
-            let outcome = self.writer.try_delete_if(key, conditions)?;
-            if outcome.answer != WriteResult::Unexpected {
-                self.report(outcome);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reports an item that had expired before it was overwritten.
-    #[inline(always)]
-    fn report(&self, outcome: Outcome) -> WriteResult<PriorState> {
-        self.writer.expiring().report(outcome.expired);
-        outcome.answer
+        while self.hook().report(self.writer.try_delete_if(key, conditions)?) == WriteResult::Unexpected {}
+        Ok(())
     }
 
     /// Retries an attempt once if the region was full: space may have become free. The caller is not pinned, because
@@ -314,6 +303,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.finish_sweep()?;
         self.writer.space().wait_for_garbage(self.medium());
         Ok(())
+    }
+
+    /// Returns the callback for expired keys.
+    fn hook(&self) -> &ExpiredHook {
+        self.writer.expiring().hook()
     }
 
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
