@@ -8,7 +8,7 @@
 //! | 3 the engine prepares the new item, if there is one | free space |
 //! | 4 the engine writes, if the key still has the item of step 1; otherwise it repeats from 1 | the old item or the new one |
 
-use crate::{CurrentItem, Decide, Decision, Error, Expiry, Limits};
+use crate::{CurrentItem, Decision, Error, Expiry, Limits};
 
 /// Does step 2 for a key whose unexpired item is `held`, and calls `write` for steps 3 and 4, with the new value and
 /// its expiry, or `None` for a delete. Returns true if the write changes the key, and its result; `None` if the key
@@ -16,9 +16,9 @@ use crate::{CurrentItem, Decide, Decision, Error, Expiry, Limits};
 ///
 /// # Errors
 /// [`Error::ValueTooLong`], and those of `write`.
-pub fn write_decided<'v, T>(
-    held: Option<CurrentItem<'_>>,
-    decide: &mut Decide<'_, 'v>,
+pub fn write_decided<'h, 'v, T>(
+    held: Option<CurrentItem<'h>>,
+    decide: impl FnOnce(Option<CurrentItem<'h>>) -> Decision<'v>,
     write: impl FnOnce(Option<(&[u8], Expiry)>) -> Result<T, Error>,
 ) -> Result<Option<(bool, T)>, Error> {
     let new = match decide(held) {
@@ -44,7 +44,7 @@ mod tests {
         let held = CurrentItem { value: b"old", expiry: Expiry::at_ms(5) };
         let put = |held, decision: Decision<'static>| {
             let write = |new: Option<(&[u8], Expiry)>| Ok(new.map(|(value, expiry)| (value.to_vec(), expiry)));
-            write_decided(held, &mut |_| decision.clone(), write).unwrap()
+            write_decided(held, |_| decision, write).unwrap()
         };
         let value = || b"new"[..].into();
         let new = |expiry| Some((b"new".to_vec(), expiry));

@@ -135,7 +135,8 @@ impl ExpiredHook {
 
     /// Reports the item that had expired before a write, if there is one, and returns the write's answer. The caller
     /// holds no lock and no pin of its own.
-    pub fn report(&self, Outcome { answer, expired }: Outcome) -> WriteResult<PriorState> {
+    #[inline]
+    pub fn report<N>(&self, Outcome { answer, expired }: Outcome<N>) -> WriteResult<PriorState, N> {
         expired.into_iter().for_each(|item| self.notify(item));
         answer
     }

@@ -48,27 +48,27 @@ impl<T, N> WriteResult<T, N> {
 
 /// The result of a write attempt to a key that may have expired.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<N = Infallible> {
     /// The state of the key before, if the write took place.
-    pub answer: WriteResult<PriorState>,
+    pub answer: WriteResult<PriorState, N>,
     /// The item that had expired before, if there is a callback for it ([`crate::ExpiredHook::report`]).
     pub expired: Option<ExpiredItem>,
 }
 
-impl Outcome {
+impl<N> Outcome<N> {
     /// The key is not as the writer expected.
-    pub const UNEXPECTED: Outcome = Outcome { answer: WriteResult::Unexpected, expired: None };
+    pub const UNEXPECTED: Outcome<N> = Outcome { answer: WriteResult::Unexpected, expired: None };
 
     /// Returns the outcome of a write that found the key in this state.
     #[must_use]
-    pub fn found(before: PriorState) -> Outcome {
+    pub fn found(before: PriorState) -> Outcome<N> {
         Outcome { answer: WriteResult::Done(before), expired: None }
     }
 
     /// Adjusts the outcome to the item that the caller's decision received: if it received one, the key counts as
     /// present.
     #[must_use]
-    pub fn shown(self, is_shown: bool) -> Outcome {
+    pub fn shown(self, is_shown: bool) -> Outcome<N> {
         let Outcome { answer, expired } = self;
         Outcome { answer: answer.map(|before| before.present_if(is_shown)), expired: expired.filter(|_| !is_shown) }
     }

@@ -7,14 +7,14 @@
 //! region. If reads compare checksums, a copy was compared when it was admitted. The index decides whether a missed key
 //! exists.
 
-use engine::{Error, OpenError, Witness};
+use engine::{Error, Limits, OpenError, Witness};
 use index::cached_table::{CacheStats, Clear, Copied, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use index::{CachedTable, Position};
 use items::Item;
 use pmem::{Dram, Medium};
 
 use crate::item;
-use crate::read::{COMPARED_FOR_PART_BYTES_MAX, Reader, check_key};
+use crate::read::{COMPARED_FOR_PART_BYTES_MAX, Reader};
 
 /// The read cache of a store, if it has one.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl ReadCache {
         match &self.0 {
             None => reader.read(key, compared_bytes_max, found),
             Some(cache) => {
-                check_key(key)?;
+                Limits::check_key(key)?;
                 read_cached(cache, reader, key, compared_bytes_max != u64::MAX, found)
             }
         }

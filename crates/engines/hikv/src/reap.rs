@@ -13,7 +13,7 @@ use crate::memory::Memory;
 use crate::reaper::Round;
 use crate::space::Background;
 use crate::write::{WriteTarget, Writer};
-use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Progress, WriteResult};
+use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Outcome, Progress, WriteResult};
 
 /// The pause before a blocked round continues: a writer fills its ticket, or another thread drains a group, in much
 /// less.
@@ -159,12 +159,13 @@ impl<'a, M: Medium, D: Memory> ReapStep<'a, M, D> {
             false => WriteTarget::holding(signature, item.key, Some(position)),
         };
         for _ in 0..DRAINS_MAX {
-            match self.writer.publish(target, None)? {
+            let Outcome { answer, expired } = self.writer.publish(target, None)?;
+            match answer {
                 WriteResult::Unexpected => return Ok(Deleted::All),
-                WriteResult::Done((_, copy)) => {
+                WriteResult::Done(_) => {
                     self.writer.reaper().count_reaped();
-                    self.reaped_bytes += copy.as_ref().map_or(0, ExpiredItem::len_bytes);
-                    self.reaped.extend(copy);
+                    self.reaped_bytes += expired.as_ref().map_or(0, ExpiredItem::len_bytes);
+                    self.reaped.extend(expired);
                     return Ok(Deleted::All);
                 }
                 WriteResult::QueueFull(_) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{BatchOp, Condition, Error, Limits};
+use engine::{BatchOp, Condition, Error, Limits, may_write};
 use pbtree::{BatchWrite, Change, Value};
 use pmem::{Dram, Medium};
 
@@ -12,7 +12,7 @@ use crate::writer::{Writer, put};
 impl<M: Medium, D: Dram> Writer<M, D> {
     /// Applies a batch in one step if its conditions hold; the last operation of a key counts.
     pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.may_write()?;
+        may_write(self.items().tree().medium())?;
         Limits::check_batch(conditions, ops)?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
         // If expired keys are reported, the written keys are also read.

@@ -5,8 +5,7 @@
 
 use std::ops::Bound;
 
-use engine::canary;
-use engine::{Compaction, Compacts, Error, Moved, Pass, PriorState, Verify};
+use engine::{Compaction, Compacts, Error, Moved, Pass, PriorState, Verify, canary, may_write};
 use heap::Heap;
 use pbtree::{Direction, Page, Value};
 use pmem::{Dram, Medium};
@@ -74,7 +73,7 @@ impl<M: Medium, D: Dram> Compacts for Ink<M, D> {
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.medium())?;
         self.tree().sweep().map_err(from_tree)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
     Expiry, Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, OrderStats,
-    OrderedEngine, Progress, WantedThreads, Witness,
+    OrderedEngine, Progress, WantedThreads, Witness, may_write,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -58,9 +58,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
-        if len_bytes > Limits::VALUE_BYTES_MAX {
-            return Err(Error::ValueTooLong { len_bytes });
-        }
+        Limits::check_value(len_bytes)?;
         let mut value = vec![0; len_bytes as usize];
         source.read_exact(&mut value).map_err(Error::Source)?;
         self.put_until(key, &value, expiry)
@@ -72,10 +70,6 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.update_by(key, decide)
-    }
-
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.writer.expire_at(key, expiry)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
@@ -96,7 +90,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.tree().medium())?;
         self.tree().clear(epoch::thread_index()).map_err(from_tree)
     }
 
@@ -132,7 +126,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if self.writer.may_write().is_err() {
+        if may_write(self.tree().medium()).is_err() {
             return Ok(Progress::Idle);
         }
         let swept = self.sweep.run(self.tree())?;
@@ -167,7 +161,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let (heap, is_writable) = (self.tree().heap(), self.writer.may_write().is_ok());
+        let (heap, is_writable) = (self.tree().heap(), may_write(self.tree().medium()).is_ok());
         let is_unswept = || is_writable && !heap.is_swept();
         let is_wanted =
             !self.sweep.met_damage(self.tree()) && (is_unswept() || self.writer.merging().expectation().is_wanted());

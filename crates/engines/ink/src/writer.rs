@@ -1,8 +1,8 @@
 //! Writes, unconditional and conditional.
 
-use engine::{CurrentItem, Decide, Decision, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify};
+use engine::{CurrentItem, Decide, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify, may_write, write_decided};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
-use pmem::{Dram, Medium, MediumError};
+use pmem::{Dram, Medium};
 
 use crate::copy::expiry_of;
 use crate::error::from_tree;
@@ -47,13 +47,6 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         &self.merging
     }
 
-    /// Returns the error that prevents writes. A failed medium accepts no writes, which readers then must not see
-    /// either.
-    pub(crate) fn may_write(&self) -> Result<(), Error> {
-        let medium = self.items.tree().medium();
-        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
-    }
-
     /// Writes if `allowed` returns the state of the key's present value; returns that state, or `None` if `allowed`
     /// did. Notifies the reaper of values that expire, and its hook of a value that had expired.
     pub(crate) fn write(
@@ -62,7 +55,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         change: Change<'_>,
         allowed: Allowed<'_>,
     ) -> Result<Option<PriorState>, Error> {
-        self.may_write()?;
+        may_write(self.items.tree().medium())?;
         let (mut before, mut expired) = (None, None);
         let mut seen = |held: Option<&Value<'_>>| {
             before = allowed(held);
@@ -117,37 +110,22 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Calls `decide` and writes its decision if the key still has the value that was shown; otherwise repeats both.
     /// The value is always checked, because a new value made from a damaged one would get a checksum that fits.
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.may_write()?;
+        may_write(self.items.tree().medium())?;
         loop {
             let found = self.items.find_verified(key, Verify::Values)?;
             let seen = found.as_ref().map(|found| found.stamp);
             let live = found.as_ref().filter(|found| !self.items.is_past(found.expiry));
-            let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
-            let decision = decide(live.map(|live| CurrentItem { value: &live.bytes, expiry }));
-            let before = match (&found, live) {
-                (_, Some(_)) => PriorState::Present,
-                (Some(_), None) => PriorState::Expired,
-                (None, None) => PriorState::Absent,
-            };
-            drop(found);
-            let change = match &decision {
-                Decision::Keep => return Ok(false),
-                Decision::Put(bytes) => put(bytes, expiry),
-                Decision::PutUntil(bytes, expiry) => put(bytes, *expiry),
-                Decision::Delete => Change::Delete,
-            };
+            let before = found.as_ref().map_or(PriorState::Absent, |_| PriorState::Expired).present_if(live.is_some());
+            let held = live.map(|live| CurrentItem { value: &live.bytes, expiry: live.expiry });
             let is_seen = &mut |held: Option<&Value<'_>>| (held.map(|held| held.stamp) == seen).then_some(before);
-            if self.write(key, change, is_seen)?.is_some() {
-                return Ok(change != Change::Delete || before == PriorState::Present);
+            let written = write_decided(held, &mut *decide, |new| {
+                self.write(key, new.map_or(Change::Delete, |(value, expiry)| put(value, expiry)), is_seen)
+            })?;
+            match written {
+                None => return Ok(false),
+                Some((changed, Some(_))) => return Ok(changed),
+                Some((_, None)) => {}
             }
         }
-    }
-
-    /// Changes the key's expiry. Returns false if the key is absent.
-    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.update_by(key, &mut |held| match held {
-            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
-            None => Decision::Keep,
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Moving items (`engine::Compacts`): a part is a segment of the table (`writer/moved.rs`). Items in slots of the table
 //! are not moved.
 
-use engine::{Compaction, Compacts, Error, Pass};
+use engine::{Compaction, Compacts, Error, Pass, may_write};
 use heap::Heap;
 use index::Position;
 use index::segmented::Cursor;
@@ -45,7 +45,7 @@ impl<M: Medium, D: Dram> Compacts for RewoHash<M, D> {
     }
 
     fn prepare_to_compact(&self) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.medium())?;
         self.finish_sweep()?;
         match self.heap().is_swept() {
             true => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Expectation, ExpiredHook, ExpiredItem, Pace};
+use engine::{Expectation, ExpiredHook, Pace};
 
 /// The state of expiring keys, which writers and the reaper share.
 #[derive(Default)]
@@ -63,11 +63,5 @@ impl Expiring {
 
     pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
-    }
-
-    /// Reports expired items to the callback, which may use the store: the caller is not pinned and holds no lock.
-    #[inline(always)]
-    pub(crate) fn report(&self, items: impl IntoIterator<Item = ExpiredItem>) {
-        items.into_iter().for_each(|item| self.hook.notify(item));
     }
 }

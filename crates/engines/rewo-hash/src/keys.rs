@@ -21,14 +21,6 @@ pub(crate) struct Keys<M> {
     verify: Verify,
 }
 
-#[inline(always)]
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    match key.len() {
-        len_bytes if len_bytes > Limits::KEY_BYTES_MAX => Err(Error::KeyTooLong { len_bytes }),
-        _ => Ok(()),
-    }
-}
-
 impl<M: Medium> Keys<M> {
     pub(crate) fn new(medium: M, hasher: Hasher, table: BlockHash) -> Keys<M> {
         Keys { medium, hasher, table, clock: Clock::default(), verify: Verify::Nothing }
@@ -65,7 +57,7 @@ impl<M: Medium> Keys<M> {
 
     #[inline(always)]
     pub(crate) fn key<'k>(&self, key: &'k [u8]) -> Result<Key<'k>, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         Ok(Key { bytes: key, signature: self.hasher.signature(key) })
     }
 

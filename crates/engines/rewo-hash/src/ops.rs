@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use engine::expectation::REST;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Decision, Engine,
-    EngineStats, Error, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order,
-    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, with_space,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
+    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, Outcome,
+    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write,
+    with_space,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -18,9 +19,8 @@ use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::check::CheckState;
-use crate::keys::check_key;
 use crate::reader::GROUP_COUNT;
-use crate::writer::{Batch, Outcome, Prepared, check_value};
+use crate::writer::{Batch, Prepared};
 use crate::{NAME, RewoHash};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -62,7 +62,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().try_for_each(|key| check_key(key))?;
+        keys.iter().try_for_each(|key| Limits::check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             self.writer.reader().get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
         }
@@ -78,14 +78,14 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.medium())?;
         if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         let writer = &self.writer;
         writer.begin()?;
-        check_value(len_bytes)?;
+        Limits::check_value(len_bytes)?;
         let key = writer.keys().key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reservation = self.with_space(|| writer.space().reserve(writer.medium(), item.item_bytes()))?;
@@ -94,33 +94,26 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         let mut new = Some(Prepared::in_reserved(key, reservation, expiry));
         // A split may also find the region full.
         let outcome = self.with_space(|| writer.write(key, &mut new, &mut |_| true))?;
-        self.report(outcome);
+        self.hook().report(outcome);
         Ok(())
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.writer.begin()?;
         let outcome = self.writer.try_delete(self.writer.keys().key(key)?)?;
-        Ok(self.report(outcome) == WriteResult::Done(PriorState::Present))
+        Ok(self.hook().report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.begin()?;
         let key = self.writer.keys().key(key)?;
         loop {
-            let (is_changed, outcome) = self.with_space(|| self.writer.try_update(key, decide))?;
-            if outcome.answer != WriteResult::Unexpected {
-                self.report(outcome);
-                return Ok(is_changed);
+            let written = self.with_space(|| self.writer.try_update(key, decide))?;
+            let Some((changed, outcome)) = written else { return Ok(false) };
+            if self.hook().report(outcome) != WriteResult::Unexpected {
+                return Ok(changed);
             }
         }
-    }
-
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        self.update(key, &mut |held| match held {
-            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
-            None => Decision::Keep,
-        })
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
@@ -130,11 +123,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.writer.expiring().hook().set(callback);
+        self.hook().set(callback);
     }
 
     fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.writer.expiring().hook().set_item(callback);
+        self.hook().set_item(callback);
     }
 
     fn clock(&self) -> &Clock {
@@ -143,7 +136,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn clear(&self) -> Result<(), Error> {
         let writer = &self.writer;
-        writer.may_write()?;
+        may_write(writer.medium())?;
         // Space that the sweep has not found yet could not be distinguished from space that is freed now.
         self.finish_sweep()?;
         let hidden = writer.reader().cache().hide_all(writer.medium());
@@ -257,14 +250,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.writer.begin()?;
-        check_value(value.len() as u64)?;
+        Limits::check_value(value.len() as u64)?;
         let key = self.writer.keys().key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
         let outcome = match self.writer.try_put(key, &item) {
             Err(error) if error.is_full() => self.put_in_reserved(key, &item)?,
             outcome => outcome?,
         };
-        self.report(outcome);
+        self.hook().report(outcome);
         Ok(())
     }
 
@@ -287,27 +280,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let turn = self.table().batch_turn();
         let expired = self.with_space(|| batch.attempt(&self.writer, &turn))?;
         drop(turn);
-        self.writer.expiring().report(expired);
+        expired.into_iter().for_each(|item| self.hook().notify(item));
         Ok(())
     }
 
     /// Deletes the key if all of these conditions hold, which are on the same key.
     fn delete_if(&self, key: &[u8], conditions: &[Condition<'_>]) -> Result<(), Error> {
         let key = self.writer.keys().key(key)?;
-        loop {
-            let outcome = self.writer.try_delete_if(key, conditions)?;
-            if outcome.answer != WriteResult::Unexpected {
-                self.report(outcome);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reports an item that had expired before it was overwritten.
-    #[inline(always)]
-    fn report(&self, outcome: Outcome) -> WriteResult<PriorState> {
-        self.writer.expiring().report(outcome.expired);
-        outcome.answer
+        while self.hook().report(self.writer.try_delete_if(key, conditions)?) == WriteResult::Unexpected {}
+        Ok(())
     }
 
     /// Retries an attempt once if the region was full: space may have become free. The caller is not pinned, because
@@ -322,6 +303,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.finish_sweep()?;
         self.writer.space().wait_for_garbage(self.medium());
         Ok(())
+    }
+
+    /// Returns the callback for expired keys.
+    fn hook(&self) -> &ExpiredHook {
+        self.writer.expiring().hook()
     }
 
     pub(crate) fn finish_sweep(&self) -> Result<(), Error> {

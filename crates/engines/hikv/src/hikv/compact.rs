@@ -120,7 +120,7 @@ impl<'a, M: Medium, D: Memory> Mover<'a, '_, M, D> {
             false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
             true => WriteTarget::any(signature, item.key),
         };
-        Ok(writer.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
+        Ok(writer.publish(target, Some(new))?.answer.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }
 
     /// Reserves a slot of the item's class.

@@ -13,7 +13,7 @@ use super::HiKv;
 use crate::check;
 use crate::memory::Memory;
 use crate::read::walk::{Part, cursor_at, place_of};
-use crate::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT, check_key};
+use crate::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
 use crate::write::batch::BatchWrite;
 use crate::write::conditional::Update;
 use crate::write::multi_put::PutGroup;
@@ -22,7 +22,7 @@ use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, Engine, EngineStats,
     Error, Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
     OrderedEngine, PackedLookup, Progress, QueueStats, ScanCursor, SnapshotEngine, Streamed, ValueBuffer, Visit,
-    WantedThreads, Witness,
+    WantedThreads, Witness, may_write,
 };
 use items::NewItem;
 
@@ -70,7 +70,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        keys.iter().try_for_each(|key| check_key(key))?;
+        keys.iter().try_for_each(|key| Limits::check_key(key))?;
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             self.writer
                 .cache()
@@ -119,7 +119,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.writer.may_write()?;
+        may_write(self.medium())?;
         if conditions.is_empty() && ops.is_empty() {
             return Ok(());
         }
@@ -146,25 +146,25 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         self.writer.admit()?;
         self.writer.remove(key)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         self.writer.admit()?;
         Update::of(&self.writer, key).by(decide)
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         self.writer.admit()?;
         Update::of(&self.writer, key).expire(expiry)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         let _pin = epoch::pin();
         let found = self.writer.reader().find_unexpired(self.writer.reader().signature(key), key)?;
         Ok(found.map(|(_, item)| item.expiry))

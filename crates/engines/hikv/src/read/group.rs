@@ -3,9 +3,9 @@
 use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
-use super::{GROUP_COUNT, Reader, check_key, is_short};
+use super::{GROUP_COUNT, Reader, is_short};
 use crate::item;
-use engine::Error;
+use engine::{Error, Limits};
 use items::Plain;
 
 /// The slot of an absent key.
@@ -54,7 +54,7 @@ impl<M: Medium> Reader<M> {
     /// As [`Reader::lookup_group`], for keys of any length; returns 0 if a key is too long.
     #[inline(never)]
     fn lookup_group_any_length<'a>(&'a self, keys: &[&[u8]], values: &mut [Option<&'a [u8]>]) -> usize {
-        if keys.iter().any(|key| check_key(key).is_err()) {
+        if keys.iter().any(|key| Limits::check_key(key).is_err()) {
             return 0;
         }
         let route = self.index.route();

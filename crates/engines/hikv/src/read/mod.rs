@@ -294,7 +294,7 @@ impl<M: Medium> Reader<M> {
 
     #[inline(never)]
     fn lookup_any_length(&self, key: &[u8]) -> PackedLookup<'_> {
-        match check_key(key) {
+        match Limits::check_key(key) {
             Ok(()) => self.lookup_item_of(key, u64::MAX).pack(),
             Err(_) => PackedLookup::UNSURE,
         }
@@ -308,7 +308,7 @@ impl<M: Medium> Reader<M> {
         compared_bytes_max: u64,
         found: &mut dyn FnMut(Witness, &[u8]),
     ) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         let _pin = epoch::pin();
         match self.lookup_item_of(key, compared_bytes_max) {
             ItemLookup::Item(position, item) => {
@@ -336,11 +336,6 @@ impl<M: Medium> Reader<M> {
         found(item::witness(item.header.checksum, position, item.expiry), item.value);
         Ok(true)
     }
-}
-
-#[inline(always)]
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
 }
 
 /// Returns true for keys of two words. The compiler uses this to omit checks of the length.

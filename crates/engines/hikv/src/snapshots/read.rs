@@ -10,8 +10,8 @@ use super::Snapshots;
 use super::kept::Kept;
 use crate::item;
 use crate::read::walk::{Part, cursor_at, place_of};
-use crate::read::{Reader, check_intact, check_key};
-use engine::{Cursor, Error, Expiry, Moment, OnDamaged, OnItem, Witness};
+use crate::read::{Reader, check_intact};
+use engine::{Cursor, Error, Expiry, Limits, Moment, OnDamaged, OnItem, Witness};
 use items::Item;
 
 /// Reads the store as one snapshot sees it.
@@ -31,7 +31,7 @@ impl Snapshots {
 impl<'a, M: Medium> SnapshotReader<'a, M> {
     /// Passes the key's value to `found`.
     pub(crate) fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
-        check_key(key)?;
+        Limits::check_key(key)?;
         let _pin = epoch::pin();
         let newest = self.reader.find(self.reader.signature(key), key)?;
         let seen = match newest.filter(|(_, item)| self.at.sees(item.header.epoch)) {

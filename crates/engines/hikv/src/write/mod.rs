@@ -10,17 +10,17 @@ mod reservations;
 mod target;
 
 use index::partitioned_hash::Context;
-use pmem::{Dram, Medium, MediumError};
+use pmem::{Dram, Medium};
 
 use crate::cache::ReadCache;
 use crate::image::CleanImage;
 use crate::memory::Memory;
 use crate::order::{Ordered, Source};
-use crate::read::{Reader, check_key};
+use crate::read::Reader;
 use crate::reaper::Reaper;
 use crate::snapshots::{Disposal, Snapshots};
 use crate::space::Space;
-use engine::{Error, Limits, Progress, with_space};
+use engine::{Error, Limits, Progress, may_write, with_space};
 
 pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
 
@@ -118,13 +118,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         Source { index: self.reader.index(), image: &self.image, disposal: self.disposal() }
     }
 
-    /// Returns an error if nothing can be written.
-    #[inline(always)]
-    pub(crate) fn may_write(&self) -> Result<(), Error> {
-        let medium = self.reader.medium();
-        if medium.is_writable() { Ok(medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
-    }
-
     /// Admits a put: checks its lengths, and all that [`Writer::admit`] checks.
     #[inline(always)]
     pub(crate) fn admit_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
@@ -136,7 +129,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     /// writes.
     #[inline(always)]
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        self.may_write()?;
+        may_write(self.reader.medium())?;
         if self.image.is_named() | self.space.is_over() {
             self.admit_unusual();
         }
@@ -156,7 +149,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
 
     /// Called before every change that [`Writer::admit`] does not precede: none is made while a clean image is named.
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
-        self.may_write()?;
+        may_write(self.reader.medium())?;
         if self.image.is_named() {
             self.image.forget(self.reader.medium(), self.space.heap());
         }
@@ -191,6 +184,6 @@ impl<M: Medium, D: Memory> Writer<M, D> {
 
 #[inline(always)]
 pub(crate) fn check_lengths(key: &[u8], value_bytes: u64) -> Result<(), Error> {
-    check_key(key)?;
-    if value_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes: value_bytes }) } else { Ok(()) }
+    Limits::check_key(key)?;
+    Limits::check_value(value_bytes)
 }

@@ -17,14 +17,14 @@ use index::cached_table::Write;
 use index::partitioned_hash::{LockedLookup, Published};
 use pmem::{Backoff, Medium, MediumError, Offset};
 
-use super::target::{Committed, Expected, Laid, Pending, Prepared, Tried, Was, WriteTarget};
+use super::target::{Attempt, Committed, Expected, Laid, Pending, Prepared, Tried, WriteTarget};
 use super::{Writer, broken};
 use crate::cache::{Hidden, reveal};
 use crate::canary;
 use crate::memory::Memory;
 use crate::order::{self, Written};
 use crate::snapshots::Replacement;
-use engine::{Clock, Error, Expiry, PriorState, WriteResult};
+use engine::{Clock, Error, Expiry, Outcome, PriorState, WriteResult};
 use items::NewItem;
 
 impl<M: Medium, D: Memory> Writer<M, D> {
@@ -257,12 +257,11 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         &'a self,
         target: WriteTarget<'_>,
         new: Option<Prepared<'a, D>>,
-    ) -> Result<Tried<'a, D, Was>, Error> {
+    ) -> Result<Attempt<'a, D>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
             WriteResult::Done(Some(pending)) => pending,
-            WriteResult::Done(None) => return Ok(WriteResult::Done((PriorState::Absent, None))),
-            WriteResult::Unexpected => return Ok(WriteResult::Unexpected),
-            WriteResult::QueueFull(new) => return Ok(WriteResult::QueueFull(new)),
+            // The key was absent and stays so, or nothing was published.
+            entered => return Ok(Outcome { answer: entered.map(|_| PriorState::Absent), expired: None }),
         };
         let before = prior_state(self.reader.clock(), pending.old_expiry);
         let Pending { written, published, ticket, mut hidden, .. } = pending;
@@ -272,7 +271,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             self.split(target.signature, segment);
         }
         let expired = if before == PriorState::Expired { self.reaper.copy(self.reader.medium(), old) } else { None };
-        Ok(WriteResult::Done((before, expired)))
+        Ok(Outcome { answer: WriteResult::Done(before), expired })
     }
 
     /// Does steps 3 to 6, also if queues are full: the caller is not pinned while it waits. So `target` expects nothing
@@ -286,16 +285,13 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     ) -> Result<PriorState, Error> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
-            match self.publish(target, new)? {
-                WriteResult::Done((before, expired)) => {
-                    drop(pin);
-                    expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
-                    return Ok(before);
-                }
+            let outcome = self.publish(target, new)?;
+            drop(pin.take());
+            match self.reaper.hook().report(outcome) {
+                WriteResult::Done(before) => return Ok(before),
                 WriteResult::QueueFull(waiting) => new = waiting,
                 WriteResult::Unexpected => unreachable!("a write that may wait expects no item"),
             }
-            drop(pin.take());
             self.order.make_space(self.source(), self.reader.index().partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }

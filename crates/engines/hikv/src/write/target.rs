@@ -8,7 +8,7 @@ use pmem::{Dram, Medium};
 use crate::cache::Hidden;
 use crate::item;
 use crate::order::{self, Written};
-use engine::{Error, ExpiredItem, Expiry, PriorState, WriteResult};
+use engine::{Error, Expiry, Outcome, WriteResult};
 
 /// The entry that a write expects of its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,11 +66,11 @@ pub(super) struct Pending<'k, 'r> {
     pub(super) hidden: Hidden<'r, 'k>,
 }
 
-/// The state of the key before the write, and a copy of the item if that had expired.
-pub(crate) type Was = (PriorState, Option<ExpiredItem>);
-
 /// The result of a write attempt of this engine. A full queue returns the new item, if there is one.
 pub(crate) type Tried<'r, D, T> = WriteResult<T, Option<Prepared<'r, D>>>;
+
+/// The outcome of a write attempt of this engine, as [`Tried`].
+pub(crate) type Attempt<'r, D> = Outcome<Option<Prepared<'r, D>>>;
 
 impl Expected {
     #[inline(always)]

@@ -10,14 +10,14 @@
 use std::time::Duration;
 
 use engine::expectation::REST;
-use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, PriorState, Progress, WriteResult};
+use engine::{COPIED_BYTES_MAX, Error, ExpiredItem, Outcome, PriorState, Progress, WriteResult};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
 use pmem::{Dram, Medium};
 
 use super::Work;
-use crate::writer::{Outcome, Writer};
+use crate::writer::Writer;
 
 /// The time that a writer waits for the thread that is doing a step before it continues without a step.
 pub(super) const TURN_MAX: Duration = Duration::from_millis(1);
@@ -41,7 +41,7 @@ pub(super) fn step<M: Medium, D: Dram>(
     let is_to_rest = next.is_done() && expiring.end_walk();
     drop(work);
     // These keys are deleted, even if the walk failed after them.
-    expiring.report(reaped);
+    reaped.into_iter().for_each(|item| expiring.hook().notify(item));
     Ok(match walked?.is_done() {
         false => Progress::More,
         true if is_to_rest => Progress::Rest(REST),

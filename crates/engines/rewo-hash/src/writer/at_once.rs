@@ -10,13 +10,13 @@
 //! the item's first byte to the commit ([decision
 //! 68](../../../../docs/decisions/0068-execute-no-locked-instruction-after-streamed-stores.md)).
 
-use engine::{Error, PriorState, Verify, WriteResult};
+use engine::{Error, Outcome, PriorState, Verify};
 use index::block_hash::{At, Key, LockedLookup, Slot};
 use index::cached_table::{Write, canary};
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use super::{Outcome, Prepared, Writer};
+use super::{Prepared, Writer};
 use crate::cached::reveal;
 
 /// Longer items are written before the buckets are locked, so that other threads do not wait for a long write.
@@ -60,7 +60,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let entered = new.new;
         new.publish(&self.expiring);
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
-        Ok(WriteResult::Done(if old.is_some() { PriorState::Present } else { PriorState::Absent }).into())
+        Ok(Outcome::found(if old.is_some() { PriorState::Present } else { PriorState::Absent }))
     }
 
     /// Deletes a key. The caller reports an expired item.
@@ -82,7 +82,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         }
         let published = buckets.remove(&old);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
-        Ok(WriteResult::Done(PriorState::Present).into())
+        Ok(Outcome::found(PriorState::Present))
     }
 
     #[cold]

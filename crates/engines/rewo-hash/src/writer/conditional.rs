@@ -1,50 +1,36 @@
 //! Writes that depend on the key's state.
 //!
-//! | step | a crash after it leaves |
-//! |---|---|
-//! | 1 pin; read the key's slot and item | nothing |
-//! | 2 make the decision, outside of any lock | nothing |
-//! | 3 if the key's slot is unchanged: put or delete; otherwise repeat from 1 | the old item or the new one |
-//!
-//! The pin lasts from step 1 to 3: the item's slot is not reused during that time, and an equal slot names the same
-//! item. An expired key is absent to the decision. An item's checksum is always verified, whatever reads verify.
+//! The steps are those of `engine/src/conditional.rs`. The pin lasts from step 1 to 4: the item's slot is not reused
+//! during that time, and an equal slot names the same item. An expired key is absent to the decision. An item's
+//! checksum is always verified, whatever reads verify.
 
-use engine::{Condition, CurrentItem, Decide, Decision, Error, Expiry, PriorState, WriteResult};
+use engine::{Condition, CurrentItem, Decide, Error, Outcome, write_decided};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use super::{Outcome, Writer, check_value};
+use super::Writer;
 
 impl<M: Medium, D: Dram> Writer<M, D> {
-    /// Returns true if the decision changes the key, and the outcome. An item that the decision saw counts as not
-    /// expired.
-    pub(crate) fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
+    /// Returns true if the decision changes the key, and the outcome; `None` if the key stays as it is.
+    pub(crate) fn try_update<'v>(
+        &self,
+        key: Key<'_>,
+        decide: &mut Decide<'_, 'v>,
+    ) -> Result<Option<(bool, Outcome)>, Error> {
         let _pin = epoch::pin();
         let found = self.keys().find(key)?;
         let seen = found.as_ref().map(|slot| self.keys().intact_contents(slot)).transpose()?;
         let live = seen.filter(|seen| !self.keys().clock().is_past(seen.expiry));
-        let held = live.map_or(Expiry::NEVER, |live| live.expiry);
-        let decision = decide(live.map(|live| CurrentItem { value: live.value, expiry: live.expiry }));
-        let put = match &decision {
-            Decision::Keep => return Ok((false, WriteResult::Done(PriorState::Present).into())),
-            Decision::Put(value) => Some((value, held)),
-            Decision::PutUntil(value, expiry) => Some((value, *expiry)),
-            Decision::Delete => None,
-        };
-        let mut new = match put {
-            Some((value, expiry)) => {
-                check_value(value.len() as u64)?;
-                Some(self.prepare(key, &NewItem { key: key.bytes, value, expiry })?)
-            }
-            None => None,
-        };
-        let is_changed = live.is_some() || new.is_some();
-        let Outcome { answer, expired } = self.write(key, &mut new, &mut |slot| slot == found.as_ref())?;
-        Ok((is_changed, Outcome { answer, expired: expired.filter(|_| live.is_none()) }))
+        let held = live.map(|live| CurrentItem { value: live.value, expiry: live.expiry });
+        write_decided(held, decide, |new| {
+            let prepare = |(value, expiry)| self.prepare(key, &NewItem { key: key.bytes, value, expiry });
+            let mut new = new.map(prepare).transpose()?;
+            Ok(self.write(key, &mut new, &mut |slot| slot == found.as_ref())?.shown(held.is_some()))
+        })
     }
 
-    /// Deletes the key if all of these conditions hold, which are on the same key: steps 1 and 3. Step 1 only compares
+    /// Deletes the key if all of these conditions hold, which are on the same key: steps 1 and 4. Step 1 only compares
     /// versions.
     pub(crate) fn try_delete_if(&self, key: Key<'_>, conditions: &[Condition<'_>]) -> Result<Outcome, Error> {
         let _pin = epoch::pin();

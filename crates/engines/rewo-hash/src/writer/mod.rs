@@ -9,7 +9,7 @@ mod conditional;
 mod moved;
 mod prepared;
 
-use engine::{Error, ExpiredItem, Limits, PriorState, WriteResult};
+use engine::{Error, ExpiredItem, Outcome, PriorState, WriteResult, may_write};
 use heap::layout::SEGMENT_BYTES;
 use index::BlockHash;
 use index::Position;
@@ -27,7 +27,7 @@ use crate::reader::Reader;
 use crate::space::Space;
 
 pub(crate) use batch::Batch;
-pub(crate) use prepared::{Outcome, Prepared};
+pub(crate) use prepared::Prepared;
 
 /// The store's writes.
 pub(crate) struct Writer<M, D: Dram> {
@@ -52,15 +52,11 @@ enum Entered<'a, 'k> {
     /// The slot is published, instead of the old slot.
     Published(Published<'a>, Option<Slot>, Hidden<'a, 'k>),
     /// Nothing changed: the write was not allowed, or removes an absent key.
-    Unchanged(WriteResult<PriorState>),
+    Unchanged(Outcome),
 }
 
 /// Decides by the key's slot whether a write takes place.
 type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
-
-pub(crate) fn check_value(len_bytes: u64) -> Result<(), Error> {
-    if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
-}
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(reader: Reader<M>, space: Space<D>) -> Writer<M, D> {
@@ -115,14 +111,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         self.space.cx(self.medium())
     }
 
-    pub(crate) fn may_write(&self) -> Result<(), Error> {
-        if self.medium().is_writable() { Ok(self.medium().health()?) } else { Err(MediumError::ReadOnly.into()) }
-    }
-
     /// Begins a write that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(crate) fn begin(&self) -> Result<(), Error> {
-        self.may_write()?;
+        may_write(self.medium())?;
         self.space.bound_garbage(self.medium());
         Ok(())
     }
@@ -178,10 +170,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let entered = new.as_ref().map(|new| new.new);
         let (published, old, hidden) = match self.publish(key, entered.as_ref(), allowed)? {
             Entered::Published(published, old, hidden) => (published, old, hidden),
-            Entered::Unchanged(answer) => {
+            Entered::Unchanged(outcome) => {
                 // The slot that decided may not be durable yet: `find` waits for it, and its result does not matter.
                 self.keys().find(key)?;
-                return Ok(answer.into());
+                return Ok(outcome);
             }
         };
         new.take().into_iter().for_each(|new| new.publish(&self.expiring));
@@ -225,10 +217,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
                 self.keys().check_absence(|| buckets.damaged_bucket())?;
             }
             if !allowed(found.as_ref().map(|found| &found.slot)) {
-                return Ok(Entered::Unchanged(WriteResult::Unexpected));
+                return Ok(Entered::Unchanged(Outcome::UNEXPECTED));
             }
             if found.is_none() && new.is_none() {
-                return Ok(Entered::Unchanged(WriteResult::Done(PriorState::Absent)));
+                return Ok(Entered::Unchanged(Outcome::found(PriorState::Absent)));
             }
             let old = found.map(|found| found.slot);
             let mut hidden = self.cache().hide_in_time(self.medium(), key);

@@ -1,6 +1,6 @@
-//! New slots, and the results of writes.
+//! New slots.
 
-use engine::{ExpiredItem, Expiry, PriorState, WriteResult};
+use engine::Expiry;
 use heap::{Place, Reservation};
 use index::Position;
 use index::block_hash::{Key, Slot};
@@ -14,20 +14,6 @@ pub(crate) struct Prepared<'a, 'v, D: Dram> {
     pub(crate) new: New<'v>,
     reservation: Option<Reservation<'a, D>>,
     expires: bool,
-}
-
-/// The result of a write.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) answer: WriteResult<PriorState>,
-    /// The item that had expired before, if there is a callback for it.
-    pub(crate) expired: Option<ExpiredItem>,
-}
-
-impl From<WriteResult<PriorState>> for Outcome {
-    fn from(answer: WriteResult<PriorState>) -> Outcome {
-        Outcome { answer, expired: None }
-    }
 }
 
 impl<'a, 'v, D: Dram> Prepared<'a, 'v, D> {
