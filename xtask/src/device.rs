@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::rustc::{cargo, run};
 
-/// Runs the list in `crates/device/tests/device/conformance.rs` and prints each item with its result.
+/// Runs the list in `frontends/device/tests/device/conformance.rs` and prints each item with its result.
 pub(crate) fn conformance() -> Result<(), Failure> {
     let mut cargo = cargo();
     cargo.args(["test", "--package", "hikv-device", "--test", "device", "--", "--nocapture", "conformance"]);
@@ -16,17 +16,17 @@ pub(crate) fn conformance() -> Result<(), Failure> {
     }
 }
 
-/// Kills a device under load `count` times and verifies the completed writes (`crates/cli/tests/program/device.rs`).
+/// Kills a device under load `count` times and verifies the completed writes (`frontends/cli/tests/program/device.rs`).
 pub(crate) fn rounds(count: u64) -> Result<(), Failure> {
     long("hikv-cli", "program", "device::often_killed_nvme_target", ("HIKV_ROUNDS", count))
 }
 
-/// Sends hostile input to a device for `minutes` (`crates/device/tests/device/fuzz.rs`).
+/// Sends hostile input to a device for `minutes` (`frontends/device/tests/device/fuzz.rs`).
 pub(crate) fn fuzz(minutes: u64) -> Result<(), Failure> {
     long("hikv-device", "device", "fuzz::hosts_that_mean_harm_for_minutes", ("HIKV_MINUTES", minutes))
 }
 
-/// Measures the time of commands (`crates/device/tests/device/speed.rs`).
+/// Measures the time of commands (`frontends/device/tests/device/speed.rs`).
 pub(crate) fn speed() -> Result<(), Failure> {
     let test = ["test", "--release", "--package", "hikv-device", "--test", "device", "--", "--ignored", "--nocapture"];
     run(cargo().args(test).args(["--test-threads=1", "speed::what"]))

@@ -1,4 +1,4 @@
-//! Measures the figures of the papers: builds and runs `crates/figures`, a separate workspace that only measurements
+//! Measures the figures of the papers: builds and runs `bench/figures`, a separate workspace that only measurements
 //! build.
 
 use std::path::{Path, PathBuf};
@@ -33,10 +33,10 @@ pub(crate) fn with_rocksdb() -> Result<PathBuf, Failure> {
 /// Builds the program and returns its path. Links Debian's RocksDB if it is installed: it is older than the crate's
 /// own, but saves half an hour of compiling.
 fn build(features: Option<&str>) -> Result<PathBuf, Failure> {
-    let own = || Ok::<_, Failure>(root()?.join("crates/figures/target"));
+    let own = || Ok::<_, Failure>(root()?.join("bench/figures/target"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, |target| Ok(target.into()))?;
     let mut command = cargo();
-    command.args(["rustc", "--quiet", "--release", "--manifest-path", "crates/figures/Cargo.toml"]);
+    command.args(["rustc", "--quiet", "--release", "--manifest-path", "bench/figures/Cargo.toml"]);
     command.args(["--bin", PROGRAM, "--target-dir"]).arg(&target);
     if let Some(names) = features {
         command.args(["--features", names]);

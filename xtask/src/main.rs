@@ -5,7 +5,7 @@
 //!   unmodified Linux guest attaches to one. `device rounds N`: kills one N times under load. `device fuzz MINUTES`:
 //!   sends hostile input. `device speed`: measures.
 //! - `explore [NAME]`: runs complete crash explorations, of which a test run takes a sample.
-//! - `figures PAPER [FIG …]`: measures the figures of a paper (crates/figures).
+//! - `figures PAPER [FIG …]`: measures the figures of a paper (bench/figures).
 //! - `house`: prints the dependencies among crates and files, and their cycles. `house check` checks the links in
 //!   the pages, and the sizes of cycles, files, comments and types.
 //! - `kernel`: builds InK as a kernel module and tests it.

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cargo_metadata::MetadataCommand;
+
 use super::judges::Suite;
 use super::sites::Site;
 use crate::failure::Failure;
@@ -41,7 +43,7 @@ pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, 
         if let Some(sites) = changed.get(file) {
             bytes = switched(&String::from_utf8_lossy(&bytes), sites).into_bytes();
         }
-        if file.starts_with("crates") && file.ends_with("src/lib.rs") {
+        if file.ends_with("src/lib.rs") && !file.starts_with("kernel") {
             bytes.extend_from_slice(SWITCH.as_bytes());
         }
         Ok(bytes)
@@ -68,17 +70,15 @@ pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     let Some((_, file)) = file.filter(|_| output.status.success()) else {
         return Err(format!("{command:?} ended with {}:\n{said}", output.status));
     };
-    Ok(Program {
-        suite,
-        file: tree.join(file.trim_end_matches(')')),
-        dir: tree.join("crates").join(dir_of(suite.package)),
-    })
+    Ok(Program { suite, file: tree.join(file.trim_end_matches(')')), dir: dir_of(tree, suite.package)? })
 }
 
-/// Returns the package's folder below `crates`.
-fn dir_of(package: &str) -> PathBuf {
-    match package.strip_prefix("hikv-engine-") {
-        Some(engine) => Path::new("engines").join(engine),
-        None => package.strip_prefix("hikv-").unwrap_or(package).into(),
-    }
+/// Returns the package's folder.
+fn dir_of(tree: &Path, package: &str) -> Result<PathBuf, Failure> {
+    let mut command = MetadataCommand::new();
+    let metadata = command.manifest_path(tree.join("Cargo.toml")).no_deps().exec();
+    let metadata = metadata.map_err(|error| format!("cargo metadata: {error}"))?;
+    let found = metadata.workspace_packages().into_iter().find(|found| found.name == package);
+    let manifest = &found.ok_or_else(|| format!("the workspace has no package {package}"))?.manifest_path;
+    Ok(manifest.parent().ok_or("a manifest is in a directory")?.into())
 }

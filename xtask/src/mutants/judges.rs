@@ -70,7 +70,7 @@ const EXPLORED_REST: Suite = explored(&["closes", "compactions", "snapshots", "d
 /// A crate with mutants, or a folder or file in a crate, with the crate's tests and those of crates above, the
 /// narrowest first.
 pub(super) struct Judges {
-    /// Below `crates`.
+    /// Its path in the repository.
     place: &'static str,
     /// Suites that take seconds.
     pub(super) quick: &'static [Suite],
@@ -79,11 +79,10 @@ pub(super) struct Judges {
 
 /// Returns the judges of a step's file.
 pub(super) fn of(file: &Path) -> &'static Judges {
-    let is_of = |judges: &&Judges| file.strip_prefix("crates").is_ok_and(|file| file.starts_with(judges.place));
-    JUDGES.iter().find(is_of).expect("its crate is listed")
+    JUDGES.iter().find(|judges| file.starts_with(judges.place)).expect("its crate is listed")
 }
 
-/// Lists the crates with mutants, below `crates`.
+/// Lists the folders of the crates with mutants.
 pub(super) fn packages() -> impl Iterator<Item = &'static str> {
     JUDGES.iter().map(|judges| judges.place).filter(|place| !place.contains("/src/"))
 }
@@ -94,51 +93,51 @@ const INDEX_SLOW: &[Suite] =
 /// Folders and files come before their crate.
 const JUDGES: [Judges; 20] = [
     Judges {
-        place: "epoch",
+        place: "crates/epoch",
         quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
         slow: &[lib("hikv-engine-hikv"), CONTENTION],
     },
-    Judges { place: "index/src/block_hash", quick: &[part("hikv-index", &["block_hash::"]), REWO], slow: &[] },
-    Judges { place: "index/src/bplus_tree", quick: &[part("hikv-index", &["bplus_tree::"])], slow: INDEX_SLOW },
+    Judges { place: "crates/index/src/block_hash", quick: &[part("hikv-index", &["block_hash::"]), REWO], slow: &[] },
+    Judges { place: "crates/index/src/bplus_tree", quick: &[part("hikv-index", &["bplus_tree::"])], slow: INDEX_SLOW },
     Judges {
-        place: "index/src/partitioned_hash",
+        place: "crates/index/src/partitioned_hash",
         quick: &[part("hikv-index", &["partitioned_hash::", "--skip", "interleavings"])],
         slow: INDEX_SLOW,
     },
     Judges {
-        place: "index/src/cached_table",
+        place: "crates/index/src/cached_table",
         quick: &[part("hikv-index", &["cached_table::", "--skip", "::ring::", "--skip", "::model::"])],
         slow: INDEX_SLOW,
     },
-    Judges { place: "index", quick: &[plain("hikv-index")], slow: INDEX_SLOW },
+    Judges { place: "crates/index", quick: &[plain("hikv-index")], slow: INDEX_SLOW },
     Judges {
-        place: "heap",
+        place: "crates/heap",
         quick: &[lib("hikv-heap"), HEAP_QUICK],
         slow: &[HEAP, EXPLORED_FULL, EXPLORED, EXPLORED_REST],
     },
-    Judges { place: "undo-log", quick: &[lib("hikv-undo-log"), UNDO_LOG], slow: &[PBTREE] },
-    Judges { place: "pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
+    Judges { place: "crates/undo-log", quick: &[lib("hikv-undo-log"), UNDO_LOG], slow: &[PBTREE] },
+    Judges { place: "crates/pbtree", quick: &[plain("hikv-pbtree"), PBTREE], slow: &[INK] },
     Judges {
-        place: "engines/hikv/src/cache.rs",
+        place: "crates/engines/hikv/src/cache.rs",
         quick: &[plain("hikv-engine-hikv"), explored(&["reader_waits_for"])],
         slow: &[explored(&["cached"])],
     },
     Judges {
-        place: "engines/hikv",
+        place: "crates/engines/hikv",
         quick: &[plain("hikv-engine-hikv"), ENGINE, SPACE],
         slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
-    Judges { place: "engines/ink", quick: &[INK], slow: &[CONTENTION] },
-    Judges { place: "engines/pmekv", quick: &[plain("hikv-engine-pmekv"), PMEKV], slow: &[CONTENTION] },
-    Judges { place: "engines/rewo-hash", quick: &[REWO], slow: &[CONTENTION] },
+    Judges { place: "crates/engines/ink", quick: &[INK], slow: &[CONTENTION] },
+    Judges { place: "crates/engines/pmekv", quick: &[plain("hikv-engine-pmekv"), PMEKV], slow: &[CONTENTION] },
+    Judges { place: "crates/engines/rewo-hash", quick: &[REWO], slow: &[CONTENTION] },
     Judges {
-        place: "journal",
+        place: "crates/journal",
         quick: &[plain("hikv-journal"), JOURNAL],
         slow: &[modelled("hikv-journal"), EXPLORED_REST, JOURNALED],
     },
-    Judges { place: "hikv", quick: &[lib("hikv"), COPIES, TRACED], slow: &[LIBRARY] },
-    Judges { place: "device", quick: &[lib("hikv-device"), DEVICE], slow: &[] },
-    Judges { place: "command-table", quick: &[lib("hikv-command-table"), SERVER], slow: &[] },
-    Judges { place: "acl", quick: &[lib("hikv-acl"), SERVER], slow: &[] },
-    Judges { place: "server", quick: &[lib("hikv-server"), SERVER], slow: &[] },
+    Judges { place: "crates/hikv", quick: &[lib("hikv"), COPIES, TRACED], slow: &[LIBRARY] },
+    Judges { place: "frontends/device", quick: &[lib("hikv-device"), DEVICE], slow: &[] },
+    Judges { place: "frontends/command-table", quick: &[lib("hikv-command-table"), SERVER], slow: &[] },
+    Judges { place: "frontends/acl", quick: &[lib("hikv-acl"), SERVER], slow: &[] },
+    Judges { place: "frontends/server", quick: &[lib("hikv-server"), SERVER], slow: &[] },
 ];

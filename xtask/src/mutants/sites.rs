@@ -100,10 +100,11 @@ impl Site {
         format!("{} `{}`{nth}", self.file.display(), self.text.replace('|', "¦"))
     }
 
-    /// Returns true if the site is in this package or folder below `crates`, or in a file whose path ends with
-    /// `which`.
+    /// Returns true if the site is in this folder, with or without the first part of its path, or in a file whose
+    /// path ends with `which`.
     pub(super) fn is_of(&self, which: &str) -> bool {
-        self.file.starts_with(Path::new("crates").join(which)) || self.file.ends_with(which)
+        let below: PathBuf = self.file.iter().skip(1).collect();
+        [&self.file, &below].iter().any(|file| file.starts_with(which)) || self.file.ends_with(which)
     }
 
     /// Returns the number that selects the site. It depends only on the name, so that a build stays valid when other
@@ -131,10 +132,10 @@ impl Site {
     }
 }
 
-/// Finds all sites of a package, except in its tests.
-pub(super) fn of(root: &Path, package: &str) -> Result<Vec<Site>, Failure> {
+/// Finds all sites of a package, given by its folder, except in its tests.
+pub(super) fn of(root: &Path, folder: &str) -> Result<Vec<Site>, Failure> {
     let mut files = Vec::new();
-    sources(&root.join("crates").join(package).join("src"), &mut files)?;
+    sources(&root.join(folder).join("src"), &mut files)?;
     files.sort();
     let mut sites = Vec::new();
     for file in files {

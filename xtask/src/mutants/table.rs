@@ -22,7 +22,7 @@ minutes, and writes this page. An interrupted run can be continued.
 |---|---|
 | `cargo xtask mutants` | runs every mutant that has no outcome yet |
 | `cargo xtask mutants quick` | runs only tests that take seconds; the others are left to a later run |
-| `cargo xtask mutants FOLDER COUNT` | runs at most COUNT mutants of a folder below `crates`, or of a file |
+| `cargo xtask mutants FOLDER COUNT` | runs at most COUNT mutants of a folder (`heap`, `crates/heap`), or of a file |
 | `cargo xtask mutants list` | prints the number of each mutant |
 
 An outcome is kept while its line stays the same, in its file or in another file of its crate. Text that was added by

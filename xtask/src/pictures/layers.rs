@@ -17,9 +17,9 @@ const LAYERS: [Layer; 7] = [
         title: "Front ends",
         fill: "#d6eaf2",
         parts: &[
-            Part("cli", "the program hikv", "crates/cli"),
-            Part("server", "Redis clients", "crates/server"),
-            Part("device", "NVMe Key Value hosts", "crates/device"),
+            Part("cli", "the program hikv", "frontends/cli"),
+            Part("server", "Redis clients", "frontends/server"),
+            Part("device", "NVMe Key Value hosts", "frontends/device"),
             Part("kernel/ink", "Linux module, own path to ink", "kernel/ink"),
         ],
     },
@@ -64,7 +64,7 @@ const LAYERS: [Layer; 7] = [
         parts: &[
             Part("pmem-os", "persistent memory, tmpfs", "crates/pmem-os"),
             Part("journal", "ordinary disks", "crates/journal"),
-            Part("pmem-sim", "crash tests", "crates/pmem-sim"),
+            Part("pmem-sim", "crash tests", "testing/pmem-sim"),
         ],
     },
 ];

@@ -93,7 +93,7 @@ fn group_of(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     let depth = match parts[0].as_str() {
         "crates" if parts[1] == "engines" => 3,
-        "crates" => 2,
+        "bench" | "crates" | "frontends" | "testing" => 2,
         _ => 1,
     };
     parts[..depth.min(parts.len())].join("/")

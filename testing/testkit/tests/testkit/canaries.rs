@@ -100,7 +100,8 @@ fn named(part: &str, imported: &[&str], own: &str, into: &mut Named) {
 #[test]
 fn every_canary_is_asked_for_and_hunted() {
     let mut house = Vec::new();
-    packages(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap(), &mut house);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    ["bench", "crates", "frontends", "testing"].iter().for_each(|folder| packages(&root.join(folder), &mut house));
     let (mut canaries, mut asked, mut hunts) = (Vec::new(), Named::new(), Named::new());
     for Package { library, files, .. } in &house {
         for path in files {
