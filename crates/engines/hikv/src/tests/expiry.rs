@@ -309,7 +309,7 @@ fn the_background_sleeps_until_something_expires() {
 fn found(timed: &Timed) -> Vec<Expired> {
     let (mut cursor, mut expired) = (index::partitioned_hash::Cursor::default(), Vec::new());
     while !cursor.is_done() {
-        cursor = ReapStep::new(&timed.rig.store.writer()).find_expired(cursor, &mut 0, &mut expired).unwrap();
+        cursor = ReapStep::new(timed.rig.store.writer()).find_expired(cursor, &mut 0, &mut expired).unwrap();
     }
     expired
 }
@@ -324,7 +324,7 @@ fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let expired = found(&timed);
     assert_eq!(expired.len(), 2);
     timed.rig.put(b"renewed", b"new");
-    ReapStep::new(&timed.rig.store.writer()).delete_expired(&expired).unwrap();
+    ReapStep::new(timed.rig.store.writer()).delete_expired(&expired).unwrap();
     timed.rig.contents().into_keys().collect()
 }
 
