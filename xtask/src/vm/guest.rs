@@ -57,7 +57,7 @@ poweroff -f
 
 /// Builds the program that runs in the guest.
 pub(super) fn power_cut() -> Result<PathBuf, Failure> {
-    run(cargo().args(["build", "--quiet", "--package", "hikv", "--example", "power_cut"]))?;
+    run(cargo().args(["build", "--quiet", "--package", "hikv-testkit", "--example", "power_cut"]))?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(this.parent().expect("a directory").join("examples/power_cut"))
 }

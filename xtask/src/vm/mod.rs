@@ -1,6 +1,6 @@
 //! `cargo xtask vm rounds N [SEED [MEDIUM]]`: power cuts in a guest, round after round on one store.
 //!
-//! A round boots Debian's kernel in QEMU, without KVM or root. The program `power_cut` (an example of the library)
+//! A round boots Debian's kernel in QEMU, without KVM or root. The program `power_cut` (an example of `testkit`)
 //! opens the store of the last round on ext4, XFS or btrfs, compares it with the acknowledged changes, then writes
 //! and prints each acknowledged change. After some of them the power is cut. The disk has a volatile write cache
 //! ([`disk`]): a cut keeps, loses or tears unflushed writes, in any order.

@@ -46,7 +46,7 @@ pub(super) fn program(work: &Path) -> Result<PathBuf, Failure> {
     let target = work.join("target");
     let mut build = cargo();
     build.current_dir(&tree).env("CARGO_TARGET_DIR", &target);
-    run(build.args(["build", "--quiet", "--locked", "--package", "hikv", "--example", "power_cut"]))?;
+    run(build.args(["build", "--quiet", "--locked", "--package", "hikv-testkit", "--example", "power_cut"]))?;
     Ok(target.join("debug/examples/power_cut"))
 }
 

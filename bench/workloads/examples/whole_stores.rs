@@ -1,7 +1,7 @@
 //! Measures operations on an entire store, and on small parts of it, compared with the speed of the memory.
 //!
 //! ```console
-//! $ cargo run --release -p hikv --example whole_stores -- /dev/shm 2000000
+//! $ cargo run --release -p hikv-bench --example whole_stores -- /dev/shm 2000000
 //! ```
 //!
 //! `for_each` and `backup` are reported in GB/s of keys and values, compared with a loop over a vector of the same
