@@ -238,7 +238,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         medium.order();
     }
 
-    /// Like [`BlockHash::damaged_bucket`].
+    /// Like `BlockHash::damaged_bucket`.
     pub fn damaged_bucket(&self) -> Option<Offset> {
         self.buckets().find(|bucket| self.stored(*bucket).has_damaged_slot()).map(|bucket| bucket.at)
     }
