@@ -1,6 +1,6 @@
 //! Files of the operating system.
 
-use std::fs::{File as StdFile, OpenOptions};
+use std::fs::{File as StdFile, Metadata, OpenOptions};
 use std::io::{self, IoSliceMut};
 use std::num::NonZero;
 use std::ops::Range;
@@ -100,6 +100,21 @@ impl OsFile {
         pmem_os::medium_name(&self.file)
     }
 
+    /// Returns the file's metadata; an error if another program has truncated it.
+    fn whole_metadata(&self) -> io::Result<Metadata> {
+        // This process may change the length in between.
+        let before = self.len_bytes_min.load(Ordering::SeqCst);
+        let found = self.file.metadata()?;
+        let len_bytes_min = before.min(self.len_bytes_min.load(Ordering::SeqCst));
+        if found.len() < len_bytes_min { Err(io::Error::from_raw_os_error(TRUNCATED_ERRNO)) } else { Ok(found) }
+    }
+
+    /// Checks for truncation before the file's length may become `end`. Otherwise a truncated file would have its whole
+    /// length again, with zeros, and no later check would notice.
+    fn check_before_end(&self, end: u64) -> io::Result<()> {
+        if end < self.len_bytes_min.load(Ordering::SeqCst) { Ok(()) } else { self.whole_metadata().map(drop) }
+    }
+
     fn write_zeros(&self, from_bytes: u64, to_bytes: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
         let mut at = from_bytes;
@@ -163,6 +178,7 @@ impl File for OsFile {
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.check_before_end(at + bytes.len() as u64)?;
         self.file.write_all_at(bytes, at)
     }
 
@@ -171,11 +187,13 @@ impl File for OsFile {
     }
 
     fn write_through(&self, pages: &[u8], at: u64) -> io::Result<()> {
+        self.check_before_end(at + pages.len() as u64)?;
         self.direct.as_ref().unwrap_or(&self.file).write_all_at(pages, at)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
         within_limit(range.end)?;
+        self.check_before_end(range.end)?;
         let len_bytes = range.end - range.start;
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // Existing content stays, including holes: a file system that cannot allocate has freed no space.
@@ -202,6 +220,7 @@ impl File for OsFile {
 
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
         within_limit(to_bytes)?;
+        self.check_before_end(to_bytes)?;
         self.len_bytes_min.fetch_min(to_bytes, Ordering::SeqCst);
         self.file.set_len(to_bytes)?;
         self.len_bytes_min.fetch_max(to_bytes, Ordering::SeqCst);
@@ -220,15 +239,7 @@ impl File for OsFile {
     }
 
     fn check_in_place(&self) -> io::Result<()> {
-        // This process may change the length in between.
-        let before = self.len_bytes_min.load(Ordering::SeqCst);
-        let found = self.file.metadata()?;
-        let len_bytes_min = before.min(self.len_bytes_min.load(Ordering::SeqCst));
-        match found {
-            found if found.nlink() == 0 => Err(Errno::NOENT.into()),
-            found if found.len() < len_bytes_min => Err(io::Error::from_raw_os_error(TRUNCATED_ERRNO)),
-            _ => Ok(()),
-        }
+        if self.whole_metadata()?.nlink() == 0 { Err(Errno::NOENT.into()) } else { Ok(()) }
     }
 
     fn begin_write_back(&self, range: Range<u64>) {
@@ -308,6 +319,28 @@ mod tests {
         file.sync().unwrap();
         OpenOptions::new().write(true).open(&path).unwrap().set_len((1 << 20) - 1).unwrap();
         assert_eq!(file.sync().unwrap_err().raw_os_error(), Some(TRUNCATED_ERRNO));
+    }
+
+    /// A truncated file that gets its length back has lost its content all the same.
+    #[test]
+    fn truncated_files_are_not_lengthened() {
+        type Lengthen = fn(&OsFile) -> io::Result<()>;
+        let ways: [Lengthen; 4] = [
+            |file| file.allocate(8192..16384),
+            |file| file.truncate(16384),
+            |file| file.write_at(&[1; 4096], 4096),
+            |file| file.write_through(&[1; 4096], 4096),
+        ];
+        for lengthen in ways {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
+            let file = OsFile::create(&path).unwrap();
+            file.allocate(0..8192).unwrap();
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+            assert_eq!(lengthen(&file).unwrap_err().raw_os_error(), Some(TRUNCATED_ERRNO));
+            file.write_at(&[1; 4096], 0).unwrap();
+            assert_eq!(file.sync().unwrap_err().raw_os_error(), Some(TRUNCATED_ERRNO));
+        }
     }
 
     #[test]

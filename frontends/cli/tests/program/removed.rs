@@ -59,10 +59,12 @@ fn removed_journals_acknowledge_nothing() {
     serving.ended().failed(2, &["removed"]);
 }
 
-/// The region's file has no part in a sync of the log, and a truncated file keeps its name.
+/// The region's file has no part in a sync of the log, and a truncated file keeps its name. A value of a new size makes
+/// the region longer, which must not hide that its file was truncated.
 #[test]
 fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
-    for file in ["store.hikv", "journal.hikv"] {
+    let new_size = "z".repeat(100);
+    for (file, value) in [("store.hikv", "1"), ("store.hikv", &new_size), ("journal.hikv", "1")] {
         for length in [None, Some(0), Some(8192)] {
             let place = Place::new();
             let serving = watched(&place, &["--durability", "power"]);
@@ -73,7 +75,7 @@ fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
                 Some(length) => fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap(),
             }
             for key in 0..5 {
-                let first = first_line(&serving, &format!("SET after{key} 1"));
+                let first = first_line(&serving, &format!("SET after{key} {value}"));
                 let is_refused = first.as_ref().is_none_or(|refusal| refusal.starts_with("-ERR "));
                 assert!(is_refused, "{file}, {length:?}: {first:?}");
             }

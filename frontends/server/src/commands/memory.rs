@@ -21,7 +21,9 @@ fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         3 => {}
         5 if call.argument(3).eq_ignore_ascii_case(b"samples") => {
-            call.integer(4)?;
+            if call.integer(4)? < 0 {
+                return Err(Refusal::Syntax);
+            }
         }
         _ => return Err(Refusal::Syntax),
     }

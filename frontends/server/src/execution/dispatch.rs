@@ -31,9 +31,10 @@ impl Client<'_> {
         let start = reply.len_bytes();
         let (pending, announcements) = (None, None);
         let mut call = Call { shared, session, entry, request, reply, event_counts, pending, announcements };
+        let is_queued = call.session.queues(entry);
         let outcome = match call.client().check_memory(entry) {
             Err(refusal) => Err(call.reject(refusal)),
-            Ok(()) if call.session.queues(entry) => call.queue(),
+            Ok(()) if is_queued => call.queue(),
             Ok(()) => call.run(),
         };
         if let Err(refusal) = outcome {
@@ -42,7 +43,7 @@ impl Client<'_> {
         if !entry.command.is_about_clients() {
             call.session.forget_caching();
         }
-        if !call.session.wants_reply() && !entry.command.pushes() {
+        if !call.session.wants_reply() && (is_queued || !entry.command.pushes()) {
             call.reply.truncate(start);
         }
     }

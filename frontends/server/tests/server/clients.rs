@@ -114,6 +114,10 @@ fn replies_can_be_silenced() {
     assert_eq!(client.reply(), bulk("1"));
     assert_eq!(client.reply(), Value::Simple("RESET".into()));
     assert_eq!(client.reply(), bulk("1"));
+    // A subscription is confirmed in any case, but not that it is queued.
+    client.send(b"CLIENT REPLY OFF\r\nMULTI\r\nSUBSCRIBE c\r\nSSUBSCRIBE s\r\nDISCARD\r\nCLIENT REPLY ON\r\nGET k\r\n");
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.reply(), bulk("1"));
 }
 
 #[test]

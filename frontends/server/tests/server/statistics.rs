@@ -243,6 +243,7 @@ fn memory_commands_are_answered() {
         ("MEMORY MALLOC-STATS", bulk("Stats not supported for the current allocator")),
         ("MEMORY PURGE", ok()),
         ("MEMORY STATS now", error("ERR wrong number of arguments for 'memory|stats' command")),
+        ("MEMORY USAGE k SAMPLES -1", error("ERR syntax error")),
     ]);
     for (command, subcommands) in [
         ("MEMORY", &["DOCTOR", "MALLOC-STATS", "PURGE", "STATS", "USAGE", "HELP"][..]),
