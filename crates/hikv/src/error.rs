@@ -18,7 +18,7 @@ const OWN_PROCESS: &str = "this process itself";
 const KEEP_FEWER: &str = "each store reserves 32 GiB of addresses, or Options::region_bytes_max if set: close some \
                           stores, or set a smaller value for each";
 /// Advice for a damaged store.
-const SALVAGED: &str = "repair::repair or Store::convert_skipping_damage copies the intact items into a new store";
+const SALVAGED: &str = "hikv::repair or hikv::convert_skipping_damage copies the intact items into a new store";
 
 /// An error of opening a store. The store's contents are unchanged. Exceptions: if opening fails late, steps of any
 /// opening may be done (an interrupted change finished, the end of a log rewritten). If a store was to be created,

@@ -300,7 +300,7 @@ fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(
     };
     match (options.durability, made_for) {
         (Some(wanted), _) if wanted > given && medium.lacks_a_journal() => {
-            refused(wanted, "the store was created without a journal; copy it into a new store (Store::convert)")
+            refused(wanted, "the store was created without a journal; copy it into a new store (hikv::convert)")
         }
         (Some(wanted), _) if wanted > given => refused(wanted, "create the store on a disk, where it gets a journal"),
         (None, Some(wanted)) => refused(

@@ -256,7 +256,7 @@ impl std::fmt::Display for RepairError {
             }
             RepairError::Unsupported { path, engine } => {
                 let path = path.display();
-                write!(f, "{path}: engine {engine} has no repair; copy it with Store::convert_skipping_damage")
+                write!(f, "{path}: engine {engine} has no repair; copy it with hikv::convert_skipping_damage")
             }
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {
