@@ -124,8 +124,9 @@ trait Passes: Compacting {
     /// Counts chunks, and begins a pass if too much space is allocated and some can be gained.
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass<Self::Cursor>>, Error> {
         let (heap, compaction) = (self.heap(), self.compaction());
-        self.shrink()?;
+        // First, so that space which becomes free from here on leads to another look.
         heap.supply().reset_newly_free();
+        self.shrink()?;
         let live_bytes = heap.stats().live_bytes;
         let footprint_bytes = heap.supply().footprint_bytes();
         compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
