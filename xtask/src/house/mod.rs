@@ -17,10 +17,10 @@ use crates::{Package, packages};
 use modules::Modules;
 
 /// Maximum number of files in a cycle, which a reader can still keep in mind.
-const CIRCLE_MAX: usize = 5;
+const CYCLE_FILES_MAX: usize = 5;
 
 /// Files of a package that use each other in a cycle.
-type Circle = Vec<String>;
+type Cycle = Vec<String>;
 
 /// Prints the dependencies.
 pub(crate) fn show() -> Result<(), Failure> {
@@ -31,16 +31,16 @@ pub(crate) fn show() -> Result<(), Failure> {
     for package in &packages {
         let modules = Modules::of(&package.root)?;
         let arrows = modules.arrows();
-        let circles = circles(&arrows);
+        let cycles = cycles(&arrows);
         println!(
             "\n{}: {} files, {} dependencies, {} cycles",
             package.name,
             modules.files.len(),
             arrows.len(),
-            circles.len()
+            cycles.len()
         );
-        for circle in circles {
-            println!("  cycle of {}: {}", circle.len(), circle.join(" "));
+        for cycle in cycles {
+            println!("  cycle of {}: {}", cycle.len(), cycle.join(" "));
         }
         for (from, to) in arrows {
             println!("  {from} -> {to}");
@@ -55,11 +55,11 @@ pub(crate) fn check() -> Result<(), Failure> {
     sizes::check()?;
     for package in packages()? {
         let largest =
-            circles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();
-        if largest.len() > CIRCLE_MAX {
+            cycles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();
+        if largest.len() > CYCLE_FILES_MAX {
             let files = largest.join(" ");
             return Err(format!(
-                "{}: a cycle of {} files (at most {CIRCLE_MAX} are allowed): {files}",
+                "{}: a cycle of {} files (at most {CYCLE_FILES_MAX} are allowed): {files}",
                 package.name,
                 largest.len()
             ));
@@ -70,13 +70,13 @@ pub(crate) fn check() -> Result<(), Failure> {
 }
 
 /// Finds the cycles, largest first.
-fn circles(arrows: &[(String, String)]) -> Vec<Circle> {
+fn cycles(arrows: &[(String, String)]) -> Vec<Cycle> {
     let graph: DiGraphMap<&str, ()> = arrows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
-    let circles = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
-    let mut circles: Vec<Circle> = circles.map(|files| files.into_iter().map(str::to_owned).collect()).collect();
-    circles.iter_mut().for_each(|files| files.sort());
-    circles.sort_by_key(|files| std::cmp::Reverse(files.len()));
-    circles
+    let cycles = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
+    let mut cycles: Vec<Cycle> = cycles.map(|files| files.into_iter().map(str::to_owned).collect()).collect();
+    cycles.iter_mut().for_each(|files| files.sort());
+    cycles.sort_by_key(|files| std::cmp::Reverse(files.len()));
+    cycles
 }
 
 #[cfg(test)]
@@ -88,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn circle_is_what_leads_back() {
+    fn cycles_are_found() {
         let arrows = arrows(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "a"), ("f", "g"), ("g", "f")]);
-        assert_eq!(circles(&arrows), [vec!["a", "b", "c"], vec!["f", "g"]]);
+        assert_eq!(cycles(&arrows), [vec!["a", "b", "c"], vec!["f", "g"]]);
     }
 }

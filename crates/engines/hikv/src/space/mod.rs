@@ -48,7 +48,7 @@ impl<D: Dram> Space<D> {
         &self.heap
     }
 
-    /// Returns what a change of the index needs.
+    /// Returns the context of a change of the index.
     #[inline(always)]
     pub(crate) fn cx<'a, M: Medium>(&'a self, medium: &'a M) -> Context<'a, M, D> {
         Context { medium, heap: &self.heap, limbo: &self.limbo }

@@ -101,7 +101,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         &self.reaper
     }
 
-    /// Returns what a change of the index needs.
+    /// Returns the context of a change of the index.
     #[inline(always)]
     pub(crate) fn cx(&self) -> Context<'_, M, D> {
         self.space.cx(self.reader.medium())
@@ -113,7 +113,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         self.snapshots.disposal(self.cx())
     }
 
-    /// Returns what the order is built from.
+    /// Returns the source from which the order is built.
     pub(crate) fn source(&self) -> Source<'_, M, D> {
         Source { index: self.reader.index(), image: &self.image, disposal: self.disposal() }
     }
