@@ -126,14 +126,15 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if may_write(self.tree().medium()).is_err() {
+        let (tree, heap, medium) = (self.tree(), self.tree().heap(), self.tree().medium());
+        if may_write(medium).is_err() {
             return Ok(Progress::Idle);
         }
-        let swept = self.sweep.run(self.tree())?;
-        if self.tree().heap().prepare(self.tree().medium(), self.tree().heap().ahead_bytes()) {
+        let swept = self.sweep.run(tree)?;
+        if heap.prepare(medium, heap.ahead_bytes()) {
             return Ok(Progress::More);
         }
-        let merged = if swept { self.writer.merging().step(self.tree()) } else { Ok(Progress::Idle) };
+        let merged = if swept { self.writer.merging().step(tree) } else { Ok(Progress::Idle) };
         match merged {
             Ok(Progress::More) => merged,
             _ => self.writer.reap()?.or_else(|| merged)?.or_else(|| self.compaction_step()),

@@ -166,18 +166,14 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        if !self.reader().region().medium().is_writable() {
+        let region = self.reader().region();
+        if !region.medium().is_writable() {
             return Ok(Progress::Idle);
         }
         if self.writer.checkpointer().is_wanted() {
-            self.reader().region().go_on_without(self.checkpoint())?;
+            region.go_on_without(self.checkpoint())?;
         }
-        if self
-            .reader()
-            .region()
-            .heap()
-            .prepare(self.reader().region().medium(), self.reader().region().heap().ahead_bytes())
-        {
+        if region.heap().prepare(region.medium(), region.heap().ahead_bytes()) {
             return Ok(Progress::More);
         }
         self.writer.reap()?.or_else(|| self.compaction_step())
@@ -218,10 +214,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     }
 
     fn wanted_threads(&self) -> WantedThreads {
-        let is_behind =
-            || self.writer.checkpointer().is_wanted() || self.reader().region().heap().runs_low() || self.may_compact();
-        let is_wanted = self.reader().region().medium().is_writable() && is_behind()
-            || self.writer.reaper().expectation().is_wanted();
+        let (region, reaper) = (self.reader().region(), self.writer.reaper());
+        let is_behind = || self.writer.checkpointer().is_wanted() || region.heap().runs_low() || self.may_compact();
+        let is_wanted = region.medium().is_writable() && is_behind() || reaper.expectation().is_wanted();
         if is_wanted { WantedThreads::One } else { WantedThreads::None }
     }
 

@@ -16,8 +16,9 @@
 //! # Surplus
 //! After deletes, the reserve has more slots than necessary. A freed chunk of slots may be used for anything. To get a
 //! chunk back later, one must be empty, which may take very long in a region full of records. So in a region that was
-//! used to its end (`Heap::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
-//! no space otherwise (`checkpoint/space.rs`).
+//! used to its end (`Chunks::is_exhausted`), the reserve keeps all slots until the region grows, or until a write finds
+//! no space otherwise (`checkpoint/space.rs`). Exception: after a checkpoint of no keys, such as that of a clear, the
+//! reserve keeps no surplus, because all chunks become free. Perhaps no later write asks for it.
 //!
 //! The reserve is not stored. An opening keeps free slots before the sweep releases any (`open.rs`); the slots of the
 //! previous reserve are among them. In an exhausted region, an opening keeps as many slots as the reserve would
@@ -289,9 +290,11 @@ impl Reserve {
         state.spare.drain(..count as usize).collect()
     }
 
-    /// Frees the slots that are not needed, after a checkpoint, unless the region is exhausted.
+    /// Frees the slots that are not needed, after a checkpoint. Exception: they stay in an exhausted region, unless the
+    /// checkpoint has no keys.
     pub(crate) fn trim<M: Medium, D: Dram>(&self, region: &Region<M, D>) {
-        if !region.heap().chunks().is_exhausted() || region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
+        let is_kept = region.heap().chunks().is_exhausted() && self.0.lock().named_count > 0;
+        if !is_kept || region.medium().breaks(canary::SURPLUS_NOT_KEPT) {
             self.free_surplus(region, u64::MAX);
         }
     }

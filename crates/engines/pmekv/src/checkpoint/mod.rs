@@ -110,11 +110,10 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
             current.nodes.drain(..).for_each(|node| lanes.reserve().add(node));
         }
         lanes.reserve().fill(region)?;
-        let (mut cuts, mut entry_count) = lanes.begin_checkpoint(medium);
-        reader.is_learnt()?;
+        let (mut cuts, mut entry_count) = lanes.begin_checkpoint(reader)?;
         let (nodes, key_count) = self.write_nodes(current)?;
         if medium.breaks(canary::MARKS_AFTER_TREE) {
-            (cuts, entry_count) = lanes.begin_checkpoint(medium);
+            (cuts, entry_count) = lanes.begin_checkpoint(reader)?;
         }
         let last = nodes.last().copied().unwrap_or_default();
         let new = Checkpoint { number: current.number + 1, last, key_count, cuts, nodes };

@@ -178,14 +178,20 @@ impl Lanes {
         logs.iter_mut().for_each(|log| log.refill_ahead(region));
     }
 
-    /// Locks all lanes, and begins a checkpoint. Returns the cuts, and the number of entries in the log.
-    pub(crate) fn begin_checkpoint<M: Medium>(&self, medium: &M) -> ([u64; LANE_COUNT_MAX], u64) {
+    /// Locks all lanes, and begins a checkpoint unless the tree lacks changes of a batch. Returns the cuts, and the
+    /// number of entries in the log.
+    pub(crate) fn begin_checkpoint<M: Medium, D: Dram>(
+        &self,
+        reader: &Reader<M, D>,
+    ) -> Result<([u64; LANE_COUNT_MAX], u64), Error> {
+        let medium = reader.region().medium();
         if medium.breaks(canary::BATCH_CUT_APART) {
-            return broken::cuts_apart(self, medium);
+            return Ok(broken::cuts_apart(self, medium));
         }
         let logs = self.lock_all();
+        reader.is_learnt()?;
         self.reserve.begin(medium.breaks(canary::GONE_WHILE_READ));
-        (cuts_of(&logs), self.entry_count())
+        Ok((cuts_of(&logs), self.entry_count()))
     }
 
     /// Frees the nodes of the checkpoint before, and segments up to the cuts of the new one.
@@ -254,4 +260,37 @@ pub(crate) fn cuts_of(logs: &[MutexGuard<'_, Log>]) -> [u64; LANE_COUNT_MAX] {
     let mut cuts = [0; LANE_COUNT_MAX];
     logs.iter().for_each(|log| cuts[log.number()] = log.last());
     cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use heap::{EngineNumber, Parameters};
+    use index::BPlusTree;
+    use pmem_os::HostDram;
+    use pmem_sim::{Model, Sim};
+
+    use super::*;
+    use crate::contents::Contents;
+    use crate::node::NodeForm;
+
+    /// Otherwise keys that lanes have deleted would stay promised, and the reserve would keep its surplus.
+    #[test]
+    fn refused_checkpoint_does_not_begin() {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 1 << 20 };
+        let sim = Sim::new(0, Model::Line);
+        let heap = Heap::format(&sim, EngineNumber::PMEKV, &parameters, HostDram).unwrap();
+        let reserve = Reserve::new(NodeForm::of(&heap), Vec::new(), 0, 0);
+        let lanes = Lanes::new(vec![(1, VecDeque::new())], (parameters.uuid, 1), SEGMENT_ENTRY_COUNT, 0, reserve);
+        let reader = Reader::new(Contents::new(Region::new(sim, heap), BPlusTree::new(HostDram).unwrap()));
+        let mut log = lanes.lock(0);
+        lanes.provide(&mut log, reader.region(), 0, 0, 1).unwrap();
+        // A key is added and deleted.
+        log.keys().note(true, false);
+        log.keys().note(false, true);
+        drop(log);
+        reader.keep_published();
+        assert!(lanes.begin_checkpoint(&reader).is_err());
+        lanes.gather();
+        assert_eq!(lanes.reserve().promised(), 0);
+    }
 }

@@ -99,3 +99,18 @@ fn region_that_grew_keeps_no_surplus() {
     assert!(before > least_before);
     assert_eq!(after, least_after);
 }
+
+/// A region that could grow is also exhausted whenever its mark is near its end. No later write may come to free the
+/// surplus of the cleared store.
+#[test]
+fn cleared_region_keeps_no_surplus() {
+    let cleared = |canary| {
+        let (_sim, store, count) = thinned(canary);
+        store.clear().unwrap();
+        is_sound(&store);
+        (store, count)
+    };
+    let ((store, count), (least, _)) = (cleared(Canary("none")), cleared(canary::SURPLUS_NOT_KEPT));
+    assert_eq!(store.stats().live_bytes, least.stats().live_bytes);
+    assert!((0..count).all(|number| put(&store, number, &[VALUE_BYTES])));
+}
