@@ -198,7 +198,8 @@ impl File for OsFile {
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // Existing content stays, including holes: a file system that cannot allocate has freed no space.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end)?,
-            Err(Errno::NOSPC) if pmem_os::has_space(&self.file, range.clone()) => {}
+            // Space behind the file's end does not count: only a longer file may be written there.
+            Err(Errno::NOSPC) if range.end <= self.len()? && pmem_os::has_space(&self.file, range.clone()) => {}
             allocated => allocated?,
         }
         self.len_bytes_min.fetch_max(range.end, Ordering::SeqCst);
@@ -220,7 +221,8 @@ impl File for OsFile {
 
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
         within_limit(to_bytes)?;
-        self.check_before_end(to_bytes)?;
+        // Also if the file gets shorter: another program may have made it shorter than that.
+        self.whole_metadata()?;
         self.len_bytes_min.fetch_min(to_bytes, Ordering::SeqCst);
         self.file.set_len(to_bytes)?;
         self.len_bytes_min.fetch_max(to_bytes, Ordering::SeqCst);
@@ -325,9 +327,10 @@ mod tests {
     #[test]
     fn truncated_files_are_not_lengthened() {
         type Lengthen = fn(&OsFile) -> io::Result<()>;
-        let ways: [Lengthen; 4] = [
+        let ways: [Lengthen; 5] = [
             |file| file.allocate(8192..16384),
             |file| file.truncate(16384),
+            |file| file.truncate(4096),
             |file| file.write_at(&[1; 4096], 4096),
             |file| file.write_through(&[1; 4096], 4096),
         ];

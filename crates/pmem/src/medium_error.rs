@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-/// The error number of [`MediumError::Poisoned`] if another program has truncated a file: `ENODATA`.
-pub const TRUNCATED_ERRNO: i32 = 61;
+/// The error number of [`MediumError::Poisoned`] if another program has truncated a file. It is above all error numbers
+/// of Linux, so that no failure of a disk looks like a truncation.
+pub const TRUNCATED_ERRNO: i32 = 4096;
 
 /// The errors of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
