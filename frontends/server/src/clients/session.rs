@@ -141,7 +141,7 @@ impl Session {
 
     /// Returns whether its requests may be executed in any way that gives the same replies.
     pub(crate) fn is_plain(&self) -> bool {
-        self.transaction.is_none() && self.replies == Replies::On && self.tracks.is_none()
+        self.transaction.is_none() && !self.is_silent() && self.tracks.is_none()
     }
 
     /// Returns whether the command is queued for `EXEC`.
@@ -179,6 +179,11 @@ impl Session {
         {
             tracks.has_caching = false;
         }
+    }
+
+    /// Returns whether the client receives no reply to the current request.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.replies != Replies::On
     }
 
     /// Returns whether the client receives the reply to the current request, and updates the reply mode.

@@ -84,7 +84,9 @@ impl Drop for UntilWritten<'_> {
 fn overtaken(call: &mut Call<'_>) {
     // The reply reveals another client's write, which was not read here and may not be durable yet.
     call.session.observed = call.session.observed.merge(call.shared.keyspace.store.deferred_so_far());
-    call.reply.null_array();
+    if !call.session.is_silent() {
+        call.reply.null_array();
+    }
 }
 
 /// Writes the transaction's changes, then sends its announcements; returns false if a watched key was changed. If
@@ -122,7 +124,8 @@ fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
     Ok(watched_keys.hold(&call.shared.keyspace.store)?.then_some(watched_keys))
 }
 
-/// Executes the commands and writes their replies.
+/// Executes the commands and writes their replies. A client that wants no replies still gets the messages that confirm
+/// its subscriptions, as in Redis.
 ///
 /// # Errors
 /// [`Refusal::ExecAbort`] if the replies together become too long; the transaction is then not written.
@@ -131,11 +134,13 @@ fn execute_all(
     transaction: &Transaction,
     (pending, announcements): (&Pending, &Announcements),
 ) -> Result<(), Refusal> {
-    let (requests, start) = (&transaction.requests, call.reply.len_bytes());
-    call.reply.array(requests.len());
+    let (requests, start, is_silent) = (&transaction.requests, call.reply.len_bytes(), call.session.is_silent());
+    if !is_silent {
+        call.reply.array(requests.len());
+    }
     for index in 0..requests.len() {
         let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
-        let outcome = permission::admit_queued(&request, call.session).and_then(|entry| {
+        let executed = permission::admit_queued(&request, call.session).and_then(|entry| {
             let mut step = Call {
                 shared: call.shared,
                 session: &mut *call.session,
@@ -146,15 +151,20 @@ fn execute_all(
                 pending: Some(pending),
                 announcements: Some(announcements),
             };
-            step.run()
+            step.run().map(|()| entry.command.pushes())
         });
-        if let Err(refusal) = outcome {
+        let is_message = executed.unwrap_or_else(|refusal| {
             call.client().note_refused(&refusal);
             call.event_counts.add_error(Kind::Transaction);
             let text = refusal.text();
             call.shared.telemetry.errors.note(&text);
             call.reply.truncate(reply_start);
             call.reply.error(&text);
+            false
+        });
+        // CLIENT REPLY may have ended the silence.
+        if is_silent && call.session.is_silent() && !is_message {
+            call.reply.truncate(reply_start);
         }
         // HELLO may have changed it.
         call.reply.switch_to(call.session.protocol);

@@ -31,19 +31,22 @@ impl Client<'_> {
         let start = reply.len_bytes();
         let (pending, announcements) = (None, None);
         let mut call = Call { shared, session, entry, request, reply, event_counts, pending, announcements };
-        let is_queued = call.session.queues(entry);
+        let (is_queued, is_silent) = (call.session.queues(entry), call.session.is_silent());
         let outcome = match call.client().check_memory(entry) {
             Err(refusal) => Err(call.reject(refusal)),
             Ok(()) if is_queued => call.queue(),
             Ok(()) => call.run(),
         };
+        // A silent EXEC has written only messages.
+        let has_messages =
+            !is_queued && (entry.command.pushes() || entry.command.executes() && is_silent && outcome.is_ok());
         if let Err(refusal) = outcome {
             call.refuse(start, &refusal);
         }
         if !entry.command.is_about_clients() {
             call.session.forget_caching();
         }
-        if !call.session.wants_reply() && (is_queued || !entry.command.pushes()) {
+        if !call.session.wants_reply() && !has_messages {
             call.reply.truncate(start);
         }
     }

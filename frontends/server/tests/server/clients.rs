@@ -118,6 +118,15 @@ fn replies_can_be_silenced() {
     client.send(b"CLIENT REPLY OFF\r\nMULTI\r\nSUBSCRIBE c\r\nSSUBSCRIBE s\r\nDISCARD\r\nCLIENT REPLY ON\r\nGET k\r\n");
     assert_eq!(client.reply(), ok());
     assert_eq!(client.reply(), bulk("1"));
+    // EXEC confirms the subscriptions that it makes, and nothing else.
+    client.send(b"WATCH k\r\nCLIENT REPLY OFF\r\nSET k 2\r\nMULTI\r\nSUBSCRIBE c\r\nEXEC\r\n");
+    client.send(b"MULTI\r\nSET k 3\r\nSUBSCRIBE c\r\nSSUBSCRIBE s\r\nGET k\r\nUNSUBSCRIBE c\r\nEXEC\r\n");
+    client.send(b"MULTI\r\nNONE\r\nSUBSCRIBE c\r\nEXEC\r\nCLIENT REPLY ON\r\nGET k\r\n");
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.reply(), array([bulk("subscribe"), bulk("c"), int(1)]));
+    assert_eq!(client.reply(), array([bulk("unsubscribe"), bulk("c"), int(0)]));
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.reply(), bulk("3"));
 }
 
 #[test]
