@@ -23,7 +23,9 @@ mod protocol;
 
 pub use grace::Grace;
 pub use limbo::{FREED_COUNT_MAX, Limbo};
-pub use pins::{OldPin, Pin, Pinned, advance, is_pinned, oldest_pin, pin, safe, thread_index};
+pub use pins::{
+    Announcement, OldPin, Pin, Pinned, advance, announcements, heavy_barrier, is_pinned, oldest_pin, pin, safe, thread_index,
+};
 
 /// Returns true if pins are plain stores because the kernel grants expedited barriers.
 #[must_use]

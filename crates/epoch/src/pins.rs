@@ -30,6 +30,8 @@ struct ThreadPin {
     /// True if this thread's pins need no fence. Kept here because every pin reads it together with `pin`.
     is_fence_free: bool,
     index: usize,
+    /// What the thread announces to other threads; see [`Announcement`].
+    announcement: AtomicU64,
     /// The operating system's id of the thread that has the record, for statistics.
     thread_id: AtomicU32,
     next: *const ThreadPin,
@@ -62,6 +64,7 @@ impl Drop for Lease {
         MINE.set(ptr::null());
         // A forgotten pin ends with its thread; otherwise it would hold every epoch back permanently.
         self.0.pin.store(UNPINNED, Ordering::Release);
+        self.0.announcement.store(0, Ordering::Release);
         self.0.taken.store(false, Ordering::Release);
     }
 }
@@ -165,6 +168,44 @@ fn advance_and_measure() -> (u64, Duration) {
     (safe, held.since.map_or(Duration::ZERO, |since| since.elapsed()))
 }
 
+/// A word of the calling thread, in the cache line of its pin, that it alone stores and other threads read. 0 at first,
+/// and again when the thread ends. The meaning is the user's: crate `transact` announces writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Announcement {
+    thread_pin: &'static ThreadPin,
+    /// An announcement belongs to its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Announcement {
+    /// Returns the calling thread's announcement.
+    #[inline(always)]
+    #[must_use]
+    pub fn mine() -> Announcement {
+        Announcement { thread_pin: my_thread_pin(), _not_send: PhantomData }
+    }
+
+    /// Returns the word.
+    #[inline(always)]
+    #[must_use]
+    pub fn word(self) -> &'static AtomicU64 {
+        &self.thread_pin.announcement
+    }
+
+    /// Executes a barrier that pairs with [`heavy_barrier`]: the two order accesses as two sequentially consistent
+    /// fences would.
+    #[inline(always)]
+    pub fn light_barrier(self) {
+        light_barrier(self.thread_pin.is_fence_free);
+    }
+}
+
+/// Returns the announcements of all threads. A thread that is not among them executes its light barrier after this
+/// call's preceding heavy barrier.
+pub fn announcements() -> impl Iterator<Item = &'static AtomicU64> {
+    thread_pins().map(|thread_pin| &thread_pin.announcement)
+}
+
 #[inline(always)]
 fn my_thread_pin() -> &'static ThreadPin {
     let mine = MINE.get();
@@ -193,6 +234,7 @@ fn add_thread_pin() -> &'static ThreadPin {
     let thread_pin = Box::leak(Box::new(ThreadPin {
         pin: AtomicU64::new(UNPINNED),
         taken: AtomicBool::new(true),
+        announcement: AtomicU64::new(0),
         is_fence_free: barriers_are_expedited(),
         index: THREAD_PIN_COUNT.fetch_add(1, Ordering::Relaxed),
         thread_id: AtomicU32::new(0),
@@ -231,7 +273,7 @@ pub(crate) fn barriers_are_expedited() -> bool {
 
 /// Makes every running thread of the process execute a barrier before it returns. If light barriers are fences,
 /// only the caller executes one.
-fn heavy_barrier() {
+pub fn heavy_barrier() {
     fence(Ordering::SeqCst);
     if barriers_are_expedited() {
         let done = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);

@@ -1,0 +1,272 @@
+//! The steps of windows and gates, independent of where the words are stored and how barriers are made.
+//!
+//! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree: the tree's id, and
+//! a bit that is set while the gate is closed. Writers execute *light* barriers, closers *heavy* ones; a light and a
+//! heavy barrier order accesses as two sequentially consistent fences would (`epoch::heavy_barrier`).
+//!
+//! | step | writer | closer |
+//! |---|---|---|
+//! | 1 | store the gate's number in the window, light barrier | take the gate lock |
+//! | 2 | load the gate; if it is closed: shut the window, take the gate lock, open the window, release the lock | set the gate's bit, heavy barrier |
+//! | 3 | write, under the id that the gate showed | wait until no window shows the gate's number |
+//! | 4 | shut the window | read and write as if alone; set a new id |
+//! | 5 | | clear the bit, then release the lock |
+//!
+//! # Why it is sound
+//! While a closer is in step 4, no writer of the tree is in step 3:
+//! - A writer whose light barrier comes before the heavy one has stored its window before, so the closer sees that
+//!   store or a later one of the same thread. If the closer sees the window shut, it also sees everything that the
+//!   writer wrote, because shutting releases and the closer's load acquires.
+//! - A writer whose light barrier comes after the heavy one loads the gate after the bit was set. It sees the bit, or
+//!   the clearing of step 5, which releases everything that the closer did.
+//! - A writer that opens its window under the gate lock does so while every gate is open, because only the lock's
+//!   holder closes gates, and opens them before it releases the lock. The next closer acquires the lock afterwards, and
+//!   sees the window.
+//! - A thread that is not in the list of windows when the closer reads it (after the heavy barrier) opens its first
+//!   window later, as in the second case.
+//!
+//! The id that a writer loads with an open gate stays the tree's id until its window is shut, because ids change in
+//! step 4.
+
+use std::sync::atomic::Ordering;
+
+use word::Word;
+
+/// The value of the window of a thread that does not write.
+pub(crate) const SHUT: u64 = 0;
+/// The value of a window that names every gate.
+pub(crate) const ALL: u64 = u64::MAX;
+
+/// The bit of a closed gate.
+const CLOSED: u64 = 1;
+
+/// Returns the word of an open gate.
+pub(crate) const fn open_gate(id: u64) -> u64 {
+    id << 1
+}
+
+/// Does the writer's step 1.
+#[inline(always)]
+pub(crate) fn open<W: Word>(window: &W, number: u64, light_barrier: impl FnOnce()) {
+    window.store(number, Ordering::Relaxed);
+    light_barrier();
+}
+
+/// Returns the id of the gate's tree, or `None` if the gate is closed.
+#[inline(always)]
+pub(crate) fn id_of<W: Word>(gate: &W) -> Option<u64> {
+    let word = gate.load(Ordering::Acquire);
+    (word & CLOSED == 0).then_some(word >> 1)
+}
+
+/// Returns the id of the gate's tree to a thread whose window was opened by the steps. A closer that has set the bit
+/// since then waits for this window, and has not changed the id.
+#[inline(always)]
+pub(crate) fn id_within_window<W: Word>(gate: &W) -> u64 {
+    gate.load(Ordering::Acquire) >> 1
+}
+
+/// Shuts the window, or sets it back to the value of an outer write.
+#[inline(always)]
+pub(crate) fn shut<W: Word>(window: &W, outer: u64) {
+    window.store(outer, Ordering::Release);
+}
+
+/// Sets the bit of the closer's step 2 and returns the id. The heavy barrier follows.
+pub(crate) fn close<W: Word>(gate: &W) -> u64 {
+    gate.fetch_or(CLOSED, Ordering::SeqCst) >> 1
+}
+
+/// Returns true if the window shows the gate's number, and the closer has to wait.
+pub(crate) fn shows<W: Word>(window: &W, number: u64) -> bool {
+    let window = window.load(Ordering::Acquire);
+    window == number || window == ALL
+}
+
+/// Does the first half of the closer's step 5.
+pub(crate) fn reopen<W: Word>(gate: &W, id: u64) {
+    gate.store(open_gate(id), Ordering::Release);
+}
+
+/// Explores every interleaving of writers and closers, with the reorderings that the memory model allows. Fences model
+/// a pair of a light and a heavy barrier. Not run by Miri: loom switches stacks in assembly.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::{AtomicU64, fence};
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+    use word::model::Modelled;
+
+    use super::*;
+
+    const NUMBER: u64 = 3;
+
+    /// The order and the barriers of the protocol; each broken variant changes one.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Variant {
+        Whole,
+        WriterWithoutBarrier,
+        CloserWithoutBarrier,
+        WindowAfterGate,
+        WindowsBeforeGate,
+        WindowsNotAwaited,
+        ShutBeforeWriting,
+        LockReleasedBeforeWindow,
+        LockReleasedBeforeGate,
+    }
+
+    use Variant::*;
+
+    /// A tree: the number of writes, and the id of the last one.
+    struct World {
+        gate: Modelled,
+        window: Modelled,
+        /// Nonzero if the writer's window is in the list of windows.
+        is_listed: AtomicU64,
+        lock: Mutex<()>,
+        contents: UnsafeCell<(u64, u64)>,
+        variant: Variant,
+    }
+
+    impl World {
+        fn new(variant: Variant, is_listed: bool) -> World {
+            World {
+                gate: Modelled::new(open_gate(1)),
+                window: Modelled::new(SHUT),
+                is_listed: AtomicU64::new(u64::from(is_listed)),
+                lock: Mutex::new(()),
+                contents: UnsafeCell::new((0, 0)),
+                variant,
+            }
+        }
+
+        fn open_window(&self) {
+            open(&self.window, NUMBER, || {
+                if self.variant != WriterWithoutBarrier {
+                    fence(Ordering::SeqCst);
+                }
+            });
+        }
+
+        fn write(&self) {
+            if self.is_listed.load(Ordering::Relaxed) == 0 {
+                self.is_listed.fetch_add(1, Ordering::AcqRel);
+            }
+            let mut id = None;
+            if self.variant != WindowAfterGate {
+                self.open_window();
+            }
+            if let Some(seen) = id_of(&self.gate) {
+                id = Some(seen);
+                if self.variant == WindowAfterGate {
+                    self.open_window();
+                }
+            }
+            if id.is_none() {
+                shut(&self.window, SHUT);
+                let lock = self.lock.lock().unwrap();
+                let lock = (self.variant != LockReleasedBeforeWindow).then_some(lock);
+                self.open_window();
+                drop(lock);
+                id = Some(id_within_window(&self.gate));
+            }
+            if self.variant == ShutBeforeWriting {
+                shut(&self.window, SHUT);
+            }
+            let id = id.expect("the gate was open, or the lock was held");
+            // SAFETY: the window is open; loom checks whether that suffices.
+            self.contents.with_mut(|contents| unsafe { *contents = ((*contents).0 + 1, id) });
+            shut(&self.window, SHUT);
+        }
+
+        fn close(&self, new_id: u64) {
+            let lock = self.lock.lock().unwrap();
+            let barrier = || {
+                if self.variant != CloserWithoutBarrier {
+                    fence(Ordering::SeqCst);
+                }
+            };
+            let wait = || {
+                while self.is_listed.load(Ordering::Acquire) == 1 && shows(&self.window, NUMBER) {
+                    thread::yield_now();
+                }
+            };
+            match self.variant {
+                WindowsBeforeGate => {
+                    barrier();
+                    wait();
+                    close(&self.gate);
+                }
+                WindowsNotAwaited => {
+                    close(&self.gate);
+                    barrier();
+                }
+                _ => {
+                    close(&self.gate);
+                    barrier();
+                    wait();
+                }
+            }
+            let lock = (self.variant != LockReleasedBeforeGate).then_some(lock);
+            // SAFETY: the gate is closed and no window shows it; loom checks whether that suffices.
+            self.contents.with_mut(|contents| unsafe { *contents = ((*contents).0 + 1, (*contents).1) });
+            reopen(&self.gate, new_id);
+            drop(lock);
+        }
+    }
+
+    /// Explores all runs of a writer of two writes and a closer, with at most three preemptions, and of a second closer
+    /// if `closers` is 2.
+    fn model(variant: Variant, is_listed: bool, closers: u64) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let world = Arc::new(World::new(variant, is_listed));
+            let spawn = |work: Box<dyn FnOnce(&World) + Send>| {
+                let world = Arc::clone(&world);
+                thread::spawn(move || work(&world))
+            };
+            let mut threads = vec![spawn(Box::new(|world| {
+                world.write();
+                world.write();
+            }))];
+            if closers == 2 {
+                threads.push(spawn(Box::new(|world| world.close(9))));
+            }
+            world.close(if closers == 2 { 9 } else { 2 });
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn closer_is_alone() {
+        model(Whole, true, 1);
+    }
+
+    #[test]
+    fn closer_is_alone_beside_a_thread_that_joins() {
+        model(Whole, false, 1);
+    }
+
+    macro_rules! caught {
+        ($($name:ident: $variant:expr, $closers:literal, $expected:literal;)*) => {$(
+            #[test]
+            #[should_panic(expected = $expected)]
+            fn $name() {
+                model($variant, true, $closers);
+            }
+        )*};
+    }
+
+    caught! {
+        window_without_barrier_is_caught: WriterWithoutBarrier, 1, "Causality violation";
+        closing_without_barrier_is_caught: CloserWithoutBarrier, 1, "Causality violation";
+        window_opened_after_gate_is_caught: WindowAfterGate, 1, "Causality violation";
+        windows_read_before_gate_is_caught: WindowsBeforeGate, 1, "Causality violation";
+        windows_not_awaited_is_caught: WindowsNotAwaited, 1, "Causality violation";
+        window_shut_before_writing_is_caught: ShutBeforeWriting, 1, "Causality violation";
+        lock_released_before_window_is_caught: LockReleasedBeforeWindow, 2, "Causality violation";
+        lock_released_before_gate_is_caught: LockReleasedBeforeGate, 2, "Causality violation";
+    }
+}
