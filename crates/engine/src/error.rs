@@ -5,6 +5,7 @@ use std::{fmt, io};
 use heap::HeapError;
 use items::ItemError;
 use pmem::{Durability, MediumError};
+use transact::Inside;
 
 use crate::{BatchOp, Condition};
 
@@ -166,6 +167,16 @@ pub enum Error {
     /// The call was made inside a callback: a snapshot inside another operation's callback, whose end it would wait
     /// for; or a compaction inside a compaction's callback.
     InsideCallback,
+    /// A key that the transaction has read was changed by another thread. Pass this error on (`?`):
+    /// the transaction is then tried again.
+    Conflict,
+    /// The transaction was tried as often as its options allow, and other threads changed what it read each time.
+    Contended {
+        /// The number of attempts.
+        attempts: u32,
+    },
+    /// The body of a transaction wrote past the transaction, or began another one.
+    InsideTransaction,
     /// The store cannot be closed yet: other handles of this process keep it open. The last of them closes it.
     StillOpen {
         /// The number of each kind: `2 handles, 1 snapshot`.
@@ -262,6 +273,16 @@ impl fmt::Display for Error {
             Error::InsideCallback => {
                 f.write_str("this call cannot run inside a callback whose end it waits for; make it before or after")
             }
+            Error::Conflict => f.write_str("another thread has changed what the transaction read; nothing has changed"),
+            Error::Contended { attempts } => {
+                write!(
+                    f,
+                    "the transaction was tried {attempts} times, and other threads changed what it read each time"
+                )
+            }
+            Error::InsideTransaction => f.write_str(
+                "the body of a transaction can write only through the transaction, and cannot begin another one",
+            ),
             Error::StillOpen { kept_by } => {
                 write!(f, "the store is not closed yet: {kept_by} of this process keep it open; drop them")
             }
@@ -292,6 +313,15 @@ impl std::error::Error for Error {
             Error::Source(error) => error.source(),
             Error::Medium(error) => error.source(),
             _ => None,
+        }
+    }
+}
+
+impl From<Inside> for Error {
+    fn from(inside: Inside) -> Error {
+        match inside {
+            Inside::Write => Error::InsideCallback,
+            Inside::Body => Error::InsideTransaction,
         }
     }
 }

@@ -8,15 +8,16 @@
 //! by the time of the call.
 //!
 //! # Time of the call
-//! The call comes at the end of the operation, when its tickets are filled and no lock or pin is held. So the callback
-//! may use the store like any caller, including scans and `clear`, and a slow callback keeps no garbage. If the same
-//! thread removes another expired key during the call, that key is reported after the first call has returned: calls
-//! never nest, whatever the length of the chain.
+//! The call comes at the end of the operation, when its tickets are filled and no lock, pin or window is held. So the
+//! callback may use the store like any caller, including scans, transactions and `clear`, and a slow callback keeps no
+//! garbage. If the same thread removes another expired key during the call, that key is reported after the first call
+//! has returned: calls never nest, whatever the length of the chain. A removal within a window of the thread (crate
+//! `transact`) is reported by [`report_late`], which the window's owner calls after it has shut the window.
 //!
 //! A panic of the callback is caught: the write is done, and its caller may not be the one that registered the
 //! callback. Rust's panic hook has reported the panic by then. Later keys are reported as before.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use items::Expiry;
+use transact::Window;
 
 use crate::{OnExpired, OnExpiredItem, Outcome, PriorState, WriteResult};
 
@@ -64,9 +66,13 @@ struct Registration {
 type Late = (Arc<Registration>, ExpiredItem);
 
 thread_local! {
-    /// The calls that this thread has yet to make; `None` outside a callback. A thread that is ending has no list: its
-    /// stores may be closed after the destructor of this value.
-    static LATE: RefCell<Option<VecDeque<Late>>> = const { RefCell::new(None) };
+    /// The calls that this thread has yet to make. A thread that is ending has no list: its stores may be closed after
+    /// the destructor of this value.
+    static LATE: RefCell<VecDeque<Late>> = const { RefCell::new(VecDeque::new()) };
+    /// The thread is inside a callback.
+    static IS_CALLING: Cell<bool> = const { Cell::new(false) };
+    /// The list has calls for [`report_late`]. Read after every write, so it has no destructor.
+    static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Returns true on a thread that is inside a callback for an expired key, of any store. Writes of the callback do no
@@ -74,7 +80,30 @@ thread_local! {
 /// return.
 #[must_use]
 pub fn in_expired_callback() -> bool {
-    LATE.try_with(|late| late.borrow().is_some()).unwrap_or(false)
+    IS_CALLING.get()
+}
+
+/// Reports the items that the calling thread has removed within a window which is now shut. Costs a load if there are
+/// none.
+#[inline(always)]
+pub fn report_late() {
+    if IS_LATE.get() {
+        call_late();
+    }
+}
+
+/// Makes the calls of the list, unless the thread is inside a callback, whose caller makes them.
+#[cold]
+fn call_late() {
+    if IS_CALLING.get() || Window::is_open() {
+        return;
+    }
+    IS_CALLING.set(true);
+    while let Ok(Some((registration, item))) = LATE.try_with(|late| late.borrow_mut().pop_front()) {
+        registration.call(&item);
+    }
+    IS_CALLING.set(false);
+    IS_LATE.set(false);
 }
 
 impl fmt::Debug for ExpiredHook {
@@ -145,25 +174,16 @@ impl ExpiredHook {
     #[cold]
     pub fn notify(&self, item: ExpiredItem) {
         let Some(registration) = self.0.lock().clone() else { return };
-        if in_expired_callback() {
-            LATE.with_borrow_mut(|late| late.get_or_insert_default().push_back((registration, item)));
-            return;
-        }
-        let _ = LATE.try_with(|late| late.replace(Some(VecDeque::new())));
-        registration.call(&item);
-        while let Ok(Some((registration, item))) = LATE.try_with(|late| next_late(&mut late.borrow_mut())) {
-            registration.call(&item);
+        let mut call = Some((registration, item));
+        let _ = LATE.try_with(|late| late.borrow_mut().extend(call.take()));
+        match call {
+            None => {
+                IS_LATE.set(true);
+                call_late();
+            }
+            Some((registration, item)) => registration.call(&item),
         }
     }
-}
-
-/// Returns the next delayed call; after the last one the thread is no longer inside a callback.
-fn next_late(late: &mut Option<VecDeque<Late>>) -> Option<Late> {
-    let next = late.as_mut()?.pop_front();
-    if next.is_none() {
-        *late = None;
-    }
-    next
 }
 
 impl Registration {

@@ -20,6 +20,9 @@ pub struct Features {
     pub numbered_walk: bool,
     /// Salvaging the undamaged items of a damaged store.
     pub salvage: bool,
+    /// Every write gives a key a version that it did not have since the last freed space was reused, also if it writes
+    /// the same value again. Otherwise a version may return with its value.
+    pub distinct_versions: bool,
 }
 
 /// The way in which an engine keeps keys in order.
@@ -44,9 +47,10 @@ impl Features {
         compaction: false,
         numbered_walk: false,
         salvage: false,
+        distinct_versions: false,
     };
 
-    /// Returns the names of the features, in the order of the fields, with true if the engine has the feature.
+    /// Returns the names of the operations, in the order of the fields, with true if the engine has them.
     #[must_use]
     pub fn named(&self) -> [(&'static str, bool); 8] {
         [

@@ -49,7 +49,7 @@ pub use engine::{CurrentItem, Damage, Decide, Decision, Engine, OnExpired, OnExp
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};
 pub use expectation::Expectation;
-pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback};
+pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback, report_late};
 pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use garbage::WriteThrottle;

@@ -24,7 +24,8 @@ mod protocol;
 pub use grace::Grace;
 pub use limbo::{FREED_COUNT_MAX, Limbo};
 pub use pins::{
-    Announcement, OldPin, Pin, Pinned, advance, announcements, heavy_barrier, is_pinned, oldest_pin, pin, safe, thread_index,
+    Announcement, OldPin, Pin, Pinned, advance, announcements, heavy_barrier, is_pinned, oldest_pin, pin, safe,
+    thread_index,
 };
 
 /// Returns true if pins are plain stores because the kernel grants expedited barriers.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::{Engine, Worker};
 use pmem_os::ForkGuard;
+use transact::Gate;
 
 use crate::files::{self, Opened};
 use crate::files_status::Files;
@@ -53,6 +54,8 @@ impl<'a> Opener<'a> {
             sync_interval: self.options.sync_interval,
             is_read_only: self.options.read_only,
             walks: Default::default(),
+            gate_lock: Default::default(),
+            gate: Arc::new(Gate::new(0)),
         };
         Ok(Store::new(Tree::opened(inner, self.path)))
     }

@@ -164,6 +164,16 @@ impl<F: File> Acknowledger<F> {
         (result, self.wait(receipt))
     }
 
+    /// Runs `operate`, and then waits for everything that it wrote and read at the journal's own level, once. Within
+    /// [`Self::deferred`] or [`Self::at`], only the outer call waits.
+    pub fn together<R>(&self, operate: impl FnOnce() -> R) -> (R, Result<(), MediumError>) {
+        if DEFERRAL.get().log == ptr::from_ref(&self.0.log).addr() {
+            return (operate(), Ok(()));
+        }
+        let (result, receipt) = self.deferred(operate);
+        (result, self.wait(receipt))
+    }
+
     fn collect<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Receipt) {
         let log = &self.0.log;
         let _scope = Scope::begin(log);

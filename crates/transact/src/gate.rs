@@ -1,7 +1,9 @@
 //! Gates of trees, windows of threads, and the lock of those who close gates.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::hint;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,10 +11,13 @@ use std::time::{Duration, Instant};
 use epoch::Announcement;
 use parking_lot::{FairMutex, FairMutexGuard};
 
-use crate::protocol::{self, ALL, SHUT};
+use crate::protocol::{self, ALL, BODY, SHUT};
 
-/// Looks at a window before the closer lets other threads run.
+/// Looks at a window before the closer sleeps.
 const SPIN_COUNT: u32 = 200;
+
+/// The time between two later looks. A thread with a real-time priority must let others run.
+const PAUSE: Duration = Duration::from_micros(20);
 
 /// The number of the next gate of this process. Windows show numbers to the closers of all stores.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(SHUT + 1);
@@ -37,22 +42,29 @@ impl Gate {
     #[inline(always)]
     #[must_use]
     pub fn id(&self) -> u64 {
-        protocol::id_within_window(&self.word)
+        protocol::id_of(&self.word)
     }
 }
 
-/// The calling thread has a window open: it is inside a write, for whose end another thread may wait. So it must not
-/// wait itself.
+/// What the calling thread is inside of, and why it must not wait for a gate or write on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WindowIsOpen;
+pub enum Inside {
+    /// A write, for whose end another thread may wait.
+    Write,
+    /// The body of a transaction, whose writes all go through the transaction.
+    Body,
+}
 
-impl fmt::Display for WindowIsOpen {
+impl fmt::Display for Inside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the thread is inside a write")
+        f.write_str(match self {
+            Inside::Write => "the thread is inside a write",
+            Inside::Body => "the thread is inside the body of a transaction",
+        })
     }
 }
 
-impl std::error::Error for WindowIsOpen {}
+impl std::error::Error for Inside {}
 
 /// Writes to a tree were under way for longer than the closer was prepared to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,18 +88,28 @@ pub struct Window {
 
 impl Window {
     #[inline(always)]
-    fn open(number: u64) -> Window {
+    fn open(number: u64) -> Result<Window, Inside> {
         let announcement = Announcement::mine();
         let outer = announcement.word().load(Ordering::Relaxed);
-        let number = if outer == SHUT || outer == number { number } else { ALL };
+        let number = if outer == SHUT { number } else { nested(outer, number)? };
         protocol::open(announcement.word(), number, || announcement.light_barrier());
-        Window { announcement, outer }
+        Ok(Window { announcement, outer })
     }
 
     /// Returns true if the calling thread has a window open.
     #[must_use]
     pub fn is_open() -> bool {
-        Announcement::mine().word().load(Ordering::Relaxed) != SHUT
+        !matches!(Announcement::mine().word().load(Ordering::Relaxed), SHUT | BODY)
+    }
+}
+
+/// Returns what a window shows that is opened within another.
+#[cold]
+fn nested(outer: u64, number: u64) -> Result<u64, Inside> {
+    match outer {
+        BODY => Err(Inside::Body),
+        _ if outer == number => Ok(number),
+        _ => Ok(ALL),
     }
 }
 
@@ -98,180 +120,242 @@ impl Drop for Window {
     }
 }
 
+/// A guard: the calling thread runs the body of a transaction, until the guard is dropped. It opens no window.
+#[derive(Debug)]
+#[must_use]
+pub struct Body(Announcement);
+
+impl Body {
+    /// Begins a body.
+    ///
+    /// # Errors
+    /// [`Inside`] if the thread is inside a write or another body.
+    pub fn begin() -> Result<Body, Inside> {
+        let announcement = idle()?;
+        announcement.word().store(BODY, Ordering::Relaxed);
+        Ok(Body(announcement))
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        protocol::shut(self.0.word(), SHUT);
+    }
+}
+
+/// Returns the thread's announcement if the thread has nothing to announce.
+fn idle() -> Result<Announcement, Inside> {
+    let announcement = Announcement::mine();
+    match announcement.word().load(Ordering::Relaxed) {
+        SHUT => Ok(announcement),
+        BODY => Err(Inside::Body),
+        _ => Err(Inside::Write),
+    }
+}
+
 /// The lock of those who close gates of one store; see the crate's head.
 #[derive(Debug, Default)]
 pub struct GateLock(FairMutex<()>);
 
 impl GateLock {
-    /// Opens a window for a write to the gate's tree, and returns it with the tree's id. Waits while the gate is
-    /// closed. Costs no locked instruction and no fence while the gate is open.
+    /// Opens a window for a write to the gate's tree, whose id is then [`Gate::id`]. Waits while the gate is closed.
+    /// Costs no locked instruction and no fence while the gate is open.
     ///
     /// # Errors
-    /// [`WindowIsOpen`] if the gate is closed and the thread is inside another write.
+    /// [`Inside::Body`]; [`Inside::Write`] if the gate is closed and the thread is inside another write.
     #[inline(always)]
-    pub fn enter(&self, gate: &Gate) -> Result<(Window, u64), WindowIsOpen> {
-        let window = Window::open(gate.number);
-        match protocol::id_of(&gate.word) {
-            Some(id) => Ok((window, id)),
-            None => Ok((self.wait(window, gate.number)?, protocol::id_within_window(&gate.word))),
-        }
+    pub fn enter(&self, gate: &Gate) -> Result<Window, Inside> {
+        let window = Window::open(gate.number)?;
+        if protocol::is_open(&gate.word) { Ok(window) } else { self.wait(window, gate.number) }
     }
 
-    /// Opens a window for a write to several trees, whose ids are read afterwards by [`Gate::id`]; see
-    /// [`GateLock::enter`].
+    /// Opens a window for a write to several trees; see [`GateLock::enter`].
     ///
     /// # Errors
     /// As for [`GateLock::enter`].
-    pub fn enter_all<'g>(&self, mut gates: impl Iterator<Item = &'g Gate>) -> Result<Window, WindowIsOpen> {
-        let window = Window::open(ALL);
-        if gates.all(|gate| protocol::id_of(&gate.word).is_some()) { Ok(window) } else { self.wait(window, ALL) }
+    pub fn enter_all<'g>(&self, mut gates: impl Iterator<Item = &'g Gate>) -> Result<Window, Inside> {
+        let window = Window::open(ALL)?;
+        if gates.all(|gate| protocol::is_open(&gate.word)) { Ok(window) } else { self.wait(window, ALL) }
     }
 
     /// Shuts the window and opens it again under the gate lock: no gate of the store is closed then.
     #[cold]
     #[inline(never)]
-    fn wait(&self, window: Window, number: u64) -> Result<Window, WindowIsOpen> {
+    fn wait(&self, window: Window, number: u64) -> Result<Window, Inside> {
         drop(window);
         let _holder = self.lock()?;
-        Ok(Window::open(number))
+        Window::open(number)
     }
 
     /// Waits for the gate lock, first come, first served.
     ///
     /// # Errors
-    /// [`WindowIsOpen`] if the thread is inside a write.
-    pub fn lock(&self) -> Result<Holder<'_>, WindowIsOpen> {
-        if Window::is_open() { Err(WindowIsOpen) } else { Ok(Holder(self.0.lock())) }
+    /// [`Inside`] if the thread is inside a write or a body.
+    pub fn lock(&self) -> Result<Holder<'_>, Inside> {
+        idle()?;
+        Ok(Holder { closed: RefCell::default(), _lock: self.0.lock() })
     }
 }
 
-/// A guard: the thread holds the gate lock of a store.
+/// A guard: the thread holds the gate lock of a store. When it is dropped, the gates that it has closed open first.
 #[must_use]
-pub struct Holder<'l>(#[expect(dead_code, reason = "it is held")] FairMutexGuard<'l, ()>);
+pub struct Holder<'l> {
+    closed: RefCell<Vec<(Arc<Gate>, u64)>>,
+    _lock: FairMutexGuard<'l, ()>,
+}
 
 impl fmt::Debug for Holder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Holder")
+        f.debug_struct("Holder").field("closed", &self.closed).finish_non_exhaustive()
     }
 }
 
 impl Holder<'_> {
-    /// Closes the gates of different trees, and waits until all writes to these trees have ended.
+    /// Closes the gates, as far as they are open, and waits until all writes to their trees have ended. No other thread
+    /// writes to them from then on.
     ///
     /// # Errors
-    /// [`Busy`] if they have not after `patience`; the gates are open again.
-    pub fn close<'h>(&'h self, gates: &[&'h Gate], patience: Duration) -> Result<Closed<'h>, Busy> {
-        let closed = Closed(gates.iter().map(|&gate| (gate, protocol::close(&gate.word))).collect());
-        epoch::heavy_barrier();
-        let mut deadline = None;
-        for window in epoch::announcements() {
-            let is_awaited = || gates.iter().any(|gate| protocol::shows(window, gate.number));
-            let mut look_count = 0;
-            while is_awaited() {
-                look_count += 1;
-                if look_count < SPIN_COUNT {
-                    hint::spin_loop();
-                } else if *deadline.get_or_insert_with(|| Instant::now() + patience) < Instant::now() {
-                    return Err(Busy);
-                } else {
-                    thread::yield_now();
-                }
+    /// [`Busy`] if the writes have not ended after `patience`: these gates are open again.
+    pub fn close<'g>(&self, gates: impl Iterator<Item = &'g Arc<Gate>>, patience: Duration) -> Result<(), Busy> {
+        let mut closed = self.closed.borrow_mut();
+        let first = closed.len();
+        for gate in gates {
+            if !closed.iter().any(|(other, _)| other.number == gate.number) {
+                closed.push((Arc::clone(gate), protocol::close(&gate.word)));
             }
         }
-        Ok(closed)
+        if first == closed.len() {
+            return Ok(());
+        }
+        epoch::heavy_barrier();
+        let ended = epoch::announcements().try_for_each(|window| wait_for(window, &closed[first..], patience));
+        if ended.is_err() {
+            closed.drain(first..).for_each(|(gate, id)| protocol::reopen(&gate.word, id));
+        }
+        ended
+    }
+
+    /// Sets the id that the tree of a closed gate has when the gate opens.
+    pub fn set_id(&self, gate: &Gate, id: u64) {
+        let mut closed = self.closed.borrow_mut();
+        closed.iter_mut().filter(|(closed, _)| closed.number == gate.number).for_each(|(_, of)| *of = id);
     }
 }
 
-/// A guard: the gates are closed, and no other thread writes to their trees.
-#[derive(Debug)]
-#[must_use]
-pub struct Closed<'h>(Vec<(&'h Gate, u64)>);
-
-impl Closed<'_> {
-    /// Sets the id that the tree of one of the closed gates has when the gates open.
-    pub fn set_id(&mut self, gate: &Gate, id: u64) {
-        self.0.iter_mut().filter(|(closed, _)| closed.number == gate.number).for_each(|(_, of)| *of = id);
+/// Waits until the window shows none of the gates.
+fn wait_for(window: &AtomicU64, gates: &[(Arc<Gate>, u64)], patience: Duration) -> Result<(), Busy> {
+    let is_awaited = || gates.iter().any(|(gate, _)| protocol::shows(window, gate.number));
+    let spins_until_ended = || {
+        (0..SPIN_COUNT).any(|_| {
+            hint::spin_loop();
+            !is_awaited()
+        })
+    };
+    if is_awaited() && !spins_until_ended() {
+        let deadline = Instant::now() + patience;
+        while is_awaited() {
+            if Instant::now() > deadline {
+                return Err(Busy);
+            }
+            thread::sleep(PAUSE);
+        }
     }
+    Ok(())
 }
 
-impl Drop for Closed<'_> {
+impl Drop for Holder<'_> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|&(gate, id)| protocol::reopen(&gate.word, id));
+        self.closed.get_mut().iter().for_each(|(gate, id)| protocol::reopen(&gate.word, *id));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Barrier};
+    use std::sync::Barrier;
 
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
+    fn gates<const N: usize>() -> (GateLock, [Arc<Gate>; N]) {
+        (GateLock::default(), std::array::from_fn(|id| Arc::new(Gate::new(id as u64))))
+    }
+
     #[test]
     fn closer_waits_for_open_window_of_its_tree_alone() {
-        let (lock, gate, other) = (GateLock::default(), Gate::new(1), Gate::new(2));
+        let (lock, [gate, other]) = gates();
         let (opened, done) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let (window, id) = lock.enter(&gate).unwrap();
-                assert_eq!(id, 1);
+                let window = lock.enter(&gate).unwrap();
                 opened.wait();
                 done.wait();
                 drop(window);
             });
             opened.wait();
             let holder = lock.lock().unwrap();
-            assert_eq!(holder.close(&[&gate], Duration::ZERO).unwrap_err(), Busy);
-            drop(holder.close(&[&other], PATIENCE).unwrap());
+            assert_eq!(holder.close([&gate].into_iter(), Duration::ZERO).unwrap_err(), Busy);
+            holder.close([&other].into_iter(), PATIENCE).unwrap();
             done.wait();
-            drop(holder.close(&[&gate, &other], PATIENCE).unwrap());
+            holder.close([&gate, &other].into_iter(), PATIENCE).unwrap();
         });
     }
 
     #[test]
     fn shut_out_writer_gets_new_id() {
-        let (lock, gate) = (Arc::new(GateLock::default()), Arc::new(Gate::new(1)));
+        let (lock, [gate]) = gates();
         let holder = lock.lock().unwrap();
-        let mut closed = holder.close(&[&gate], PATIENCE).unwrap();
-        let writer = thread::spawn({
-            let (lock, gate) = (Arc::clone(&lock), Arc::clone(&gate));
-            move || lock.enter(&gate).unwrap().1
+        holder.close([&gate].into_iter(), PATIENCE).unwrap();
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let _window = lock.enter(&gate).unwrap();
+                gate.id()
+            });
+            holder.set_id(&gate, 7);
+            drop(holder);
+            assert_eq!(writer.join().unwrap(), 7);
         });
-        closed.set_id(&gate, 7);
-        drop(closed);
-        drop(holder);
-        assert_eq!(writer.join().unwrap(), 7);
         assert_eq!(gate.id(), 7);
     }
 
     #[test]
     fn windows_nest_and_forbid_waiting() {
-        let (lock, gate, other) = (GateLock::default(), Gate::new(1), Gate::new(2));
-        let (outer, _) = lock.enter(&gate).unwrap();
-        let (inner, _) = lock.enter(&other).unwrap();
-        drop(inner);
-        assert_eq!(lock.lock().unwrap_err(), WindowIsOpen);
+        let (lock, [gate, other]) = gates();
+        let outer = lock.enter(&gate).unwrap();
+        drop(lock.enter(&other).unwrap());
+        assert_eq!(lock.lock().unwrap_err(), Inside::Write);
+        assert_eq!(Body::begin().unwrap_err(), Inside::Write);
         drop(outer);
         assert!(!Window::is_open());
         drop(lock.lock().unwrap());
     }
 
     #[test]
+    fn body_writes_nothing_on_its_own() {
+        let (lock, [gate]) = gates();
+        let body = Body::begin().unwrap();
+        assert_eq!(lock.enter(&gate).unwrap_err(), Inside::Body);
+        assert_eq!(lock.lock().unwrap_err(), Inside::Body);
+        assert_eq!(Body::begin().unwrap_err(), Inside::Body);
+        drop(body);
+        drop(lock.enter(&gate).unwrap());
+    }
+
+    #[test]
     fn nested_write_does_not_wait_for_its_own_closer() {
-        let (lock, gate, other) = (GateLock::default(), Gate::new(1), Gate::new(2));
+        let (lock, [gate, other]) = gates();
         let (closed, tried) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
                 let holder = lock.lock().unwrap();
-                let _gate = holder.close(&[&other], PATIENCE).unwrap();
+                holder.close([&other].into_iter(), PATIENCE).unwrap();
                 closed.wait();
                 tried.wait();
             });
-            let (_outer, _) = lock.enter(&gate).unwrap();
+            let _outer = lock.enter(&gate).unwrap();
             closed.wait();
-            assert_eq!(lock.enter(&other).unwrap_err(), WindowIsOpen);
-            assert_eq!(lock.enter_all([&gate, &other].into_iter()).unwrap_err(), WindowIsOpen);
+            assert_eq!(lock.enter(&other).unwrap_err(), Inside::Write);
+            assert_eq!(lock.enter_all([&*gate, &*other].into_iter()).unwrap_err(), Inside::Write);
             tried.wait();
         });
     }
@@ -279,21 +363,21 @@ mod tests {
     /// Two words that writers change together, read by closers, who find them equal.
     #[test]
     fn closers_see_whole_writes() {
-        let (lock, gate) = (GateLock::default(), Gate::new(1));
+        let (lock, [gate]) = gates();
         let words = [AtomicU64::new(0), AtomicU64::new(0)];
         let count = if cfg!(miri) { 50 } else { 20_000 };
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..count {
-                        let (_window, _) = lock.enter(&gate).unwrap();
+                        let _window = lock.enter(&gate).unwrap();
                         words.iter().for_each(|word| _ = word.fetch_add(1, Ordering::Relaxed));
                     }
                 });
             }
             for _ in 0..count / 20 {
                 let holder = lock.lock().unwrap();
-                let _closed = holder.close(&[&gate], PATIENCE).unwrap();
+                holder.close([&gate].into_iter(), PATIENCE).unwrap();
                 let [one, two] = [0, 1].map(|i: usize| words[i].load(Ordering::Relaxed));
                 assert_eq!(one, two);
             }

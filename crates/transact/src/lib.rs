@@ -9,12 +9,12 @@
 //!
 //! # Who waits for whom
 //! Threads wait in this order: gate lock, windows, then whatever a write of the engine waits for (batch slots, locks).
-//! No thread waits for the gate lock with a window open: [`GateLock::enter`] and [`GateLock::lock`] return
-//! [`WindowIsOpen`] instead. So a holder of the gate lock waits only for writes under way, which end.
+//! No thread waits for the gate lock with a window open: [`GateLock::enter`] and [`GateLock::lock`] return an
+//! error instead. So a holder of the gate lock waits only for writes under way, which end.
 //!
 //! The gate lock is first come, first served. So a writer that was shut out passes before the gate is closed again.
 
 mod gate;
 mod protocol;
 
-pub use gate::{Busy, Closed, Gate, GateLock, Holder, Window, WindowIsOpen};
+pub use gate::{Body, Busy, Gate, GateLock, Holder, Inside, Window};

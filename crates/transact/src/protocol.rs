@@ -36,6 +36,8 @@ use word::Word;
 pub(crate) const SHUT: u64 = 0;
 /// The value of a window that names every gate.
 pub(crate) const ALL: u64 = u64::MAX;
+/// The value of the window of a thread that runs the body of a transaction, and writes nothing. It names no gate.
+pub(crate) const BODY: u64 = u64::MAX - 1;
 
 /// The bit of a closed gate.
 const CLOSED: u64 = 1;
@@ -52,17 +54,16 @@ pub(crate) fn open<W: Word>(window: &W, number: u64, light_barrier: impl FnOnce(
     light_barrier();
 }
 
-/// Returns the id of the gate's tree, or `None` if the gate is closed.
+/// Returns true unless the gate is closed.
 #[inline(always)]
-pub(crate) fn id_of<W: Word>(gate: &W) -> Option<u64> {
-    let word = gate.load(Ordering::Acquire);
-    (word & CLOSED == 0).then_some(word >> 1)
+pub(crate) fn is_open<W: Word>(gate: &W) -> bool {
+    gate.load(Ordering::Acquire) & CLOSED == 0
 }
 
-/// Returns the id of the gate's tree to a thread whose window was opened by the steps. A closer that has set the bit
-/// since then waits for this window, and has not changed the id.
+/// Returns the id of the gate's tree. A thread whose window was opened by the steps reads the same id until it shuts
+/// the window, because a closer that has set the bit since then waits.
 #[inline(always)]
-pub(crate) fn id_within_window<W: Word>(gate: &W) -> u64 {
+pub(crate) fn id_of<W: Word>(gate: &W) -> u64 {
     gate.load(Ordering::Acquire) >> 1
 }
 
@@ -153,28 +154,24 @@ mod tests {
             if self.is_listed.load(Ordering::Relaxed) == 0 {
                 self.is_listed.fetch_add(1, Ordering::AcqRel);
             }
-            let mut id = None;
             if self.variant != WindowAfterGate {
                 self.open_window();
             }
-            if let Some(seen) = id_of(&self.gate) {
-                id = Some(seen);
+            if is_open(&self.gate) {
                 if self.variant == WindowAfterGate {
                     self.open_window();
                 }
-            }
-            if id.is_none() {
+            } else {
                 shut(&self.window, SHUT);
                 let lock = self.lock.lock().unwrap();
                 let lock = (self.variant != LockReleasedBeforeWindow).then_some(lock);
                 self.open_window();
                 drop(lock);
-                id = Some(id_within_window(&self.gate));
             }
             if self.variant == ShutBeforeWriting {
                 shut(&self.window, SHUT);
             }
-            let id = id.expect("the gate was open, or the lock was held");
+            let id = id_of(&self.gate);
             // SAFETY: the window is open; loom checks whether that suffices.
             self.contents.with_mut(|contents| unsafe { *contents = ((*contents).0 + 1, id) });
             shut(&self.window, SHUT);

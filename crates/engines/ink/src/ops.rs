@@ -32,6 +32,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             compaction: true,
             numbered_walk: false,
             salvage: false,
+            distinct_versions: true,
         }
     }
 

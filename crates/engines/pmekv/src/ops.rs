@@ -33,6 +33,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             compaction: true,
             numbered_walk: false,
             salvage: false,
+            distinct_versions: true,
         }
     }
 

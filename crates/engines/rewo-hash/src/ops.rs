@@ -38,6 +38,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
             compaction: true,
             numbered_walk: true,
             salvage: false,
+            distinct_versions: false,
         }
     }
 

@@ -11,11 +11,16 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// The range of all keys.
-    pub(super) const ALL: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
+    pub(crate) const ALL: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
 
     pub(crate) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
         let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         Bounds { low: owned(range.start_bound()), high: owned(range.end_bound()) }
+    }
+
+    /// Returns the range between two ends.
+    pub(crate) fn between(low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> Bounds {
+        Bounds { low, high }
     }
 
     /// Returns the range of the keys that begin with `prefix`.
@@ -30,16 +35,16 @@ impl Bounds {
         (self.low, self.high)
     }
 
-    pub(super) fn low(&self) -> Bound<&[u8]> {
+    pub(crate) fn low(&self) -> Bound<&[u8]> {
         self.low.as_ref().map(Vec::as_slice)
     }
 
-    pub(super) fn high(&self) -> Bound<&[u8]> {
+    pub(crate) fn high(&self) -> Bound<&[u8]> {
         self.high.as_ref().map(Vec::as_slice)
     }
 
     /// Returns true if no key can be in the range.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match (self.low(), self.high()) {
             (Bound::Included(low), Bound::Included(high)) => low > high,
             (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => low >= high,
@@ -47,17 +52,17 @@ impl Bounds {
         }
     }
 
-    pub(super) fn contains(&self, key: &[u8]) -> bool {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
         (self.low(), self.high()).contains(key)
     }
 
     /// Removes the keys up to and including `key`.
-    pub(super) fn raise(&mut self, key: &[u8]) {
+    pub(crate) fn raise(&mut self, key: &[u8]) {
         self.low = Bound::Excluded(key.to_vec());
     }
 
     /// Removes the keys from `key` on.
-    pub(super) fn lower(&mut self, key: &[u8]) {
+    pub(crate) fn lower(&mut self, key: &[u8]) {
         self.high = Bound::Excluded(key.to_vec());
     }
 }

@@ -10,6 +10,7 @@ use engine::{Engine, Error, Expiry, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
+use transact::{Gate, GateLock};
 
 use crate::files_status::{Files, FilesStatus};
 use crate::stats::Identity;
@@ -33,6 +34,9 @@ pub(crate) struct Inner {
     pub(crate) sync_interval: Duration,
     pub(crate) is_read_only: bool,
     pub(crate) walks: Walks,
+    pub(crate) gate_lock: GateLock,
+    /// The gate of the store's keys.
+    pub(crate) gate: Arc<Gate>,
 }
 
 /// A running write of the engine. It is dropped only if the write panics.
@@ -79,13 +83,51 @@ impl Inner {
         }
     }
 
+    /// Makes a change within a window of the calling thread (crate `transact`). Then waits for the disk, and reports
+    /// keys that had expired before the change.
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.writable_engine()?;
+        self.settled(|| self.carry_out(engine, self.gate_lock.enter(&self.gate)?, change))
+    }
+
+    /// Like [`Inner::change`], for a caller that opens the window itself, or has closed the gate.
+    #[inline(always)]
+    pub(crate) fn change_without_window<R>(
+        &self,
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let engine = self.writable_engine()?;
+        self.settled(|| self.carry_out(engine, (), change))
+    }
+
+    /// Runs `operate`, waits for what it wrote and read if the store has a journal, and reports expired keys.
+    #[inline(always)]
+    pub(crate) fn settled<R>(&self, operate: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+        let result = match &self.journal {
+            None => operate(),
+            Some(journal) => match journal.together(operate) {
+                (Ok(_), Err(error)) => Err(self.explained(error.into())),
+                (result, _) => result,
+            },
+        };
+        engine::report_late();
+        result
+    }
+
+    /// Makes a change, and drops `window` when it is made.
+    #[inline(always)]
+    fn carry_out<W, R>(
+        &self,
+        engine: &dyn Engine,
+        window: W,
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let under_way = UnderWay(self);
         // The result stays in place, and is moved only if it holds an error.
         let changed = change(engine);
         mem::forget(under_way);
+        drop(window);
         match changed {
             Ok(done) => {
                 self.ask_wanted(engine.wanted_threads());

@@ -1,15 +1,46 @@
 //! Puts, deletes and expiry.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use engine::{BatchOp, Condition, CurrentItem, Decision};
+use transact::Window;
 
 use super::Tree;
 use crate::put_options::Expected;
+use crate::store::Inner;
 use crate::{Error, Expires, PutOptions, WriteBatch};
 
 /// Keys that one call writes together. A multiple of each engine's group size.
 const BATCH_COUNT: usize = 64;
+
+/// A source that opens the writer's window when it has given its last byte, so that a slow source delays no
+/// transaction.
+struct LateWindow<'s, R> {
+    source: R,
+    rest_bytes: u64,
+    inner: &'s Inner,
+    window: Option<Window>,
+}
+
+impl<'s, R> LateWindow<'s, R> {
+    fn new(inner: &'s Inner, source: R, len_bytes: u64) -> Result<LateWindow<'s, R>, Error> {
+        // Also tells whether the thread may write at all.
+        let window = inner.gate_lock.enter(&inner.gate)?;
+        Ok(LateWindow { source, rest_bytes: len_bytes, inner, window: (len_bytes == 0).then_some(window) })
+    }
+}
+
+impl<R: Read> Read for LateWindow<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read_bytes = self.source.read(bytes)?;
+        self.rest_bytes = self.rest_bytes.saturating_sub(read_bytes as u64);
+        if self.rest_bytes == 0 && self.window.is_none() {
+            let opened = self.inner.gate_lock.enter(&self.inner.gate);
+            self.window = Some(opened.map_err(|inside| io::Error::other(Error::from(inside)))?);
+        }
+        Ok(read_bytes)
+    }
+}
 
 impl Tree {
     /// Puts or replaces the key's value, and removes its expiry. Durable when it returns, as far as the storage
@@ -199,14 +230,24 @@ impl Tree {
         &self,
         key: impl AsRef<[u8]>,
         len_bytes: u64,
-        mut source: impl Read,
+        source: impl Read,
         options: PutOptions,
     ) -> Result<(), Error> {
         let expiry = self.inner.expiry(options.expires)?;
-        self.change_at(options.durability, |engine| match options.expected {
-            None => engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry),
-            Some(_) => Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" }),
-        })
+        let inner = &*self.inner;
+        let put = || {
+            let mut source = LateWindow::new(inner, source, len_bytes)?;
+            inner.change_without_window(|engine| match options.expected {
+                None => engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry),
+                Some(_) => {
+                    Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" })
+                }
+            })
+        };
+        match options.durability.or(self.level) {
+            None => put(),
+            Some(level) => inner.at(level, put),
+        }
     }
 
     /// Changes the key's expiry: after a duration, at a time, or never. Returns false if the key is absent. A time in

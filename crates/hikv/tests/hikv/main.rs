@@ -24,4 +24,5 @@ mod real_time;
 mod standing;
 mod texts;
 mod thread_ends;
+mod transactions;
 mod written_together;

@@ -42,6 +42,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
             compaction: true,
             numbered_walk: true,
             salvage: true,
+            distinct_versions: true,
         }
     }
 

@@ -1,0 +1,264 @@
+//! Transactions over keys and ranges.
+//!
+//! An attempt collects what the body reads (`Reads`) and wants to write (`Writes`), and commits in one step. What it
+//! has read must still be so at the moment of the commit; otherwise nothing is written, and the body runs again. A body
+//! may see different moments, but then its attempt fails.
+//!
+//! # Commit of keys only
+//! The versions that were read are conditions of one batch, which the engine judges under its locks. The batch is
+//! written within a window of the thread (crate `transact`), as every write.
+//!
+//! # Commit with ranges
+//! 1. Take the gate lock. Read short ranges again; a difference is a conflict, with no gate closed.
+//! 2. Close the gate of the tree, and wait until the writes under way have ended.
+//! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gate, nothing is written.*
+//! 4. Write the batch, with the versions as conditions. *Crash before its commit word: nothing; after: all.*
+//! 5. Open the gate, release the lock.
+//! 6. Wait for the disk.
+//!
+//! # Reads only
+//! One key needs no commit. Several are read again; if their versions are the same, and no space that was freed since
+//! the beginning has been reused (a place may then have another value of the same key), all of them were present at one
+//! moment between the two reads. At most one absent key can be judged so, and it is judged first. Otherwise, and if the
+//! engine's versions return with their values, the versions are the conditions of a batch without operations.
+//!
+//! # Exclusive attempts
+//! After several conflicts, an attempt takes the gate lock and closes the gate before its body begins. Only an expiry
+//! or a compaction can then change what it reads. If one does, the body runs again with the gate still closed.
+//!
+//! # Lock order
+//! Gate lock, windows, locks of the engine. A body holds at most the gate lock, and can open no window.
+
+mod attempt;
+mod options;
+mod range;
+mod reads;
+mod tree;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Deref;
+use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::Error;
+use transact::{Body, Holder};
+
+use crate::Store;
+use attempt::Attempt;
+
+pub use options::Transact;
+pub use range::TxRange;
+pub use tree::TxTree;
+
+/// The time that a commit waits for writes under way to end. A write ends within microseconds, unless a caller's code
+/// runs in it ([`Tree::update`](crate::Tree::update)).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Conflicts after which an attempt is exclusive.
+const CONFLICT_COUNT_MAX: u32 = 8;
+/// The time after which an attempt is exclusive.
+const OPTIMISTIC_TIME_MAX: Duration = Duration::from_millis(20);
+/// Items of ranges beyond which one conflict is enough.
+const ROW_COUNT_MAX: u64 = 1000;
+
+const PAUSE_MIN: Duration = Duration::from_micros(5);
+const PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// A transaction, from [`Store::transact`] or [`Store::begin`]. Its operations are those of [`TxTree`], to which it
+/// dereferences. Dropping it without a commit changes nothing.
+#[derive(Debug)]
+pub struct Transaction<'s>(TxTree<'s>);
+
+impl<'s> Deref for Transaction<'s> {
+    type Target = TxTree<'s>;
+
+    fn deref(&self) -> &TxTree<'s> {
+        &self.0
+    }
+}
+
+impl Transaction<'_> {
+    /// Writes everything as one step, and returns when it is durable, as far as the storage allows.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another thread has changed what the transaction read; [`Error::Contended`] if writes of
+    /// other threads do not end for ten seconds; otherwise as for [`Tree::write`](crate::Tree::write). Nothing has
+    /// changed.
+    pub fn commit(self) -> Result<(), Error> {
+        self.0.attempt().commit(None)
+    }
+}
+
+/// The outcome of one attempt of a closure.
+enum Tried<R, E> {
+    Done(Result<R, E>),
+    Conflict,
+}
+
+impl Store {
+    /// Runs `body` in a transaction and commits it: everything that `body` reads and writes through the transaction
+    /// happens at one moment, for all threads and for a crash. Returns the result of `body`. If `body` returns an
+    /// error, nothing has changed.
+    ///
+    /// If another thread changes what `body` has read, nothing is written, and `body` **runs again**. So it must have
+    /// no effects but those on the transaction, and must not store results outside of itself before it returns. While
+    /// it runs, it may read keys that never were together; the attempt then fails, whatever `body` returns. After
+    /// several conflicts, an attempt shuts out other writers while `body` runs.
+    ///
+    /// The body must not write to any store but through the transaction, and must not begin another transaction
+    /// ([`Error::InsideTransaction`]). Errors of the transaction's operations must be passed on, with `?`.
+    ///
+    /// Two exceptions: an item may expire between the moment when a commit has looked at it and the end of the commit;
+    /// [`TxTree::get_untracked`] reads outside of the transaction.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Error;
+    ///
+    /// store.put("todo:1", "resize cat.png")?;
+    /// store.put("todo:2", "resize dog.png")?;
+    /// // Takes the first job of a queue. Each job is taken once, whatever the number of threads.
+    /// let job = store.transact(|tx| {
+    ///     let Some((key, job)) = tx.prefix("todo:")?.next().transpose()? else { return Ok::<_, Error>(None) };
+    ///     tx.delete(&key)?;
+    ///     tx.put([b"running:", &key[5..]].concat(), &job)?;
+    ///     Ok(Some(job))
+    /// })?;
+    /// assert_eq!(job.as_deref(), Some(&b"resize cat.png"[..]));
+    /// assert_eq!(store.get("running:1")?, store.get("todo:1")?.or(job.map(Into::into)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `body`; [`Error::InsideTransaction`] within another body; [`Error::InsideCallback`] within a write;
+    /// otherwise as for [`Transaction::commit`].
+    pub fn transact<R, E: From<Error>>(&self, body: impl FnMut(&Transaction<'_>) -> Result<R, E>) -> Result<R, E> {
+        self.transact_with(Transact::new(), body)
+    }
+
+    /// Like [`Store::transact`], with options.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Error, Transact};
+    ///
+    /// // A long body, which would lose against many short ones.
+    /// let total = store.transact_with(Transact::new().exclusive_first(), |tx| {
+    ///     let mut total = 0;
+    ///     for item in tx.prefix("account:")? {
+    ///         total += item?.1.len();
+    ///     }
+    ///     tx.put("total", total.to_string())?;
+    ///     Ok::<_, Error>(total)
+    /// })?;
+    /// assert_eq!(total, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Store::transact`]; [`Error::Contended`] after the last attempt.
+    pub fn transact_with<R, E: From<Error>>(
+        &self,
+        options: Transact,
+        mut body: impl FnMut(&Transaction<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.inner().engine()?;
+        let (began, mut number, mut is_exclusive) = (Instant::now(), 0, options.is_exclusive_first);
+        loop {
+            number += 1;
+            let attempt = Rc::new(Attempt::new(self, number, is_exclusive));
+            let tried = self.inner().settled(|| match is_exclusive {
+                true => self.try_exclusively(&attempt, &mut body),
+                false => try_once(&attempt, None, &mut body),
+            });
+            if let Tried::Done(result) = tried? {
+                return result;
+            }
+            if options.attempt_count_max.is_some_and(|max| number >= max) {
+                return Err(Error::Contended { attempts: number }.into());
+            }
+            let is_long = attempt.row_count() > ROW_COUNT_MAX;
+            let is_late = number >= CONFLICT_COUNT_MAX || began.elapsed() > OPTIMISTIC_TIME_MAX;
+            is_exclusive |= options.may_be_exclusive && (is_late || is_long);
+            if !is_exclusive {
+                pause(number);
+            }
+        }
+    }
+
+    /// Begins a transaction that its owner commits, without a second attempt: for bindings, and for bodies that are no
+    /// closures. The thread may use the store meanwhile, but sees nothing of the transaction in it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Error;
+    ///
+    /// store.put("left", "1")?;
+    /// let tx = store.begin()?;
+    /// tx.put("right", tx.get("left")?.expect("it was just put"))?;
+    /// store.put("left", "2")?; // by another thread, perhaps
+    /// assert!(matches!(tx.commit(), Err(Error::Conflict)));
+    /// assert_eq!(store.get("right")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn begin(&self) -> Result<Transaction<'_>, Error> {
+        self.inner().engine()?;
+        Ok(Transaction(TxTree::of(Rc::new(Attempt::new(self, 1, false)))))
+    }
+
+    /// Makes attempts with the gate closed, until nothing that was read has expired or moved meanwhile.
+    fn try_exclusively<'s, R, E: From<Error>>(
+        &'s self,
+        attempt: &Rc<Attempt<'s>>,
+        body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
+    ) -> Result<Tried<R, E>, Error> {
+        let inner = self.inner();
+        let holder = inner.gate_lock.lock()?;
+        let closed = holder.close([&inner.gate].into_iter(), PATIENCE);
+        closed.map_err(|_| Error::Contended { attempts: attempt.number() })?;
+        loop {
+            let tried = try_once(attempt, Some(&holder), body)?;
+            if let Tried::Done(_) = tried {
+                return Ok(tried);
+            }
+            attempt.restart();
+        }
+    }
+}
+
+/// Runs the body and commits.
+fn try_once<'s, R, E: From<Error>>(
+    attempt: &Rc<Attempt<'s>>,
+    holder: Option<&Holder<'_>>,
+    body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
+) -> Result<Tried<R, E>, Error> {
+    let inside = Body::begin()?;
+    let result = body(&Transaction(TxTree::of(Rc::clone(attempt))));
+    drop(inside);
+    let committed = if result.is_ok() { attempt.commit(holder) } else { attempt.validate(holder) };
+    match committed {
+        Err(Error::Conflict) => Ok(Tried::Conflict),
+        Err(error) if result.is_ok() => Err(error),
+        _ => Ok(Tried::Done(result)),
+    }
+}
+
+/// Waits before the next attempt: twice as long each time, and not as long as another thread that waits.
+fn pause(number: u32) {
+    let longest = PAUSE_MAX.min(PAUSE_MIN * (1 << number.min(8)));
+    let random = RandomState::new().build_hasher().finish();
+    thread::sleep(longest.mul_f64(random as f64 / u64::MAX as f64));
+}

@@ -1,0 +1,253 @@
+//! The operations of a transaction.
+
+use std::ops::RangeBounds;
+use std::rc::Rc;
+
+use engine::{Decision, Error, Expiry, Limits};
+
+use super::attempt::{Attempt, Change};
+use super::range::TxRange;
+use crate::ordered::Bounds;
+use crate::{Expires, Value};
+
+/// The keys of a store as a transaction sees them: what the store has, with the transaction's own changes.
+///
+/// Every read is tracked: the transaction commits only if all of them still hold. Errors are passed on, with `?`.
+/// An [`Error::Conflict`] means that the attempt cannot commit any more.
+#[derive(Clone, Debug)]
+pub struct TxTree<'s> {
+    attempt: Rc<Attempt<'s>>,
+}
+
+impl<'s> TxTree<'s> {
+    pub(super) fn of(attempt: Rc<Attempt<'s>>) -> TxTree<'s> {
+        TxTree { attempt }
+    }
+
+    pub(super) fn attempt(&self) -> &Attempt<'s> {
+        &self.attempt
+    }
+
+    /// Returns the key's value, or `None` if the key is absent.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]; otherwise as for [`Tree::get`](crate::Tree::get).
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        let key = key.as_ref();
+        if let Some(change) = self.attempt.writes().get(key) {
+            return Ok(change.value().map(Value::copied));
+        }
+        let found = self.attempt.store().get_versioned(key)?;
+        let (version, value) = found.unzip();
+        self.attempt.note(key, version)?;
+        Ok(value)
+    }
+
+    /// Returns true if the key is present.
+    ///
+    /// # Errors
+    /// As for [`TxTree::get`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        let key = key.as_ref();
+        if let Some(change) = self.attempt.writes().get(key) {
+            return Ok(change.value().is_some());
+        }
+        let version = self.attempt.version_of(key)?;
+        self.attempt.note(key, version)?;
+        Ok(version.is_some())
+    }
+
+    /// Returns the key's expiry, or `None` if the key is absent.
+    ///
+    /// # Errors
+    /// As for [`TxTree::get`].
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
+        let key = key.as_ref();
+        if let Some(change) = self.attempt.writes().get(key) {
+            return Ok(change.expiry());
+        }
+        // The version covers the expiry.
+        let version = self.attempt.version_of(key)?;
+        self.attempt.note(key, version)?;
+        let expiry = self.attempt.store().expires_at(key)?;
+        self.attempt.note(key, self.attempt.version_of(key)?)?;
+        Ok(expiry)
+    }
+
+    /// Returns the key's value without tracking the read: the transaction commits even if another thread changes the
+    /// key.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`](crate::Tree::get).
+    pub fn get_untracked(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        match self.attempt.writes().get(key.as_ref()) {
+            Some(change) => Ok(change.value().map(Value::copied)),
+            None => self.attempt.store().get(key),
+        }
+    }
+
+    /// Puts or replaces a value. The key then has no expiry.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.put_until(key.as_ref(), value.as_ref().to_vec(), Expiry::NEVER)
+    }
+
+    /// Puts or replaces a value that expires, counted from this call.
+    ///
+    /// # Errors
+    /// As for [`TxTree::put`]; [`Error::ExpiryTooLate`].
+    pub fn put_ttl(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        expires: impl Into<Expires>,
+    ) -> Result<(), Error> {
+        let expiry = self.attempt.store().inner().expiry(expires.into())?;
+        self.put_until(key.as_ref(), value.as_ref().to_vec(), expiry)
+    }
+
+    fn put_until(&self, key: &[u8], value: Vec<u8>, expiry: Expiry) -> Result<(), Error> {
+        Limits::check_key(key)?;
+        Limits::check_value(value.len() as u64)?;
+        self.attempt.writes_mut().insert(key.to_vec(), Change::Put(value, expiry));
+        Ok(())
+    }
+
+    /// Deletes the key, if it is present. Reads nothing: see [`TxTree::take`].
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        Limits::check_key(key.as_ref())?;
+        self.attempt.writes_mut().insert(key.as_ref().to_vec(), Change::Delete);
+        Ok(())
+    }
+
+    /// Deletes the key, and returns its value, or `None` if it was absent.
+    ///
+    /// # Errors
+    /// As for [`TxTree::get`].
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        let value = self.get(key.as_ref())?;
+        if value.is_some() {
+            self.delete(key)?;
+        }
+        Ok(value)
+    }
+
+    /// Calls `decide` with the key's value, and applies its decision. Returns true if it changes anything. A
+    /// [`Decision::Put`] keeps the key's expiry.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Decision, Error};
+    ///
+    /// store.transact(|tx| {
+    ///     tx.update("log", |log| Decision::Put([log.unwrap_or_default(), b"one "].concat().into()))?;
+    ///     tx.update("log", |log| Decision::Put([log.unwrap_or_default(), b"two"].concat().into()))?;
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(store.get("log")?.as_deref(), Some(&b"one two"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`TxTree::get`] and [`TxTree::put`].
+    pub fn update<'v>(
+        &self,
+        key: impl AsRef<[u8]>,
+        decide: impl FnOnce(Option<&[u8]>) -> Decision<'v>,
+    ) -> Result<bool, Error> {
+        let key = key.as_ref();
+        let value = self.get(key)?;
+        match decide(value.as_deref()) {
+            Decision::Keep => return Ok(false),
+            Decision::Put(new) => {
+                let expiry = self.expires_at(key)?.unwrap_or(Expiry::NEVER);
+                self.put_until(key, new.into_owned(), expiry)?;
+            }
+            Decision::PutUntil(new, expiry) => self.put_until(key, new.into_owned(), expiry)?,
+            Decision::Delete if value.is_none() => return Ok(false),
+            Decision::Delete => self.delete(key)?,
+        }
+        Ok(true)
+    }
+
+    /// Returns an iterator over the items of `range` in key order, with the transaction's own changes. `rev` and
+    /// `next_back` iterate from the end. Only what the iterator reaches counts as read, up to the end of the range
+    /// once it returns `None`.
+    ///
+    /// # Errors
+    /// As for [`Tree::ordered`](crate::Tree::ordered): ranges need an engine with order.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TxRange<'_>, Error> {
+        TxRange::new(&self.attempt, Bounds::of(&range))
+    }
+
+    /// Returns an iterator over the items whose keys begin with `prefix`; see [`TxTree::range`].
+    ///
+    /// # Errors
+    /// As for [`TxTree::range`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<TxRange<'_>, Error> {
+        TxRange::new(&self.attempt, Bounds::of_prefix(prefix.as_ref()))
+    }
+
+    /// Returns the item with the least key.
+    ///
+    /// # Errors
+    /// As for [`TxTree::range`].
+    pub fn first(&self) -> Result<Option<crate::Item>, Error> {
+        TxRange::new(&self.attempt, Bounds::ALL)?.next().transpose()
+    }
+
+    /// Returns the item with the greatest key.
+    ///
+    /// # Errors
+    /// As for [`TxTree::range`].
+    pub fn last(&self) -> Result<Option<crate::Item>, Error> {
+        TxRange::new(&self.attempt, Bounds::ALL)?.next_back().transpose()
+    }
+
+    /// Makes the transaction depend on all items of `range`: it commits only if none of them changes, comes or goes.
+    /// Reads the range.
+    ///
+    /// # Errors
+    /// As for [`TxTree::range`].
+    pub fn rest_on<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<(), Error> {
+        self.range(range)?.try_for_each(|item| item.map(drop))
+    }
+
+    /// Returns [`Error::Conflict`] if the attempt cannot commit because a key that was read has changed. For long
+    /// bodies; ranges are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]; otherwise as for [`TxTree::get`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.attempt.check()
+    }
+
+    /// Runs `part`, and undoes its writes if it returns an error. Its reads stay tracked.
+    ///
+    /// # Errors
+    /// Those of `part`.
+    pub fn savepoint<R, E>(&self, part: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+        let before = self.attempt.writes().clone();
+        part().inspect_err(|_| *self.attempt.writes_mut() = before)
+    }
+
+    /// Returns the number of the attempt, from 1.
+    #[must_use]
+    pub fn attempt_number(&self) -> u32 {
+        self.attempt.number()
+    }
+
+    /// Returns true if other writers are shut out while the body runs.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.attempt.is_exclusive()
+    }
+}
