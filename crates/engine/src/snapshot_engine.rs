@@ -73,10 +73,10 @@ pub trait SnapshotEngine {
     /// Ends a snapshot and frees the items that no other snapshot keeps.
     fn release_snapshot(&self, at: Moment);
 
-    /// As [`crate::Engine::get`], at the snapshot; also passes the key's expiry.
+    /// As [`crate::Reads::get`], at the snapshot; also passes the key's expiry.
     fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error>;
 
-    /// As [`crate::Engine::walk`], at the snapshot: from the first step to the last, each of its keys is visited
+    /// As [`crate::Walks::walk`], at the snapshot: from the first step to the last, each of its keys is visited
     /// exactly once, unless the key is damaged.
     fn walk_at(
         &self,

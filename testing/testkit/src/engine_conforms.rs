@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use engine::{BatchOp, Clock, Condition, Decision, Engine, Error, Expiry};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Condition, Decision, Error, Expiry};
 use pmem::MediumError;
 use pmem_sim::{Crashable, Model, Sim};
 

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use engine::{Clock, Engine, Progress};
+use engine::prelude::*;
+use engine::{Clock, Progress};
 use pmem_sim::{Model, Sim, StepKind};
 
 use crate::crashed::{Crashed, Made};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use hikv::{Durability, EngineKind};

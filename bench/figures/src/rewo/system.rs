@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{Engine, Progress};
+use engine::prelude::*;
+use engine::Progress;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem::{Delayed, Latency, MediumError};

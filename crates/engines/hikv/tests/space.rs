@@ -5,7 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Engine, Error};
+use engine::Error;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use pmem::MediumError;

@@ -1,6 +1,6 @@
 //! HiKV with a read cache: answers like a map, crashes, contention, and broken variants.
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use index::cached_table::canary;

@@ -4,7 +4,7 @@
 
 use std::ops::Bound;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use journal::{JournalOptions, Journaled};

@@ -4,7 +4,8 @@
 use std::thread;
 
 use engine::Cursor;
-use engine::{Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Error, Progress};
 use engine_hikv::HiKv;
 use heap::Parameters;
 use journal::Journaled;

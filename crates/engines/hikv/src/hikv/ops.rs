@@ -18,15 +18,15 @@ use crate::write::batch::BatchWrite;
 use crate::write::conditional::Update;
 use crate::write::multi_put::PutGroup;
 use crate::write::{Prepared, WriteTarget, check_lengths};
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, Engine, EngineStats,
-    Error, Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
-    OrderedEngine, PackedLookup, Progress, QueueStats, ScanCursor, SnapshotEngine, Streamed, ValueBuffer, Visit,
-    WantedThreads, Witness, may_write,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
+    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
+    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, Witness, may_write,
 };
 use items::NewItem;
 
-impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
+impl<M: Medium, D: Memory> Identity for HiKv<M, D> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -48,7 +48,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.writer.space().heap().region().superblock().uuid
     }
+}
 
+impl<M: Medium, D: Memory> Reads for HiKv<M, D> {
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, u64::MAX, found)
     }
@@ -78,7 +80,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         }
         Ok(())
     }
+}
 
+impl<M: Medium, D: Memory> Writes for HiKv<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.writer.admit_put(key, value.len() as u64)?;
         self.writer.put(&NewItem { key, value, expiry: Expiry::NEVER })
@@ -118,20 +122,6 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.write_batch(&ops)
     }
 
-    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        may_write(self.medium())?;
-        if conditions.is_empty() && ops.is_empty() {
-            return Ok(());
-        }
-        Limits::check_batch(conditions, ops)?;
-        self.writer.admit()?;
-        match BatchOp::single_delete(conditions, ops) {
-            Some(key) if conditions.is_empty() => self.writer.remove(key).map(drop),
-            Some(key) => Update::of(&self.writer, key).delete_if(conditions),
-            None => BatchWrite::run(&self.writer, conditions, ops),
-        }
-    }
-
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.writer.admit_put(key, len_bytes)?;
         let (medium, space) = (self.medium(), self.writer.space());
@@ -151,12 +141,47 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.remove(key)
     }
 
+    fn clear(&self) -> Result<(), Error> {
+        let (writer, medium) = (&self.writer, self.medium());
+        writer.check_writable()?;
+        // Unknown free space could not be distinguished from the space that is freed now.
+        writer.space().finish_sweep(writer.reader())?;
+        let no_snapshot = writer.snapshots().exclude()?;
+        writer.order().suspend(writer.disposal());
+        let hidden = writer.cache().hide_all(medium);
+        let cleared = writer.with_space(|| Ok(writer.reader().index().clear(writer.cx())?));
+        writer.order().resume();
+        drop(no_snapshot);
+        let cleared = cleared?;
+        hidden.into_iter().for_each(Clear::cleared);
+        writer.space().retire_cleared(medium, cleared);
+        Ok(())
+    }
+}
+
+impl<M: Medium, D: Memory> Atomic for HiKv<M, D> {
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         Limits::check_key(key)?;
         self.writer.admit()?;
         Update::of(&self.writer, key).by(decide)
     }
 
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        may_write(self.medium())?;
+        if conditions.is_empty() && ops.is_empty() {
+            return Ok(());
+        }
+        Limits::check_batch(conditions, ops)?;
+        self.writer.admit()?;
+        match BatchOp::single_delete(conditions, ops) {
+            Some(key) if conditions.is_empty() => self.writer.remove(key).map(drop),
+            Some(key) => Update::of(&self.writer, key).delete_if(conditions),
+            None => BatchWrite::run(&self.writer, conditions, ops),
+        }
+    }
+}
+
+impl<M: Medium, D: Memory> Expires for HiKv<M, D> {
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         Limits::check_key(key)?;
         self.writer.admit()?;
@@ -181,24 +206,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn clock(&self) -> &Clock {
         self.writer.reader().clock()
     }
+}
 
-    fn clear(&self) -> Result<(), Error> {
-        let (writer, medium) = (&self.writer, self.medium());
-        writer.check_writable()?;
-        // Unknown free space could not be distinguished from the space that is freed now.
-        writer.space().finish_sweep(writer.reader())?;
-        let no_snapshot = writer.snapshots().exclude()?;
-        writer.order().suspend(writer.disposal());
-        let hidden = writer.cache().hide_all(medium);
-        let cleared = writer.with_space(|| Ok(writer.reader().index().clear(writer.cx())?));
-        writer.order().resume();
-        drop(no_snapshot);
-        let cleared = cleared?;
-        hidden.into_iter().for_each(Clear::cleared);
-        writer.space().retire_cleared(medium, cleared);
-        Ok(())
-    }
-
+impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
     fn len(&self) -> Result<u64, Error> {
         self.writer.space().finish_sweep(self.writer.reader())?;
         Ok(self.writer.reader().index().len())
@@ -219,7 +229,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         check::step(&self.writer, &self.compaction, check, damaged)
     }
+}
 
+impl<M: Medium, D: Memory> Upkeep for HiKv<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let order = self.writer.order().step(self.writer.source())?;
         let space = self.space_step()?;
@@ -228,29 +240,6 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn assist_background(&self) -> Result<(), Error> {
         self.keep_pace()
-    }
-
-    fn health(&self) -> Result<(), Error> {
-        Ok(self.medium().health()?)
-    }
-
-    fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium().sync()?)
-    }
-
-    fn tidy(&self) -> Progress {
-        self.tidy_space(|| {
-            self.writer.space().collect(self.medium());
-            self.writer.space().has_garbage()
-        })
-    }
-
-    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
-        self.compact_now(progress)
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        self.write_image()
     }
 
     fn wanted_threads(&self) -> WantedThreads {
@@ -268,16 +257,41 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.reaper().sleep_time(self.writer.reader())
     }
 
+    fn tidy(&self) -> Progress {
+        self.tidy_space(|| {
+            self.writer.space().collect(self.medium());
+            self.writer.space().has_garbage()
+        })
+    }
+
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
+        self.compact_now(progress)
+    }
+}
+
+impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium().health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium().sync()?)
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.write_image()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.gather_stats()
+    }
+
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         self.writer.order().is_offered().then_some(self as &dyn OrderedEngine)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
         Some(self)
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.gather_stats()
     }
 }
 

@@ -78,7 +78,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::{HiKv, Ordered, Parameters};
-    use engine::{Clock, Early, Engine, OrderState, OrderedEngine};
+    use engine::prelude::*;
+    use engine::{Clock, Early, OrderState};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Error, SnapshotEngine};
+use engine::Error;
+use engine::prelude::*;
 use parking_lot::Mutex;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};

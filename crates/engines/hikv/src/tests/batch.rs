@@ -17,7 +17,8 @@ use super::rig::{Contents, REGION_BYTES, Rig};
 use crate::Ordered;
 use crate::salvage::{Finding, Sink, Taken, salvage};
 use crate::{HiKv, Parameters};
-use engine::{BatchOp, Check, Cursor, Depth, Direction, Early, Engine, Error, Expiry, Limits, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Cursor, Depth, Direction, Early, Error, Expiry, Limits, ScanCursor};
 use pmem_os::HostDram;
 
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;

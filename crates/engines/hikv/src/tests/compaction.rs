@@ -10,7 +10,8 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{CompactionReport, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{CompactionReport, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;

@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Limits, Lookup};
+use engine::prelude::*;
+use engine::{Error, Limits, Lookup};
 
 const EXTENT_BYTES: usize = 300_000;
 

@@ -6,7 +6,8 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Lookup, Version, Witness, empty_buffer};
+use engine::prelude::*;
+use engine::{Check, Cursor, Depth, Error, Lookup, Version, Witness, empty_buffer};
 use index::Position;
 use pmem_os::HostDram;
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Decision, Direction, Early, Engine, OrderedEngine, Progress, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Decision, Direction, Early, Progress, ScanCursor};
 use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
 use pmem_os::HostDram;

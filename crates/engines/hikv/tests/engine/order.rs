@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, WantedThreads};
+use engine::prelude::*;
+use engine::{Direction, Early, Error, OrderState, Progress, ScanCursor, WantedThreads};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;

@@ -4,10 +4,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{
-    BatchOp, Clock, Condition, Cursor, Decision, Direction, Engine, Error, Expiry, OrderedEngine, Progress, ScanCursor,
-    Verify,
-};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Condition, Cursor, Decision, Direction, Error, Expiry, Progress, ScanCursor, Verify};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;

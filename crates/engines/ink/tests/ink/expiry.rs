@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Depth, Engine, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Depth, Expiry, Progress};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;

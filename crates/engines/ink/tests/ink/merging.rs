@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Engine, Progress, WantedThreads};
+use engine::prelude::*;
+use engine::{Progress, WantedThreads};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pmem_os::HostDram;

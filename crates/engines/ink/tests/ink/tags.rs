@@ -3,7 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Check, Cursor, Decision, Depth, Direction, Engine, Error, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Cursor, Decision, Depth, Direction, Error, ScanCursor};
 use engine_ink::{Ink, Options};
 use heap::FEATURE_TAGGED_VALUES;
 use heap::layout::SUPERBLOCK_COPIES;

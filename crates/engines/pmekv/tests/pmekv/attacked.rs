@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::{Engine, OpenError};
+use engine::OpenError;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv};
 use pmem::Canary;
 use pmem_os::HostDram;

@@ -5,7 +5,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{BatchOp, Direction, Engine, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Direction, ScanCursor};
 use engine_pmekv::{Options, Pmekv};
 use items::layout::HEADER_BYTES;
 use pmem::{Counted, Counts, LINE_BYTES, Medium, Offset, Probe, Probed, Span};

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Engine, Error, Expiry, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Error, Expiry, Progress, Verify};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;

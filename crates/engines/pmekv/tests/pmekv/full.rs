@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Expiry, Hasher, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Expiry, Hasher, Progress};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::MediumError;
 use pmem_os::HostDram;

@@ -7,7 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Engine, OpenError, OrderedEngine};
+use engine::prelude::*;
+use engine::{BatchOp, OpenError};
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use parking_lot::Mutex;

@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{BatchOp, Direction, Engine, Error, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Direction, Error, ScanCursor};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::{Canary, Dram};
 use pmem_os::HostDram;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use engine::{Clock, Direction, Engine, ScanCursor, Verify};
+use engine::prelude::*;
+use engine::{Clock, Direction, ScanCursor, Verify};
 use engine_pmekv::Pmekv;
 use engine_pmekv::layout::SHORT_KEY_BYTES_MAX;
 use heap::layout::UNIT_BYTES;

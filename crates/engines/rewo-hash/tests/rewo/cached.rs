@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::fs;
 use std::rc::Rc;
 
-use engine::{BatchOp, Engine, Error, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Error, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use index::cached_table::canary;
 use pmem::Canary;

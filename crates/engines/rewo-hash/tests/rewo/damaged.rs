@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Cursor, Depth, Expiry, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::Slot;

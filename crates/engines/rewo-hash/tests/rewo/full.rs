@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem::MediumError;

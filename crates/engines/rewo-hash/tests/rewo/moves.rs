@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{Check, Depth, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Check, Depth, Error, Progress};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;

@@ -1,6 +1,6 @@
 //! Costs of operations: fences, and lines in addition to those of a large item.
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use pmem::{Counted, Counts, Medium};
 use pmem_os::HostDram;

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use index::cached_table::canary;
 use parking_lot::Mutex;

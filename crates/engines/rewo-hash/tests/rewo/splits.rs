@@ -3,7 +3,8 @@
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Script, Settings, Visitor, catches, survives};
 
-use engine::{Check, Depth, Engine};
+use engine::prelude::*;
+use engine::{Check, Depth};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::canary;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use engine::{Engine, Progress};
+use engine::Progress;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::canary;

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{BatchOp, Cursor, Engine};
+use engine::prelude::*;
+use engine::{BatchOp, Cursor};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;

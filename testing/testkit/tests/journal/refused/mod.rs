@@ -7,7 +7,8 @@ mod stop;
 
 use std::collections::BTreeMap;
 
-use engine::{BatchOp, Condition, Cursor, Decision, Engine, Error, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Condition, Cursor, Decision, Error, Expiry, Progress};
 use pmem::{Canary, MediumError};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
 use testkit::Extent;
