@@ -46,8 +46,8 @@ pub use compact::{
 pub use conditional::write_decided;
 pub use cursor::Cursor;
 pub use engine::{
-    Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, OnExpired, OnExpiredItem, OnResult,
-    Reads, Upkeep, Walks, WantedThreads, Writes,
+    Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, OnExpired, OnExpiredItem, OnFound,
+    OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
 };
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};

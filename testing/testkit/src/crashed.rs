@@ -167,7 +167,7 @@ impl<K: Made> Operations for Crashed<K> {
             Some(found) => found,
             None => {
                 let mut copy = None;
-                self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
+                self.0.get(key, &mut |_, _, value| copy = Some(value.to_vec()))?;
                 copy
             }
         };
@@ -222,7 +222,7 @@ impl<K: Made> Operations for Crashed<K> {
         let mut conditions = Vec::new();
         for &(key, value) in expected {
             let mut held = None;
-            self.0.get(key, &mut |witness, value| held = Some((witness.version(key, value), value.to_vec())))?;
+            self.0.get(key, &mut |witness, _, value| held = Some((witness.version(key, value), value.to_vec())))?;
             let version = match (held, value) {
                 (Some((version, held)), Some(value)) if held == value => Some(version),
                 (_, Some(_)) => Some(Version::new([u64::MAX; 2])),

@@ -1,7 +1,7 @@
 //! The engine's operations: get, put, delete, and walks by slot number.
 
 use engine::prelude::*;
-use engine::{Check, Clock, Cursor, Damage, EngineStats, Error, Features, Limits, OnItem, Witness};
+use engine::{Check, Clock, Cursor, Damage, EngineStats, Error, Features, Limits, OnFound, OnItem, Witness};
 use items::layout::HEADER_BYTES;
 use items::{Expiry, ItemError, NewItem};
 use parking_lot::MutexGuard;
@@ -31,7 +31,7 @@ impl<M: Medium, D: Dram> Identity for Toy<M, D> {
 }
 
 impl<M: Medium, D: Dram> Reads for Toy<M, D> {
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         check_key(key)?;
         let (value, ticket) = {
             let contents = self.contents.read();
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> Reads for Toy<M, D> {
         let _ = self.medium.acknowledge_met(ticket)?;
         let Some(value) = value else { return Ok(false) };
         let checksum = Checksum::default().update(&value).value();
-        found(Witness::of_item(value.len() as u64, checksum, Expiry::NEVER), &value);
+        found(Witness::of_item(value.len() as u64, checksum, Expiry::NEVER), Expiry::NEVER, &value);
         Ok(true)
     }
 }
@@ -97,7 +97,7 @@ impl<M: Medium, D: Dram> Walks for Toy<M, D> {
             (from..SLOT_COUNT).find_map(|slot| Some((slot, contents.items[slot as usize].as_ref()?.0.clone())))
         };
         let Some((slot, key)) = item else { return Ok(Cursor::End) };
-        self.get(&key, &mut |_, value| each(&key, value, Expiry::NEVER))?;
+        self.get(&key, &mut |_, expiry, value| each(&key, value, expiry))?;
         Ok(Cursor::Number(slot + 1))
     }
 

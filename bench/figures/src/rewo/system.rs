@@ -165,7 +165,7 @@ impl System for Rewo {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        Ok(self.store.get(key, &mut |_, value| found(value))?)
+        Ok(self.store.get(key, &mut |_, _, value| found(value))?)
     }
 
     fn slot_count(&self) -> u64 {

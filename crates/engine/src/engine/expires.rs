@@ -28,7 +28,9 @@ pub trait Expires: Reads + Atomic {
 
     /// Returns the key's expiry; `None` if the key is absent.
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
+        let mut expiry = None;
+        self.get_part(key, &mut |_, held, _| expiry = Some(held))?;
+        Ok(expiry)
     }
 
     /// Registers `callback`, which is called with each expired key after its removal: by the background within about a

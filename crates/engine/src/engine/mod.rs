@@ -27,7 +27,7 @@ use crate::{EngineStats, Error, OrderedEngine, SnapshotEngine};
 pub use atomic::{Atomic, CurrentItem, Decide, Decision};
 pub use expires::{Expires, OnExpired, OnExpiredItem};
 pub use identity::Identity;
-pub use reads::Reads;
+pub use reads::{OnFound, Reads};
 pub use upkeep::{Upkeep, WantedThreads};
 pub use walks::{Damage, Walks};
 pub use writes::{OnResult, Writes};

@@ -3,13 +3,16 @@
 use epoch::Pinned;
 
 use super::Identity;
-use crate::{Error, PackedLookup, ValueBuffer, Witness};
+use crate::{Error, Expiry, PackedLookup, ValueBuffer, Witness};
+
+/// Receives the value of a key, its witness and its expiry.
+pub type OnFound<'a> = dyn FnMut(Witness, Expiry, &[u8]) + 'a;
 
 /// Reads of values by their keys.
 pub trait Reads: Identity {
-    /// Calls `found` with the key's value; returns false if there is none. The value stays in place until `found`
+    /// Calls `found` with the key's value; returns false if the key is absent. The value stays in place until `found`
     /// returns. `found` should be quick: freed space is not reused while it runs.
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error>;
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error>;
 
     /// Returns true if [`Reads::lookup`] and [`Reads::lookup_many`] are worth a try before [`Reads::get`].
     fn supports_lookup(&self) -> bool {
@@ -31,7 +34,7 @@ pub trait Reads: Identity {
 
     /// As [`Reads::get`], for a `found` that reads only a part of the value or its length: if reads compare checksums
     /// ([`crate::Verify`]), the checksum of a long value is not compared.
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.get(key, found)
     }
 
@@ -39,7 +42,7 @@ pub trait Reads: Identity {
     /// several times as fast as calling [`Reads::get`] for each key (HiKV paper, section 6: future work).
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         for (i, key) in keys.iter().enumerate() {
-            if !self.get(key, &mut |_, value| found(i, Some(value)))? {
+            if !self.get(key, &mut |_, _, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
-    Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, OrderStats, Progress,
-    WantedThreads, Witness, may_write,
+    Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order, OrderStats,
+    Progress, WantedThreads, may_write,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -42,9 +42,9 @@ impl<M: Medium, D: Dram> Identity for Ink<M, D> {
 }
 
 impl<M: Medium, D: Dram> Reads for Ink<M, D> {
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         let copied = self.items().find(key)?;
-        copied.iter().for_each(|copied| found(copied.witness(), &copied.bytes));
+        copied.iter().for_each(|copied| found(copied.witness(), copied.expiry, &copied.bytes));
         Ok(copied.is_some())
     }
 }

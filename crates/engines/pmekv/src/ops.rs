@@ -8,8 +8,8 @@ use arrayvec::ArrayVec;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
-    Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
-    PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads, Witness,
+    Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order, OrderStats,
+    PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> Identity for Pmekv<M, D> {
 }
 
 impl<M: Medium, D: Dram> Reads for Pmekv<M, D> {
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         Limits::check_key(key)?;
         self.reader().get(key, found)
     }
@@ -60,7 +60,7 @@ impl<M: Medium, D: Dram> Reads for Pmekv<M, D> {
         self.reader().lookup_group(pinned, keys, values)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.get(key, found)
     }
 
@@ -126,12 +126,6 @@ impl<M: Medium, D: Dram> Atomic for Pmekv<M, D> {
 }
 
 impl<M: Medium, D: Dram> Expires for Pmekv<M, D> {
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Limits::check_key(key)?;
-        let _pin = epoch::pin();
-        Ok(self.reader().find_live(key)?.map(|(_, item)| item.expiry))
-    }
-
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.writer.reaper().hook().set(callback);
     }

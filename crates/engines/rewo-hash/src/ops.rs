@@ -8,8 +8,8 @@ use engine::expectation::REST;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error,
-    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, Outcome,
-    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write,
+    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order,
+    Outcome, PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, WriteResult, may_write,
     with_space,
 };
 use epoch::Pinned;
@@ -48,8 +48,8 @@ impl<M: Medium, D: Dram> Identity for RewoHash<M, D> {
 }
 
 impl<M: Medium, D: Dram> Reads for RewoHash<M, D> {
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.writer.reader().read(self.writer.keys().key(key)?, false, &mut |version, value, _| found(version, value))
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
+        self.writer.reader().read(self.writer.keys().key(key)?, false, found)
     }
 
     fn supports_lookup(&self) -> bool {
@@ -60,8 +60,8 @@ impl<M: Medium, D: Dram> Reads for RewoHash<M, D> {
         self.writer.reader().lookup_value(key, buffer)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |version, value, _| found(version, value))
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
+        self.writer.reader().read(self.writer.keys().key(key)?, true, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -137,12 +137,6 @@ impl<M: Medium, D: Dram> Atomic for RewoHash<M, D> {
 }
 
 impl<M: Medium, D: Dram> Expires for RewoHash<M, D> {
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let mut expiry = None;
-        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
-        Ok(expiry)
-    }
-
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.hook().set(callback);
     }

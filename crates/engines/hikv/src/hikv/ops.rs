@@ -21,8 +21,8 @@ use crate::write::{Prepared, WriteTarget, check_lengths};
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
-    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
-    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, Witness, may_write,
+    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult,
+    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, may_write,
 };
 use items::NewItem;
 
@@ -51,7 +51,7 @@ impl<M: Medium, D: Memory> Identity for HiKv<M, D> {
 }
 
 impl<M: Medium, D: Memory> Reads for HiKv<M, D> {
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, u64::MAX, found)
     }
 
@@ -67,7 +67,7 @@ impl<M: Medium, D: Memory> Reads for HiKv<M, D> {
         self.writer.reader().lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
@@ -188,13 +188,6 @@ impl<M: Medium, D: Memory> Expires for HiKv<M, D> {
         Update::of(&self.writer, key).expire(expiry)
     }
 
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Limits::check_key(key)?;
-        let _pin = epoch::pin();
-        let found = self.writer.reader().find_unexpired(self.writer.reader().signature(key), key)?;
-        Ok(found.map(|(_, item)| item.expiry))
-    }
-
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.writer.reaper().hook().set(callback);
     }
@@ -305,7 +298,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         self.writer.snapshots().release(self.writer.disposal(), at);
     }
 
-    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.snapshots().reader(self.writer.reader(), at).get(key, found)
     }
 

@@ -34,7 +34,7 @@ fn filled(verify: Verify) -> Ink<Sim, HostDram> {
 
 fn get(store: &Ink<Sim, HostDram>, number: u32) -> Result<Option<Vec<u8>>, Error> {
     let mut value = None;
-    store.get(&key(number), &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(&key(number), &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

@@ -108,7 +108,7 @@ fn keys_of_others_stay_beside_merges() {
                 assert!(store.delete(&key(own, i)).unwrap());
             }
             for i in 0..300 {
-                let found = store.get(&key(own, i), &mut |_, value| assert_eq!(value, round.to_le_bytes())).unwrap();
+                let found = store.get(&key(own, i), &mut |_, _, value| assert_eq!(value, round.to_le_bytes())).unwrap();
                 assert_eq!(found, i % 5 == round, "{own} {i}");
             }
         }

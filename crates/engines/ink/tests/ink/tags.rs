@@ -64,7 +64,7 @@ fn filled(has_tags: bool) -> Store {
 
 fn get(store: &Store, number: u32) -> Result<Option<Vec<u8>>, Error> {
     let mut value = None;
-    store.get(&key(number), &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(&key(number), &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

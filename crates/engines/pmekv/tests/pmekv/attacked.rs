@@ -33,7 +33,7 @@ fn kills(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     let mut found = None;
-    store.get(key, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(key, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     found
 }
 

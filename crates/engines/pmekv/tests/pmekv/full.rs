@@ -214,5 +214,5 @@ fn unavailable_space_is_not_waited_for() {
         assert!(store.delete(&key(1)).unwrap());
         large();
     };
-    assert_eq!(wait_count(|| assert!(store.get(&key(0), &mut |_, _| inside()).unwrap())), 0, "inside a callback");
+    assert_eq!(wait_count(|| assert!(store.get(&key(0), &mut |_, _, _| inside()).unwrap())), 0, "inside a callback");
 }

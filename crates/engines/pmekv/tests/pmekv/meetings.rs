@@ -39,7 +39,7 @@ fn now(sim: &Sim) -> Image {
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     let mut found = None;
-    store.get(key, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(key, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     found
 }
 

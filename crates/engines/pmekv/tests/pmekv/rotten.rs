@@ -56,7 +56,7 @@ impl Victim {
 
     fn got(&self, store: &OnSim) -> usize {
         let get = |(key, value): (&Vec<u8>, &Vec<u8>)| {
-            let got = store.get(key, &mut |_, found| assert_eq!(found, value, "{key:?}"));
+            let got = store.get(key, &mut |_, _, found| assert_eq!(found, value, "{key:?}"));
             let is_hidden = matches!(got, Ok(false));
             assert!(!is_hidden || !self.is_in_node(key), "{key:?} is reported absent");
             got.is_err()

@@ -31,7 +31,7 @@ pub(crate) fn wrong<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<String> {
 
 fn get<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> Result<Option<Vec<u8>>, engine::Error> {
     let mut value = None;
-    store.get(key, &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(key, &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

@@ -82,7 +82,7 @@ fn batch_frees_replaced_items() {
 
 /// Returns how often this thread waits for others if it does `work` while it reads a value of the store.
 fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
-    wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
+    wait_count(|| assert!(store.get(&key(0), &mut |_, _, _| work()).unwrap()))
 }
 
 /// Deleted or cleared items are freed when this thread's own callback has ended.

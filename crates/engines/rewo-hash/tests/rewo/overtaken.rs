@@ -21,7 +21,7 @@ type Store = RewoHash<Hooked, HostDram>;
 
 fn value<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<u8> {
     let mut value = Vec::new();
-    store.get(KEY, &mut |_, found| value = found.to_vec()).unwrap();
+    store.get(KEY, &mut |_, _, found| value = found.to_vec()).unwrap();
     value
 }
 

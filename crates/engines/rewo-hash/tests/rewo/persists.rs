@@ -44,7 +44,7 @@ fn small_put_costs_two_fences_delete_one() {
         }
         let deleted = cost(&store, |store| assert!(store.delete(&key(1000 + i)).unwrap()));
         assert_eq!(deleted, Counts { flushed_line_count: 1, fence_count: 1, streamed_bytes: 0 });
-        let read = cost(&store, |store| assert!(store.get(&key(i), &mut |_, _| {}).unwrap()));
+        let read = cost(&store, |store| assert!(store.get(&key(i), &mut |_, _, _| {}).unwrap()));
         assert_eq!(read, Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 });
     }
 }

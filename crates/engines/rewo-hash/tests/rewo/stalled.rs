@@ -98,7 +98,7 @@ fn stalled(
     };
     stand_before(load_count, wait);
     let mut found = None;
-    store.get(read, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(read, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     LEFT.set(None);
     let left = STAND.take();
     let reader_stood = left.is_none();
