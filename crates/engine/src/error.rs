@@ -10,7 +10,7 @@ use transact::Inside;
 use crate::{BatchOp, Condition};
 
 /// The longest keys, values and batches. The constants are the bounds that formats and front ends may assume for any
-/// store; the fields are the limits of one engine ([`crate::Engine::limits`]), which are never higher.
+/// store; the fields are the limits of one engine ([`crate::Identity::limits`]), which are never higher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The longest key.

@@ -1,9 +1,9 @@
 //! The operations of a store, independent of the engine that implements them.
 //!
-//! [`Engine`] is the object-safe interface between the front ends (library, command line, server) and the engines, each
-//! of which is a separate crate. Reads pass values to a callback, so that no copy is forced on the caller and no
-//! lifetime crosses a lock. Exception: [`Engine::lookup`] returns the value, which is valid until the caller unpins.
-//! This crate depends on no engine and no index.
+//! [`Engine`], with its supertraits, is the object-safe interface between the front ends (library, command line,
+//! server) and the engines, each of which is a separate crate. Reads pass values to a callback, so that no copy is
+//! forced on the caller and no lifetime crosses a lock. Exception: [`Reads::lookup`] returns the value, which is valid
+//! until the caller unpins. This crate depends on no engine and no index.
 
 mod batch_op;
 mod check;
@@ -45,7 +45,10 @@ pub use compact::{
 };
 pub use conditional::write_decided;
 pub use cursor::Cursor;
-pub use engine::{CurrentItem, Damage, Decide, Decision, Engine, OnExpired, OnExpiredItem, OnResult, WantedThreads};
+pub use engine::{
+    Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, OnExpired, OnExpiredItem, OnFound,
+    OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
+};
 pub use engine_stats::EngineStats;
 pub use error::{Error, Limits, OpenError};
 pub use expectation::Expectation;
@@ -69,3 +72,8 @@ pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
 pub use write_result::{Outcome, PriorState, WriteResult};
+
+/// The traits of an engine, for code that calls the operations of a type that implements them.
+pub mod prelude {
+    pub use crate::{Atomic, Engine, Expires, Identity, OrderedEngine, Reads, SnapshotEngine, Upkeep, Walks, Writes};
+}

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// The caller's buffer for a value that does not stay in place. [`Engine::get`](crate::Engine::get) reads longer
+/// The caller's buffer for a value that does not stay in place. [`Reads::get`](crate::Reads::get) reads longer
 /// values. A stack frame of a page or more would have its pages touched one by one.
 pub type ValueBuffer = [MaybeUninit<u64>; 1024 / 8];
 
@@ -17,7 +17,7 @@ pub const fn empty_buffer() -> ValueBuffer {
     [MaybeUninit::uninit(); 1024 / 8]
 }
 
-/// The result of [`Engine::lookup`](crate::Engine::lookup), packed into two registers.
+/// The result of [`Reads::lookup`](crate::Reads::lookup), packed into two registers.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedLookup<'a> {
     /// The value's first byte; null if no value was found.
@@ -34,7 +34,7 @@ pub enum Lookup<'a> {
     Value(&'a [u8]),
     /// The key is absent.
     Absent,
-    /// The lookup is unsure; [`Engine::get`](crate::Engine::get) decides.
+    /// The lookup is unsure; [`Reads::get`](crate::Reads::get) decides.
     Unsure,
 }
 

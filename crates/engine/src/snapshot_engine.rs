@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Cursor, Error, Expiry, Witness};
+use crate::{Cursor, Error, Expiry, OnFound};
 
 /// A snapshot: the newest stamp that it sees, and the time at which it was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,10 +73,10 @@ pub trait SnapshotEngine {
     /// Ends a snapshot and frees the items that no other snapshot keeps.
     fn release_snapshot(&self, at: Moment);
 
-    /// As [`crate::Engine::get`], at the snapshot; also passes the key's expiry.
-    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error>;
+    /// As [`crate::Reads::get`], at the snapshot.
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error>;
 
-    /// As [`crate::Engine::walk`], at the snapshot: from the first step to the last, each of its keys is visited
+    /// As [`crate::Walks::walk`], at the snapshot: from the first step to the last, each of its keys is visited
     /// exactly once, unless the key is damaged.
     fn walk_at(
         &self,

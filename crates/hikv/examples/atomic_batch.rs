@@ -17,12 +17,12 @@ fn balance(bytes: &[u8]) -> Result<i64, Box<dyn Error + Send + Sync>> {
 /// Reads both balances, and writes new ones if neither has changed since. Otherwise it starts again.
 fn transfer(store: &Store, from: &str, to: &str, amount: i64) -> Result<(), Box<dyn Error + Send + Sync>> {
     loop {
-        let (from_version, from_bytes) = store.get_versioned(from)?.ok_or("no such account")?;
-        let (to_version, to_bytes) = store.get_versioned(to)?.ok_or("no such account")?;
+        let from_item = store.get_item(from)?.ok_or("no such account")?;
+        let to_item = store.get_item(to)?.ok_or("no such account")?;
         let mut batch = WriteBatch::new();
-        batch.expect_version(from, from_version).expect_version(to, to_version);
-        batch.put(from, (balance(&from_bytes)? - amount).to_string());
-        batch.put(to, (balance(&to_bytes)? + amount).to_string());
+        batch.expect_version(from, from_item.version).expect_version(to, to_item.version);
+        batch.put(from, (balance(&from_item.value)? - amount).to_string());
+        batch.put(to, (balance(&to_item.value)? + amount).to_string());
         match store.write(&batch) {
             Err(StoreError::ConditionFailed { .. }) => {}
             written => return Ok(written?),

@@ -21,12 +21,12 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
     loop {
         let Some(first) = store.ordered()?.prefix("waiting:")?.next() else { return Ok(None) };
         let (waiting, _) = first?;
-        let Some((version, job)) = store.get_versioned(&waiting)? else { continue };
+        let Some(job) = store.get_item(&waiting)? else { continue };
         let running = [b"running:", &waiting[b"waiting:".len()..]].concat();
         let mut batch = WriteBatch::new();
-        batch.expect_version(&waiting, version).delete(&waiting).put(&running, &job);
+        batch.expect_version(&waiting, job.version).delete(&waiting).put(&running, &job.value);
         match store.write(&batch) {
-            Ok(()) => return Ok(Some((running, job.into_vec()))),
+            Ok(()) => return Ok(Some((running, job.value.into_vec()))),
             // Another worker was faster.
             Err(StoreError::ConditionFailed { .. }) => {}
             Err(error) => return Err(error),

@@ -106,7 +106,7 @@ impl WriteBatch {
         self
     }
 
-    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Tree::get_versioned`].
+    /// Adds a condition: the batch is applied only if the key still has `version`, from [`Tree::get_item`].
     ///
     /// A version changes with the value and with the expiry. It may also change when the store moves the item: read
     /// the key again then. Versions belong to one opening of the store: no key has the same version after the store is
@@ -119,7 +119,7 @@ impl WriteBatch {
     /// use hikv::{Error, WriteBatch};
     ///
     /// store.put("alice", "70")?;
-    /// let (seen, _) = store.get_versioned("alice")?.expect("it was just put");
+    /// let seen = store.get_item("alice")?.expect("it was just put").version;
     /// store.put("alice", "60")?;
     /// let mut batch = WriteBatch::new();
     /// batch.expect_absent("bob").expect_version("alice", seen).delete("alice").put("bob", "70");
@@ -129,7 +129,7 @@ impl WriteBatch {
     /// # }
     /// ```
     ///
-    /// [`Tree::get_versioned`]: crate::Tree::get_versioned
+    /// [`Tree::get_item`]: crate::Tree::get_item
     pub fn expect_version(&mut self, key: impl AsRef<[u8]>, version: Version) -> &mut WriteBatch {
         self.expected.push((key.as_ref().to_vec(), Some(version)));
         self

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use engine::{Engine, Error, Lookup, Version, Witness, empty_buffer};
+use engine::{Engine, Error, Expiry, Lookup, OnFound, Version, Witness, empty_buffer};
 
 use crate::store::Inner;
 
@@ -29,9 +29,9 @@ const GROUP_COUNT: usize = 16;
 /// store.in_place().multi_get(&["line", "absent"], |_, value| lengths.push(value.map(<[u8]>::len)))?;
 /// assert_eq!(lengths, [Some(18), None]);
 ///
-/// let seen = store.in_place().get_versioned("line", |version, _| version)?;
+/// let seen = store.in_place().get_item("line", |item| (item.version(), item.expiry()))?;
 /// store.put("line", "that is the question")?;
-/// assert_ne!(store.in_place().get_part_versioned("line", |version, _| version)?, seen);
+/// assert_ne!(store.in_place().get_part_item("line", |item| (item.version(), item.expiry()))?, seen);
 /// # Ok(())
 /// # }
 /// ```
@@ -65,21 +65,13 @@ impl<'s> InPlace<'s> {
         get_without_lookup(engine, key.as_ref(), read)
     }
 
-    /// Like [`InPlace::get`], and passes the version to `read`.
+    /// Like [`InPlace::get`], and passes an item that also has the expiry and the version.
     ///
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).
-    pub fn get_versioned<R>(
-        self,
-        key: impl AsRef<[u8]>,
-        read: impl FnOnce(Version, &[u8]) -> R,
-    ) -> Result<Option<R>, Error> {
-        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
-        let mut found = |witness: Witness, value: &[u8]| {
-            result = read.take().map(|read| read(witness.version(key, value), value));
-        };
-        self.inner.engine()?.get(key, &mut found)?;
-        Ok(result)
+    pub fn get_item<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(ItemView<'_>) -> R) -> Result<Option<R>, Error> {
+        let key = key.as_ref();
+        view(key, read, |found| self.inner.engine()?.get(key, found))
     }
 
     /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
@@ -90,26 +82,22 @@ impl<'s> InPlace<'s> {
     #[inline]
     pub fn get_part<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
-        self.inner.engine()?.get_part(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
+        self.inner.engine()?.get_part(key.as_ref(), &mut |_, _, value| result = read.take().map(|read| read(value)))?;
         Ok(result)
     }
 
-    /// Like [`InPlace::get_part`], and passes the version to `read`. The version depends on the entire value, so all
-    /// of it is read.
+    /// Like [`InPlace::get_item`], for a `read` that needs only a part of the value, its length, or none of it, as
+    /// [`InPlace::get_part`].
     ///
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).
-    pub fn get_part_versioned<R>(
+    pub fn get_part_item<R>(
         self,
         key: impl AsRef<[u8]>,
-        read: impl FnOnce(Version, &[u8]) -> R,
+        read: impl FnOnce(ItemView<'_>) -> R,
     ) -> Result<Option<R>, Error> {
-        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
-        let mut found = |witness: Witness, value: &[u8]| {
-            result = read.take().map(|read| read(witness.version(key, value), value));
-        };
-        self.inner.engine()?.get_part(key, &mut found)?;
-        Ok(result)
+        let key = key.as_ref();
+        view(key, read, |found| self.inner.engine()?.get_part(key, found))
     }
 
     /// Calls `found` with each key's index and value, in the order of `keys`.
@@ -155,11 +143,53 @@ impl<'s> InPlace<'s> {
     }
 }
 
+/// An item that is read in place: [`InPlace::get_item`].
+#[derive(Clone, Copy, Debug)]
+pub struct ItemView<'a> {
+    key: &'a [u8],
+    value: &'a [u8],
+    expiry: Expiry,
+    witness: Witness,
+}
+
+impl<'a> ItemView<'a> {
+    /// Returns the value.
+    #[must_use]
+    pub fn value(&self) -> &'a [u8] {
+        self.value
+    }
+
+    /// Returns the expiry, [`Expiry::NEVER`] if the key has none.
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        self.expiry
+    }
+
+    /// Returns the version. Most engines compute it from the entire value.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.witness.version(self.key, self.value)
+    }
+}
+
+/// Passes the item that `get` finds to `read`.
+fn view<R>(
+    key: &[u8],
+    read: impl FnOnce(ItemView<'_>) -> R,
+    get: impl FnOnce(&mut OnFound<'_>) -> Result<bool, Error>,
+) -> Result<Option<R>, Error> {
+    let (mut read, mut result) = (Some(read), None);
+    get(&mut |witness, expiry, value| {
+        result = read.take().map(|read| read(ItemView { key, value, expiry, witness }));
+    })?;
+    Ok(result)
+}
+
 /// Like [`InPlace::get`], without a lookup first.
 #[inline(never)]
 fn get_without_lookup<R>(engine: &dyn Engine, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
     let (mut read, mut result) = (Some(read), None);
-    engine.get(key, &mut |_, value| result = read.take().map(|read| read(value)))?;
+    engine.get(key, &mut |_, _, value| result = read.take().map(|read| read(value)))?;
     Ok(result)
 }
 

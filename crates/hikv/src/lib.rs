@@ -50,9 +50,9 @@
 //! use hikv::{Error, WriteBatch};
 //!
 //! store.put("waiting:1", "resize cat.png")?;
-//! while let Some((version, job)) = store.get_versioned("waiting:1")? {
+//! while let Some(job) = store.get_item("waiting:1")? {
 //!     let mut batch = WriteBatch::new();
-//!     batch.expect_version("waiting:1", version).delete("waiting:1").put("running:1", &job);
+//!     batch.expect_version("waiting:1", job.version).delete("waiting:1").put("running:1", job.value);
 //!     match store.write(&batch) {
 //!         Err(Error::ConditionFailed { .. }) => continue, // another worker changed it: read it again
 //!         written => written?,
@@ -174,7 +174,7 @@ pub use engine_kind::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use files_status::FilesStatus;
 pub use format::Format;
-pub use in_place::InPlace;
+pub use in_place::{InPlace, ItemView};
 pub use opening::OpenProgress;
 pub use options::{Emulation, Options, Tuning};
 pub use ordered::{Item, ItemRef, Keys, OrderProgress, Ordered, Range, prefix_range};
@@ -188,7 +188,7 @@ pub use stats::{JournalStats, Stats};
 pub use store::{Store, Ticket, Waker};
 pub use transaction::{Transact, Transaction, TxRange, TxTree};
 pub use tree::Tree;
-pub use value::Value;
+pub use value::{Value, VersionedValue};
 pub use verify::{Report, VerifyProgress};
 pub use walk::Cursors;
 

@@ -117,9 +117,9 @@ impl PutOptions {
     /// let midnight = SystemTime::now() + Duration::from_secs(3600);
     /// store.put_with("menu", "soup", PutOptions::new().expires(midnight))?;
     /// // Another key that expires at the same moment:
-    /// let expiry = store.expires_at("menu")?.expect("it was just put");
+    /// let expiry = store.get_item("menu")?.expect("it was just put").expiry;
     /// store.put_with("price", "5", PutOptions::new().expires(expiry))?;
-    /// assert_eq!(store.expires_at("price")?, Some(expiry));
+    /// assert_eq!(store.get_item("price")?.expect("it was just put").expiry, expiry);
     /// # Ok(())
     /// # }
     /// ```
@@ -132,7 +132,7 @@ impl PutOptions {
         PutOptions { expected: Some(Expected::Absent), ..self }
     }
 
-    /// Puts the key only if it still has this version ([`Tree::get_versioned`](crate::Tree::get_versioned)); otherwise
+    /// Puts the key only if it still has this version ([`Tree::get_item`](crate::Tree::get_item)); otherwise
     /// the put fails with [`Error::ConditionFailed`]. See
     /// [`WriteBatch::expect_version`](crate::WriteBatch::expect_version).
     ///
@@ -143,7 +143,7 @@ impl PutOptions {
     /// use hikv::{Error, PutOptions};
     ///
     /// store.put("door", "open")?;
-    /// let (seen, _) = store.get_versioned("door")?.expect("it was just put");
+    /// let seen = store.get_item("door")?.expect("it was just put").version;
     /// store.put_with("door", "shut", PutOptions::new().expect_version(seen))?;
     /// let again = store.put_with("door", "locked", PutOptions::new().expect_version(seen));
     /// assert!(matches!(again, Err(Error::ConditionFailed { .. })));

@@ -58,7 +58,7 @@ impl Read for ValueReader {
             return Ok(count);
         }
         let mut copied = None;
-        let mut copy = |witness: Witness, value: &[u8]| {
+        let mut copy = |witness: Witness, _, value: &[u8]| {
             if witness == self.witness {
                 let rest = &value[self.read_bytes as usize..];
                 let count = rest.len().min(into.len());

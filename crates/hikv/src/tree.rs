@@ -23,7 +23,7 @@ pub struct Tree {
     handle: Handle,
     /// The durability of operations, if it is not the store's own.
     level: Option<Durability>,
-    /// True if a lookup is worth a try before a read of the engine ([`Engine::supports_lookup`]).
+    /// True if a lookup is worth a try before a read of the engine ([`Reads::supports_lookup`]).
     supports_lookup: bool,
 }
 

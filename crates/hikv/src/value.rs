@@ -5,6 +5,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
+use engine::{Expiry, Version};
+
+use crate::ItemView;
+
 /// The longest value that needs no allocation: with it, a value fills one cache line.
 const SHORT_BYTES_MAX: usize = 62;
 
@@ -57,6 +61,25 @@ impl Value {
             Held::Short { .. } => self.to_vec(),
             Held::Long(bytes) => bytes,
         }
+    }
+}
+
+/// A copy of a value with its version and its expiry: [`Tree::get_item`](crate::Tree::get_item).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct VersionedValue {
+    /// The value.
+    pub value: Value,
+    /// The version.
+    pub version: Version,
+    /// The expiry, [`Expiry::NEVER`] if the key has none.
+    pub expiry: Expiry,
+}
+
+impl VersionedValue {
+    /// Returns a copy of an item that was read in place.
+    pub(crate) fn copied(item: ItemView<'_>) -> VersionedValue {
+        VersionedValue { value: Value::copied(item.value()), version: item.version(), expiry: item.expiry() }
     }
 }
 

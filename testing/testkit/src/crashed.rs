@@ -1,13 +1,13 @@
 //! An adapter that makes any engine a [`Subject`] for the explorer and the conformance suite.
 
 use std::cell::RefCell;
-use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Lookup,
-    Moment, OpenError, Progress, ScanCursor, SnapshotEngine, Version, empty_buffer,
+    BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Error, Expiry, Lookup, Moment,
+    OpenError, Progress, ScanCursor, Version, empty_buffer,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -167,7 +167,7 @@ impl<K: Made> Operations for Crashed<K> {
             Some(found) => found,
             None => {
                 let mut copy = None;
-                self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
+                self.0.get(key, &mut |_, _, value| copy = Some(value.to_vec()))?;
                 copy
             }
         };
@@ -196,7 +196,7 @@ impl<K: Made> Operations for Crashed<K> {
         let (mut were_there, mut first) = (vec![false; keys.len()], Ok(()));
         self.0.multi_delete_each(keys, &mut |number, done| match done {
             Ok(was_there) => were_there[number] = was_there,
-            Err(error) => first = mem::replace(&mut first, Ok(())).and(Err(error)),
+            Err(error) => first = std::mem::replace(&mut first, Ok(())).and(Err(error)),
         });
         Ok(first.map(|()| were_there)?)
     }
@@ -222,7 +222,7 @@ impl<K: Made> Operations for Crashed<K> {
         let mut conditions = Vec::new();
         for &(key, value) in expected {
             let mut held = None;
-            self.0.get(key, &mut |witness, value| held = Some((witness.version(key, value), value.to_vec())))?;
+            self.0.get(key, &mut |witness, _, value| held = Some((witness.version(key, value), value.to_vec())))?;
             let version = match (held, value) {
                 (Some((version, held)), Some(value)) if held == value => Some(version),
                 (_, Some(_)) => Some(Version::new([u64::MAX; 2])),

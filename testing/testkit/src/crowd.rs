@@ -20,7 +20,7 @@ const ROUND_COUNT: u64 = 400;
 
 fn number(store: &dyn Engine, key: &[u8]) -> Option<u64> {
     let mut number = None;
-    store.get(key, &mut |_, value| number = value.first_chunk().map(|&word| u64::from_le_bytes(word))).unwrap();
+    store.get(key, &mut |_, _, value| number = value.first_chunk().map(|&word| u64::from_le_bytes(word))).unwrap();
     number
 }
 
@@ -107,7 +107,9 @@ pub fn clears_harm_no_others(store: &dyn Engine) {
             scope.spawn(move || {
                 for round in 0..ROUND_COUNT {
                     store.put(&[thread, (round * 11 % 60) as u8], &[7; 20]).unwrap();
-                    store.get(&[1 - thread, (round % 60) as u8], &mut |_, value| assert_eq!(value, [7; 20])).unwrap();
+                    store
+                        .get(&[1 - thread, (round % 60) as u8], &mut |_, _, value| assert_eq!(value, [7; 20]))
+                        .unwrap();
                 }
             });
         }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use engine::{BatchOp, Clock, Condition, Decision, Engine, Error, Expiry};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Condition, Decision, Error, Expiry};
 use pmem::MediumError;
 use pmem_sim::{Crashable, Model, Sim};
 
@@ -66,7 +67,7 @@ pub fn rules_hold<K: Made>(medium: &impl Fn() -> K::Medium) {
 fn refuses_long_keys(store: &dyn Engine) {
     let (long, features) = (vec![b'k'; store.limits().key_bytes_max + 1], store.features());
     let mut answers = vec![
-        ("get", store.get(&long, &mut |_, _| {}).map(drop)),
+        ("get", store.get(&long, &mut |_, _, _| {}).map(drop)),
         ("put", store.put(&long, b"")),
         ("delete", store.delete(&long).map(drop)),
         ("multi_get", store.multi_get(&[b"short", &long], &mut |_, _| {})),
@@ -124,6 +125,6 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
         assert!(is_refused, "{}: {operation} of a store that is open for reading answered {answer:?}", store.name());
     }
     let mut found = Vec::new();
-    store.get(b"key", &mut |_, value| found = value.to_vec()).expect("it is complete");
+    store.get(b"key", &mut |_, _, value| found = value.to_vec()).expect("it is complete");
     assert_eq!(found, b"value");
 }

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use engine::{Clock, Engine, Progress};
+use engine::prelude::*;
+use engine::{Clock, Progress};
 use pmem_sim::{Model, Sim, StepKind};
 
 use crate::crashed::{Crashed, Made};
@@ -85,7 +86,7 @@ fn writes_undone_by_moves<M: Made<Medium = Sim>>(sim: &Sim) -> usize {
     sim.unobserve();
     let is_old = |key: &Vec<u8>| {
         let mut len_bytes = 0;
-        store.get(key, &mut |_, value| len_bytes = value.len()).expect("it is sound");
+        store.get(key, &mut |_, _, value| len_bytes = value.len()).expect("it is sound");
         len_bytes == LARGE_BYTES
     };
     keys().filter(is_old).count()

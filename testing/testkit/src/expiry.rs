@@ -58,9 +58,9 @@ pub fn keys_expire_and_are_reaped(store: &dyn Engine, clock: &Clock) {
     store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
     store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
     store.put(b"for ever", b"3").unwrap();
-    assert!(store.get(b"short", &mut |_, value| assert_eq!(value, b"1")).unwrap());
+    assert!(store.get(b"short", &mut |_, _, value| assert_eq!(value, b"1")).unwrap());
     clock.advance(Duration::from_millis(50));
-    assert!(!store.get(b"short", &mut |_, _| {}).unwrap());
+    assert!(!store.get(b"short", &mut |_, _, _| {}).unwrap());
     assert_eq!((store.expiry(b"short").unwrap(), store.expiry(b"for ever").unwrap()), (None, Some(Expiry::NEVER)));
     store.put_until(b"renewed", b"4", Expiry::at_ms(1000)).unwrap();
     assert_eq!(store.len().unwrap(), 3);

@@ -33,7 +33,7 @@ impl Pair {
 impl Paired<'_> {
     fn held(&self, key: &[u8]) -> Result<Held, Failure> {
         let mut held = None;
-        self.0.get(key, &mut |witness, value| held = Some((witness.version(key, value), value.to_vec())))?;
+        self.0.get(key, &mut |witness, _, value| held = Some((witness.version(key, value), value.to_vec())))?;
         Ok(held)
     }
 

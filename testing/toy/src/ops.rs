@@ -1,6 +1,7 @@
 //! The engine's operations: get, put, delete, and walks by slot number.
 
-use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, OnItem, Witness};
+use engine::prelude::*;
+use engine::{Check, Clock, Cursor, Damage, EngineStats, Error, Features, Limits, OnFound, OnItem, Witness};
 use items::layout::HEADER_BYTES;
 use items::{Expiry, ItemError, NewItem};
 use parking_lot::MutexGuard;
@@ -10,7 +11,7 @@ use crate::{Contents, SLOT_BYTES, SLOT_COUNT, Toy, stamp};
 
 const KEY_BYTES_MAX: usize = 96;
 
-impl<M: Medium, D: Dram> Engine for Toy<M, D> {
+impl<M: Medium, D: Dram> Identity for Toy<M, D> {
     fn name(&self) -> &'static str {
         "toy"
     }
@@ -27,8 +28,10 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.heap.region().superblock().uuid
     }
+}
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+impl<M: Medium, D: Dram> Reads for Toy<M, D> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         check_key(key)?;
         let (value, ticket) = {
             let contents = self.contents.read();
@@ -38,10 +41,12 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         let _ = self.medium.acknowledge_met(ticket)?;
         let Some(value) = value else { return Ok(false) };
         let checksum = Checksum::default().update(&value).value();
-        found(Witness::of_item(value.len() as u64, checksum, Expiry::NEVER), &value);
+        found(Witness::of_item(value.len() as u64, checksum, Expiry::NEVER), Expiry::NEVER, &value);
         Ok(true)
     }
+}
 
+impl<M: Medium, D: Dram> Writes for Toy<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         let item = NewItem { key, value, expiry: Expiry::NEVER };
@@ -56,10 +61,6 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         self.change(key, None)
     }
 
-    fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
     fn clear(&self) -> Result<(), Error> {
         let writers = self.write()?;
         self.heap.region().set_generation(&self.medium, self.heap.region().generation().wrapping_add(1));
@@ -70,7 +71,17 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         drop((contents, writers));
         Ok(self.medium.wait(ticket)?)
     }
+}
 
+impl<M: Medium, D: Dram> Atomic for Toy<M, D> {}
+
+impl<M: Medium, D: Dram> Expires for Toy<M, D> {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl<M: Medium, D: Dram> Walks for Toy<M, D> {
     fn len(&self) -> Result<u64, Error> {
         Ok(self.contents.read().items.iter().flatten().count() as u64)
     }
@@ -86,7 +97,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
             (from..SLOT_COUNT).find_map(|slot| Some((slot, contents.items[slot as usize].as_ref()?.0.clone())))
         };
         let Some((slot, key)) = item else { return Ok(Cursor::End) };
-        self.get(&key, &mut |_, value| each(&key, value, Expiry::NEVER))?;
+        self.get(&key, &mut |_, expiry, value| each(&key, value, expiry))?;
         Ok(Cursor::Number(slot + 1))
     }
 
@@ -102,7 +113,11 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         check.set_state::<()>(None);
         Ok(())
     }
+}
 
+impl<M: Medium, D: Dram> Upkeep for Toy<M, D> {}
+
+impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn health(&self) -> Result<(), Error> {
         Ok(self.medium.health()?)
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use hikv::{Durability, EngineKind};
@@ -82,6 +82,6 @@ impl Shared for InkStore {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        Ok(self.store.get(key, &mut |_, value| found(value))?)
+        Ok(self.store.get(key, &mut |_, _, value| found(value))?)
     }
 }

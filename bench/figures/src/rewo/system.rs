@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{Engine, Progress};
+use engine::prelude::*;
+use engine::Progress;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem::{Delayed, Latency, MediumError};
@@ -164,7 +165,7 @@ impl System for Rewo {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        Ok(self.store.get(key, &mut |_, value| found(value))?)
+        Ok(self.store.get(key, &mut |_, _, value| found(value))?)
     }
 
     fn slot_count(&self) -> u64 {

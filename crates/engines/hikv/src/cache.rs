@@ -7,7 +7,7 @@
 //! region. If reads compare checksums, a copy was compared when it was admitted. The index decides whether a missed key
 //! exists.
 
-use engine::{Error, Limits, OpenError, Witness};
+use engine::{Error, Expiry, Limits, OnFound, OpenError, Witness};
 use index::cached_table::{CacheStats, Clear, Copied, Lookup, LookupKey, NewCopy, Permit, Write, canary, is_durable};
 use index::{CachedTable, Position};
 use items::Item;
@@ -56,7 +56,7 @@ impl ReadCache {
         reader: &Reader<M>,
         key: &[u8],
         compared_bytes_max: u64,
-        found: &mut dyn FnMut(Witness, &[u8]),
+        found: &mut OnFound<'_>,
     ) -> Result<bool, Error> {
         match &self.0 {
             None => reader.read(key, compared_bytes_max, found),
@@ -118,10 +118,11 @@ fn read_cached<M: Medium>(
     reader: &Reader<M>,
     key: &[u8],
     is_part: bool,
-    found: &mut dyn FnMut(Witness, &[u8]),
+    found: &mut OnFound<'_>,
 ) -> Result<bool, Error> {
     let key = LookupKey { bytes: key, signature: reader.signature(key) };
-    let show = |copied: Copied<'_>| found(Witness::of_words(copied.version), copied.value);
+    let show =
+        |copied: Copied<'_>| found(Witness::of_words(copied.version), Expiry::at_ms(copied.expiry_ms), copied.value);
     let permit = match cache.lookup(key, || reader.clock().now_ms(), show) {
         Lookup::Hit(()) => return Ok(true),
         Lookup::Miss(permit) => permit,
@@ -137,7 +138,7 @@ fn read_missed<M: Medium>(
     key: LookupKey<'_>,
     permit: Option<Permit>,
     is_part: bool,
-    found: &mut dyn FnMut(Witness, &[u8]),
+    found: &mut OnFound<'_>,
 ) -> Result<bool, Error> {
     let _pin = epoch::pin();
     let Some((position, item)) = reader.find_unexpired(key.signature, key.bytes)? else { return Ok(false) };
@@ -147,7 +148,7 @@ fn read_missed<M: Medium>(
     if let Some(permit) = permit.filter(|_| is_durable(reader.medium())) {
         cache.admit(permit, key, &copy_of(&item, position));
     }
-    found(item::witness(item.header.checksum, position, item.expiry), item.value);
+    found(item::witness(item.header.checksum, position, item.expiry), item.expiry, item.value);
     Ok(true)
 }
 
@@ -160,7 +161,7 @@ fn get_each<M: Medium>(
     mut found: impl FnMut(usize, Option<&[u8]>),
 ) -> Result<(), Error> {
     for (i, key) in keys.iter().enumerate() {
-        if !read_cached(cache, reader, key, false, &mut |_, value| found(i, Some(value)))? {
+        if !read_cached(cache, reader, key, false, &mut |_, _, value| found(i, Some(value)))? {
             found(i, None);
         }
     }

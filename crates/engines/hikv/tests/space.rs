@@ -5,7 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Engine, Error};
+use engine::Error;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use pmem::MediumError;
@@ -80,7 +81,7 @@ fn deletes_free_space_for_multi_puts() {
 
 /// Counts waits inside a callback of this store.
 fn wait_count_inside(store: &HiKv<Sim, HostDram>, work: impl Fn()) -> u32 {
-    wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
+    wait_count(|| assert!(store.get(&key(0), &mut |_, _, _| work()).unwrap()))
 }
 
 /// If nothing waits to be freed, or only garbage that waits for the writer itself, a writer that finds no space fails

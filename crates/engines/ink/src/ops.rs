@@ -4,10 +4,11 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, OrderStats,
-    OrderedEngine, Progress, WantedThreads, Witness, may_write,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
+    Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order, OrderStats,
+    Progress, WantedThreads, may_write,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -17,7 +18,7 @@ use crate::error::from_tree;
 use crate::writer::put;
 use crate::{Ink, NAME};
 
-impl<M: Medium, D: Dram> Engine for Ink<M, D> {
+impl<M: Medium, D: Dram> Identity for Ink<M, D> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -39,23 +40,23 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.tree().heap().region().superblock().uuid
     }
+}
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+impl<M: Medium, D: Dram> Reads for Ink<M, D> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         let copied = self.items().find(key)?;
-        copied.iter().for_each(|copied| found(copied.witness(), &copied.bytes));
+        copied.iter().for_each(|copied| found(copied.witness(), copied.expiry, &copied.bytes));
         Ok(copied.is_some())
     }
+}
 
+impl<M: Medium, D: Dram> Writes for Ink<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.put_until(key, value, Expiry::NEVER)
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.writer.write(key, put(value, expiry), &mut |held| Some(self.items().before(held))).map(drop)
-    }
-
-    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.writer.apply(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
@@ -69,10 +70,23 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.writer.remove(key)
     }
 
+    fn clear(&self) -> Result<(), Error> {
+        may_write(self.tree().medium())?;
+        self.tree().clear(epoch::thread_index()).map_err(from_tree)
+    }
+}
+
+impl<M: Medium, D: Dram> Atomic for Ink<M, D> {
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.update_by(key, decide)
     }
 
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.writer.apply(conditions, ops)
+    }
+}
+
+impl<M: Medium, D: Dram> Expires for Ink<M, D> {
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let expiry = self.items().read_with(key, expiry_of)?;
         Ok(expiry.filter(|expiry| !self.items().is_past(*expiry)))
@@ -89,12 +103,9 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn clock(&self) -> &Clock {
         self.items().clock()
     }
+}
 
-    fn clear(&self) -> Result<(), Error> {
-        may_write(self.tree().medium())?;
-        self.tree().clear(epoch::thread_index()).map_err(from_tree)
-    }
-
+impl<M: Medium, D: Dram> Walks for Ink<M, D> {
     fn len(&self) -> Result<u64, Error> {
         Ok(self.counted.count(self.tree())?.key_count)
     }
@@ -125,7 +136,9 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         check.set_state::<()>(None);
         Ok(())
     }
+}
 
+impl<M: Medium, D: Dram> Upkeep for Ink<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let (tree, heap, medium) = (self.tree(), self.tree().heap(), self.tree().medium());
         if may_write(medium).is_err() {
@@ -144,22 +157,6 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn assist_background(&self) -> Result<(), Error> {
         if self.writer.reaper().is_behind() && !epoch::is_pinned() { self.writer.reap().map(drop) } else { Ok(()) }
-    }
-
-    fn tidy(&self) -> Progress {
-        self.tidy_space(|| false)
-    }
-
-    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
-        self.compact_now(progress)
-    }
-
-    fn health(&self) -> Result<(), Error> {
-        Ok(self.tree().medium().health()?)
-    }
-
-    fn sync(&self) -> Result<(), Error> {
-        Ok(self.tree().medium().sync()?)
     }
 
     fn wanted_threads(&self) -> WantedThreads {
@@ -185,8 +182,22 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         times.into_iter().flatten().min()
     }
 
-    fn ordered(&self) -> Option<&dyn OrderedEngine> {
-        Some(self)
+    fn tidy(&self) -> Progress {
+        self.tidy_space(|| false)
+    }
+
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
+        self.compact_now(progress)
+    }
+}
+
+impl<M: Medium, D: Dram> Engine for Ink<M, D> {
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.tree().medium().health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.tree().medium().sync()?)
     }
 
     fn stats(&self) -> EngineStats {
@@ -206,6 +217,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             figures: figures(&tree, self.writer.merging().merged_count()),
             ..EngineStats::of_space(space)
         }
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        Some(self)
     }
 }
 

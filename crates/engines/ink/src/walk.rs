@@ -12,7 +12,7 @@ use crate::items::Items;
 use crate::pages::{Copied, Damage};
 
 impl<M: Medium, D: Dram> Items<M, D> {
-    /// Walks as [`Engine::walk`](engine::Engine::walk) does, including expired keys. Always checks values, because
+    /// Walks as [`Walks::walk`](engine::Walks::walk) does, including expired keys. Always checks values, because
     /// dumps and backups use this.
     pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Damage::Refused, cursor, each)

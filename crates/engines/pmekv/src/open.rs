@@ -69,7 +69,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     }
 
     /// Opens a store like [`Pmekv::open_with_progress`], read-only. Skips damaged records, and all records of damaged
-    /// nodes. [`Engine::walk_skipping_damage`](engine::Engine::walk_skipping_damage) reports them.
+    /// nodes. [`Walks::walk_skipping_damage`](engine::Walks::walk_skipping_damage) reports them.
     ///
     /// # Errors
     /// As for [`Pmekv::open`]: other damage could bring back older records of intact keys.

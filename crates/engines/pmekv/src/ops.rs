@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult, Order, OrderStats,
-    OrderedEngine, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads, Witness,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
+    Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order, OrderStats,
+    PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -18,7 +19,7 @@ use pmem::{Dram, Medium};
 use crate::writer::{Batch, Together};
 use crate::{NAME, Pmekv};
 
-impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
+impl<M: Medium, D: Dram> Identity for Pmekv<M, D> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -40,8 +41,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.reader().region().heap().region().superblock().uuid
     }
+}
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+impl<M: Medium, D: Dram> Reads for Pmekv<M, D> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         Limits::check_key(key)?;
         self.reader().get(key, found)
     }
@@ -58,13 +61,23 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.reader().lookup_group(pinned, keys, values)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.get(key, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         keys.iter().try_for_each(|key| Limits::check_key(key))?;
         self.reader().read_many(keys, found)
+    }
+}
+
+impl<M: Medium, D: Dram> Writes for Pmekv<M, D> {
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_until(key, value, Expiry::NEVER)
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.writer.put_item(&NewItem { key, value, expiry }).map(drop)
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -81,26 +94,6 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
     }
 
-    fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
-        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
-            let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
-            Together::new(&self.writer, &deletes)
-                .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done));
-        }
-    }
-
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.put_until(key, value, Expiry::NEVER)
-    }
-
-    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.writer.put_item(&NewItem { key, value, expiry }).map(drop)
-    }
-
-    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        Batch::new(&self.writer, conditions, ops).apply()
-    }
-
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         Limits::check_value(len_bytes)?;
         self.writer.put_streamed(key, len_bytes, source, expiry)
@@ -110,16 +103,30 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.writer.remove(key)
     }
 
+    fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
+            Together::new(&self.writer, &deletes)
+                .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done));
+        }
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.writer.clear()
+    }
+}
+
+impl<M: Medium, D: Dram> Atomic for Pmekv<M, D> {
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.update_by(key, decide)
     }
 
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Limits::check_key(key)?;
-        let _pin = epoch::pin();
-        Ok(self.reader().find_live(key)?.map(|(_, item)| item.expiry))
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        Batch::new(&self.writer, conditions, ops).apply()
     }
+}
 
+impl<M: Medium, D: Dram> Expires for Pmekv<M, D> {
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.writer.reaper().hook().set(callback);
     }
@@ -131,11 +138,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn clock(&self) -> &Clock {
         self.reader().contents().clock()
     }
+}
 
-    fn clear(&self) -> Result<(), Error> {
-        self.writer.clear()
-    }
-
+impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
     fn len(&self) -> Result<u64, Error> {
         Ok(self.reader().tree().len())
     }
@@ -165,7 +170,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         check.set_state::<()>(None);
         Ok(())
     }
+}
 
+impl<M: Medium, D: Dram> Upkeep for Pmekv<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let region = self.reader().region();
         if !region.medium().is_writable() {
@@ -184,6 +191,17 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if self.writer.reaper().is_behind() && !epoch::is_pinned() { self.writer.reap().map(drop) } else { Ok(()) }
     }
 
+    fn wanted_threads(&self) -> WantedThreads {
+        let (region, reaper) = (self.reader().region(), self.writer.reaper());
+        let is_behind = || self.writer.checkpointer().is_wanted() || region.heap().runs_low() || self.may_compact();
+        let is_wanted = region.medium().is_writable() && is_behind() || reaper.expectation().is_wanted();
+        if is_wanted { WantedThreads::One } else { WantedThreads::None }
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        self.writer.reaper().expectation().sleep_time()
+    }
+
     fn tidy(&self) -> Progress {
         self.tidy_space(|| {
             self.reader().tree().collect();
@@ -194,7 +212,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
         self.compact_now(progress)
     }
+}
 
+impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
     fn health(&self) -> Result<(), Error> {
         Ok(self.reader().region().medium().health()?)
     }
@@ -214,21 +234,6 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
     }
 
-    fn wanted_threads(&self) -> WantedThreads {
-        let (region, reaper) = (self.reader().region(), self.writer.reaper());
-        let is_behind = || self.writer.checkpointer().is_wanted() || region.heap().runs_low() || self.may_compact();
-        let is_wanted = region.medium().is_writable() && is_behind() || reaper.expectation().is_wanted();
-        if is_wanted { WantedThreads::One } else { WantedThreads::None }
-    }
-
-    fn sleep_time(&self) -> Option<Duration> {
-        self.writer.reaper().expectation().sleep_time()
-    }
-
-    fn ordered(&self) -> Option<&dyn OrderedEngine> {
-        Some(self)
-    }
-
     fn stats(&self) -> EngineStats {
         let (of_region, tree_bytes) = (self.reader().region().stats(), self.reader().tree().dram_bytes());
         EngineStats {
@@ -241,6 +246,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             figures: self.writer.checkpointer().figures(),
             ..of_region
         }
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        Some(self)
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::expectation::REST;
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error,
-    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, Order, Outcome,
-    PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, Witness, WriteResult, may_write,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error,
+    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order,
+    Outcome, PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, WriteResult, may_write,
     with_space,
 };
 use epoch::Pinned;
@@ -23,7 +24,7 @@ use crate::reader::GROUP_COUNT;
 use crate::writer::{Batch, Prepared};
 use crate::{NAME, RewoHash};
 
-impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
+impl<M: Medium, D: Dram> Identity for RewoHash<M, D> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -45,9 +46,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.writer.space().heap().region().superblock().uuid
     }
+}
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.writer.reader().read(self.writer.keys().key(key)?, false, &mut |version, value, _| found(version, value))
+impl<M: Medium, D: Dram> Reads for RewoHash<M, D> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
+        self.writer.reader().read(self.writer.keys().key(key)?, false, found)
     }
 
     fn supports_lookup(&self) -> bool {
@@ -58,8 +61,8 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.writer.reader().lookup_value(key, buffer)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
-        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |version, value, _| found(version, value))
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
+        self.writer.reader().read(self.writer.keys().key(key)?, true, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -69,18 +72,15 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         }
         Ok(())
     }
+}
 
+impl<M: Medium, D: Dram> Writes for RewoHash<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.put_item(key, value, Expiry::NEVER)
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.put_item(key, value, expiry)
-    }
-
-    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        may_write(self.medium())?;
-        if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
@@ -105,6 +105,20 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         Ok(self.hook().report(outcome) == WriteResult::Done(PriorState::Present))
     }
 
+    fn clear(&self) -> Result<(), Error> {
+        let writer = &self.writer;
+        may_write(writer.medium())?;
+        // Space that the sweep has not found yet could not be distinguished from space that is freed now.
+        self.finish_sweep()?;
+        let hidden = writer.reader().cache().hide_all(writer.medium());
+        let cleared = self.with_space(|| Ok(writer.table().clear(writer.cx())?))?;
+        hidden.into_iter().for_each(Clear::cleared);
+        writer.space().retire_cleared(writer.medium(), cleared);
+        Ok(())
+    }
+}
+
+impl<M: Medium, D: Dram> Atomic for RewoHash<M, D> {
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.writer.begin()?;
         let key = self.writer.keys().key(key)?;
@@ -117,12 +131,13 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         }
     }
 
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let mut expiry = None;
-        self.writer.reader().read(self.writer.keys().key(key)?, true, &mut |_, _, held| expiry = Some(held))?;
-        Ok(expiry)
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        may_write(self.medium())?;
+        if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
+}
 
+impl<M: Medium, D: Dram> Expires for RewoHash<M, D> {
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.hook().set(callback);
     }
@@ -134,19 +149,9 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     fn clock(&self) -> &Clock {
         self.writer.keys().clock()
     }
+}
 
-    fn clear(&self) -> Result<(), Error> {
-        let writer = &self.writer;
-        may_write(writer.medium())?;
-        // Space that the sweep has not found yet could not be distinguished from space that is freed now.
-        self.finish_sweep()?;
-        let hidden = writer.reader().cache().hide_all(writer.medium());
-        let cleared = self.with_space(|| Ok(writer.table().clear(writer.cx())?))?;
-        hidden.into_iter().for_each(Clear::cleared);
-        writer.space().retire_cleared(writer.medium(), cleared);
-        Ok(())
-    }
-
+impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
     fn len(&self) -> Result<u64, Error> {
         self.finish_sweep()?;
         Ok(self.table().len())
@@ -201,32 +206,15 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         check.set_state(Some(state).filter(|_| !is_done));
         Ok(())
     }
+}
 
+impl<M: Medium, D: Dram> Upkeep for RewoHash<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         self.background.step(&self.writer, || self.compaction_step())
     }
 
     fn assist_background(&self) -> Result<(), Error> {
         self.background.keep_pace(&self.writer)
-    }
-
-    fn tidy(&self) -> Progress {
-        self.tidy_space(|| {
-            self.writer.space().collect(self.medium());
-            self.writer.space().has_garbage()
-        })
-    }
-
-    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
-        self.compact_now(progress)
-    }
-
-    fn health(&self) -> Result<(), Error> {
-        Ok(self.medium().health()?)
-    }
-
-    fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium().sync()?)
     }
 
     fn wanted_threads(&self) -> WantedThreads {
@@ -239,6 +227,27 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn sleep_time(&self) -> Option<Duration> {
         self.writer.expiring().expectation().sleep_time().or(self.background.pre_evicts().then_some(REST))
+    }
+
+    fn tidy(&self) -> Progress {
+        self.tidy_space(|| {
+            self.writer.space().collect(self.medium());
+            self.writer.space().has_garbage()
+        })
+    }
+
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
+        self.compact_now(progress)
+    }
+}
+
+impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium().health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium().sync()?)
     }
 
     fn stats(&self) -> EngineStats {

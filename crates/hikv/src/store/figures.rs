@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Engine, Error, Features, Limits};
+use engine::prelude::*;
+use engine::{Error, Features, Limits};
 
 use crate::files_status::FilesStatus;
 use crate::stats::{JournalStats, Stats};
@@ -47,7 +48,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         // If counting fails, figures stay too small; the next read or write returns the error. This does not wait for
         // durability, because figures acknowledge nothing.
-        let _ = self.inner().engine().and_then(Engine::len);
+        let _ = self.inner().engine().and_then(Walks::len);
         self.stats_now().expect("stats are for the process that opened the store")
     }
 

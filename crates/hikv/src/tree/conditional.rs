@@ -113,7 +113,7 @@ impl Tree {
     ///     Some(held) if held.expiry > until => Decision::PutUntil(held.value.to_vec().into(), until),
     ///     _ => Decision::Keep,
     /// })?;
-    /// assert_eq!(store.expires_at("lease")?, Some(until));
+    /// assert_eq!(store.get_item("lease")?.expect("it was just put").expiry, until);
     /// # Ok(())
     /// # }
     /// ```

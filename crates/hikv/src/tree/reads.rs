@@ -1,11 +1,11 @@
 //! Reading values by key.
 
-use engine::{Expiry, Limits, Ttl, Version};
+use engine::{Limits, Ttl};
 
 use super::Tree;
 use crate::handles::Kind;
 use crate::in_place::InPlace;
-use crate::{Error, Value, ValueReader};
+use crate::{Error, Value, ValueReader, VersionedValue};
 #[cfg(doc)]
 use crate::{PutOptions, WriteBatch};
 
@@ -51,27 +51,29 @@ impl Tree {
         self.read(|in_place| in_place.get(key, Value::copied))
     }
 
-    /// Like [`Tree::get`], and returns the version for [`PutOptions::expect_version`] and
-    /// [`WriteBatch::expect_version`]. All of the value is read again to compute it.
+    /// Like [`Tree::get`], and returns the value with its expiry and its version, all of one moment. The version is for
+    /// [`PutOptions::expect_version`] and [`WriteBatch::expect_version`]; most engines read all of the value again to
+    /// compute it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # let store = hikv::Store::open(dir.path())?;
-    /// use hikv::PutOptions;
+    /// use hikv::{Expiry, PutOptions};
     ///
     /// store.put("door", "open")?;
-    /// let (version, value) = store.get_versioned("door")?.expect("it was just put");
-    /// assert_eq!(value, "open");
-    /// store.put_with("door", "shut", PutOptions::new().expect_version(version))?;
+    /// let door = store.get_item("door")?.expect("it was just put");
+    /// assert_eq!(door.value, "open");
+    /// assert_eq!(door.expiry, Expiry::NEVER);
+    /// store.put_with("door", "shut", PutOptions::new().expect_version(door.version))?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Value)>, Error> {
-        self.read(|in_place| in_place.get_versioned(key, |version, value| (version, Value::copied(value))))
+    pub fn get_item(&self, key: impl AsRef<[u8]>) -> Result<Option<VersionedValue>, Error> {
+        self.read(|in_place| in_place.get_item(key, VersionedValue::copied))
     }
 
     /// Copies the key's value into `value`, replacing its contents. Returns false and an empty `value` if the key is
@@ -128,27 +130,6 @@ impl Tree {
         InPlace::of(&self.inner, self.supports_lookup)
     }
 
-    /// Returns the key's expiry, [`Expiry::NEVER`] if it has none, or `None` if the key is absent.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let dir = tempfile::tempdir()?;
-    /// # let store = hikv::Store::open(dir.path())?;
-    /// use hikv::Expiry;
-    ///
-    /// assert_eq!(store.expires_at("key")?, None);
-    /// store.put("key", "value")?;
-    /// assert_eq!(store.expires_at("key")?, Some(Expiry::NEVER));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`Tree::get`].
-    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
-        self.inner.engine()?.expiry(key.as_ref())
-    }
-
     /// Returns the key's remaining time to live, or `None` if the key is absent.
     ///
     /// ```
@@ -182,7 +163,7 @@ impl Tree {
     /// As for [`Tree::get`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
-        self.inner.engine()?.get(key, &mut |witness, value| {
+        self.inner.engine()?.get(key, &mut |witness, _, value| {
             let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
             found = Some((witness, value.len() as u64, held));
         })?;

@@ -33,7 +33,7 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
     let store =
         Options::new().engine(kind).background(false).durability(Durability::Buffered).open(dir.path()).unwrap();
     store.put(KEY, value).unwrap();
-    let version = || store.get_versioned(KEY).unwrap().expect("it was put").0;
+    let version = || store.get_item(KEY).unwrap().expect("it was put").version;
     let (mut seen, other, mut rng) = (version(), forged(value), fastrand::Rng::with_seed(7));
     let mut return_count = 0;
     for number in 0..WRITE_COUNT_MAX {

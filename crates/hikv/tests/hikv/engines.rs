@@ -307,7 +307,7 @@ fn expired_items_are_reported_with_their_values() {
         keys.iter()
             .enumerate()
             .for_each(|(number, key)| store.put_with(key, old(number), PutOptions::new().ttl(LIFE)).unwrap());
-        let expiry = store.expires_at("put").unwrap().unwrap();
+        let expiry = store.get_item("put").unwrap().unwrap().expiry;
         clock.advance(LIFE);
         store.put("put", "new").unwrap();
         assert!(!store.delete("deleted").unwrap());

@@ -25,7 +25,7 @@ fn deletes(keys: &[&str]) -> WriteBatch {
 }
 
 fn version(store: &Store, key: &str) -> hikv::Version {
-    store.get_versioned(key).unwrap().expect("it is there").0
+    store.get_item(key).unwrap().expect("it is there").version
 }
 
 #[test]

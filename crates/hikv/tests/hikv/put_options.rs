@@ -35,7 +35,7 @@ fn put_expects_an_absent_key() {
 fn put_expects_a_version() {
     each_engine(|engine, store, _| {
         store.put("door", "open").unwrap();
-        let (seen, _) = store.get_versioned("door").unwrap().unwrap();
+        let seen = store.get_item("door").unwrap().unwrap().version;
         let expecting = PutOptions::new().expect_version(seen);
         store.put_with("door", "shut", expecting.ttl(Duration::from_secs(9))).unwrap();
         assert!(is_refused(store.put_with("door", "locked", expecting)), "{engine}");

@@ -160,8 +160,8 @@ impl Batch {
     /// Returns the condition in a line.
     fn required(&self, store: &Store, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
         let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
-        match store.get_versioned(&key).map_err(Failure::at_path(&self.dir))? {
-            Some((version, held)) if held == value => Ok(Required { line, key, version: Some(version) }),
+        match store.get_item(&key).map_err(Failure::at_path(&self.dir))? {
+            Some(held) if held.value == value => Ok(Required { line, key, version: Some(held.version) }),
             Some(_) => Err(self.unmet(line, format!("the key '{}' has another value", key.escape_ascii()))),
             None => Err(self.unmet(line, not_found(&self.dir, &key))),
         }
@@ -224,6 +224,5 @@ impl Batch {
 
 /// Returns the present value and expiry of the key.
 fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
-    let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
-    Ok(value.map(Vec::from).zip(expiry))
+    Ok(store.get_item(key)?.map(|held| (held.value.into_vec(), held.expiry)))
 }

@@ -117,7 +117,7 @@ fn compaction_stops_no_transaction() {
     (0..KEY_COUNT).for_each(|number| store.put(key(number), [b'x'; 200]).unwrap());
     (0..KEY_COUNT).filter(|number| number % 10 > 0).for_each(|number| assert!(store.delete(key(number)).unwrap()));
     let watched: Vec<String> = (0..KEY_COUNT).step_by(10).map(key).collect();
-    let version = |key: &String| store.in_place().get_versioned(key, |version, _| version).unwrap();
+    let version = |key: &String| store.in_place().get_item(key, |item| item.version()).unwrap();
     let before: Vec<_> = watched.iter().map(version).collect();
     assert_eq!(client.say(&format!("WATCH {}", watched.join(" "))), ok());
     client.converse([("MULTI", ok()), ("STRLEN key:0", queued()), ("DEL key:10", queued())]);

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use engine::{Cursor, Engine, Error, Moment, SnapshotEngine};
+use engine::prelude::*;
+use engine::{Cursor, Error, Moment};
 use engine_hikv::HiKv;
 use journal::{Acknowledger, Journaled};
 use pmem_os::HostDram;

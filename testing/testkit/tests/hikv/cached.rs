@@ -1,6 +1,6 @@
 //! HiKV with a read cache: answers like a map, crashes, contention, and broken variants.
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use index::cached_table::canary;
@@ -83,12 +83,12 @@ fn acknowledged_deferred_put(canary: Option<Canary>) -> (bool, usize) {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
     let store = HiKv::format(journal, HostDram, &parameters).unwrap().caching(1, HostDram).unwrap();
     acknowledger.deferred(|| store.put(b"key", b"value")).0.unwrap();
-    let (found, receipt) = acknowledger.deferred(|| store.get(b"key", &mut |_, _| {}));
+    let (found, receipt) = acknowledger.deferred(|| store.get(b"key", &mut |_, _, _| {}));
     assert!(found.unwrap());
     let lacks = |image: &DiskImage| {
         let disk = SimDisk::from_image(image, Model::Disk);
         let store = HiKv::open(Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap(), HostDram).unwrap();
-        !store.get(b"key", &mut |_, _| {}).unwrap()
+        !store.get(b"key", &mut |_, _, _| {}).unwrap()
     };
     let lost_count = disk.images(40, 7).iter().filter(|image| lacks(image)).count();
     (acknowledger.is_durable(receipt).unwrap(), lost_count)

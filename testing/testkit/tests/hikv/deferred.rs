@@ -4,7 +4,7 @@
 
 use std::ops::Bound;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use journal::{JournalOptions, Journaled};
@@ -222,12 +222,12 @@ fn acknowledged_copy(canary: Option<Canary>) -> (bool, usize) {
         has_split || acknowledger.wait(receipt).map(|()| false).unwrap()
     });
     let key = split.expect("so many keys split a segment");
-    let (found, receipt) = acknowledger.deferred(|| store.get(&key, &mut |_, _| {}));
+    let (found, receipt) = acknowledger.deferred(|| store.get(&key, &mut |_, _, _| {}));
     assert!(found.unwrap());
     let lacks = |image: &DiskImage| {
         let disk = SimDisk::from_image(image, Model::Disk);
         let store = HiKv::open(Journaled::open(disk.files(), roomy(), &|_| {}).unwrap(), HostDram).unwrap();
-        !store.get(&key, &mut |_, _| {}).unwrap()
+        !store.get(&key, &mut |_, _, _| {}).unwrap()
     };
     let lost_count = disk.images(40, 7).iter().filter(|image| lacks(image)).count();
     (acknowledger.is_durable(receipt).unwrap(), lost_count)

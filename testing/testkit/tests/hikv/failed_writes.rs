@@ -101,7 +101,7 @@ fn filled(kind: &Kind, disk: &SimDisk, level: Durability) -> (Box<dyn Engine>, C
 
 pub(super) fn get(store: &dyn Engine, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let mut copy = None;
-    store.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
+    store.get(key, &mut |_, _, value| copy = Some(value.to_vec()))?;
     Ok(copy)
 }
 

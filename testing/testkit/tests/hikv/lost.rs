@@ -4,7 +4,8 @@
 use std::thread;
 
 use engine::Cursor;
-use engine::{Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Error, Progress};
 use engine_hikv::HiKv;
 use heap::Parameters;
 use journal::Journaled;
@@ -54,7 +55,7 @@ fn error_count(store: &Store) -> usize {
     };
     for key in 0..KEY_COUNT {
         let mut found = Vec::new();
-        match store.get(&[key], &mut |_, bytes| found = bytes.to_vec()) {
+        match store.get(&[key], &mut |_, _, bytes| found = bytes.to_vec()) {
             Ok(is_there) => assert!(is_there && found == value(key), "key {key}"),
             Err(error) => note(error),
         }
@@ -137,7 +138,7 @@ fn concurrent_write_is_kept_or_refused() {
         assert!((0..KEY_COUNT).all(|key| is_whole(&store, key)), "fault {number}");
         for &key in &kept {
             let mut found = Vec::new();
-            let is_there = store.get(&[0xFF, key], &mut |_, bytes| found = bytes.to_vec()).unwrap();
+            let is_there = store.get(&[0xFF, key], &mut |_, _, bytes| found = bytes.to_vec()).unwrap();
             assert!(is_there && found == value(key), "fault {number}: {key} was acknowledged");
         }
         kept_count += kept.len();
@@ -152,7 +153,7 @@ fn concurrent_write_is_kept_or_refused() {
 /// Returns whether the key is present; otherwise the error reports why it may be missing.
 fn is_whole(store: &Store, key: u8) -> bool {
     let mut found = Vec::new();
-    match store.get(&[key], &mut |_, bytes| found = bytes.to_vec()) {
+    match store.get(&[key], &mut |_, _, bytes| found = bytes.to_vec()) {
         Ok(is_there) => {
             assert!(is_there && found == value(key), "key {key}");
             true

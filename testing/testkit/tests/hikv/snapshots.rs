@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{Engine, Moment, Progress, SnapshotEngine};
+use engine::prelude::*;
+use engine::{Moment, Progress};
 use engine_hikv::HiKv;
 use heap::Class;
 use heap::Parameters;

@@ -18,15 +18,15 @@ use crate::write::batch::BatchWrite;
 use crate::write::conditional::Update;
 use crate::write::multi_put::PutGroup;
 use crate::write::{Prepared, WriteTarget, check_lengths};
+use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, Engine, EngineStats,
-    Error, Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnItem, OnResult,
-    OrderedEngine, PackedLookup, Progress, QueueStats, ScanCursor, SnapshotEngine, Streamed, ValueBuffer, Visit,
-    WantedThreads, Witness, may_write,
+    BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
+    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult,
+    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, may_write,
 };
 use items::NewItem;
 
-impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
+impl<M: Medium, D: Memory> Identity for HiKv<M, D> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -49,8 +49,10 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.writer.space().heap().region().superblock().uuid
     }
+}
 
-    fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+impl<M: Medium, D: Memory> Reads for HiKv<M, D> {
+    fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, u64::MAX, found)
     }
 
@@ -66,7 +68,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.reader().lookup_group(&keys[..keys.len().min(GROUP_COUNT)], values)
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    fn get_part(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
@@ -79,7 +81,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         }
         Ok(())
     }
+}
 
+impl<M: Medium, D: Memory> Writes for HiKv<M, D> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.writer.admit_put(key, value.len() as u64)?;
         self.writer.put(&NewItem { key, value, expiry: Expiry::NEVER })
@@ -119,20 +123,6 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.write_batch(&ops)
     }
 
-    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        may_write(self.medium())?;
-        if conditions.is_empty() && ops.is_empty() {
-            return Ok(());
-        }
-        Limits::check_batch(conditions, ops)?;
-        self.writer.admit()?;
-        match BatchOp::single_delete(conditions, ops) {
-            Some(key) if conditions.is_empty() => self.writer.remove(key).map(drop),
-            Some(key) => Update::of(&self.writer, key).delete_if(conditions),
-            None => BatchWrite::run(&self.writer, conditions, ops),
-        }
-    }
-
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.writer.admit_put(key, len_bytes)?;
         let (medium, space) = (self.medium(), self.writer.space());
@@ -152,37 +142,6 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.remove(key)
     }
 
-    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        Limits::check_key(key)?;
-        self.writer.admit()?;
-        Update::of(&self.writer, key).by(decide)
-    }
-
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        Limits::check_key(key)?;
-        self.writer.admit()?;
-        Update::of(&self.writer, key).expire(expiry)
-    }
-
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Limits::check_key(key)?;
-        let _pin = epoch::pin();
-        let found = self.writer.reader().find_unexpired(self.writer.reader().signature(key), key)?;
-        Ok(found.map(|(_, item)| item.expiry))
-    }
-
-    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
-        self.writer.reaper().hook().set(callback);
-    }
-
-    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
-        self.writer.reaper().hook().set_item(callback);
-    }
-
-    fn clock(&self) -> &Clock {
-        self.writer.reader().clock()
-    }
-
     fn clear(&self) -> Result<(), Error> {
         let (writer, medium) = (&self.writer, self.medium());
         writer.check_writable()?;
@@ -199,7 +158,51 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         writer.space().retire_cleared(medium, cleared);
         Ok(())
     }
+}
 
+impl<M: Medium, D: Memory> Atomic for HiKv<M, D> {
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        Limits::check_key(key)?;
+        self.writer.admit()?;
+        Update::of(&self.writer, key).by(decide)
+    }
+
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        may_write(self.medium())?;
+        if conditions.is_empty() && ops.is_empty() {
+            return Ok(());
+        }
+        Limits::check_batch(conditions, ops)?;
+        self.writer.admit()?;
+        match BatchOp::single_delete(conditions, ops) {
+            Some(key) if conditions.is_empty() => self.writer.remove(key).map(drop),
+            Some(key) => Update::of(&self.writer, key).delete_if(conditions),
+            None => BatchWrite::run(&self.writer, conditions, ops),
+        }
+    }
+}
+
+impl<M: Medium, D: Memory> Expires for HiKv<M, D> {
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        Limits::check_key(key)?;
+        self.writer.admit()?;
+        Update::of(&self.writer, key).expire(expiry)
+    }
+
+    fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
+        self.writer.reaper().hook().set(callback);
+    }
+
+    fn on_expired_item(&self, callback: Arc<OnExpiredItem>) {
+        self.writer.reaper().hook().set_item(callback);
+    }
+
+    fn clock(&self) -> &Clock {
+        self.writer.reader().clock()
+    }
+}
+
+impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
     fn len(&self) -> Result<u64, Error> {
         self.writer.space().finish_sweep(self.writer.reader())?;
         Ok(self.writer.reader().index().len())
@@ -220,7 +223,9 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         check::step(&self.writer, &self.compaction, check, damaged)
     }
+}
 
+impl<M: Medium, D: Memory> Upkeep for HiKv<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let order = self.writer.order().step(self.writer.source())?;
         let space = self.space_step()?;
@@ -229,29 +234,6 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
 
     fn assist_background(&self) -> Result<(), Error> {
         self.keep_pace()
-    }
-
-    fn health(&self) -> Result<(), Error> {
-        Ok(self.medium().health()?)
-    }
-
-    fn sync(&self) -> Result<(), Error> {
-        Ok(self.medium().sync()?)
-    }
-
-    fn tidy(&self) -> Progress {
-        self.tidy_space(|| {
-            self.writer.space().collect(self.medium());
-            self.writer.space().has_garbage()
-        })
-    }
-
-    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
-        self.compact_now(progress)
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        self.write_image()
     }
 
     fn wanted_threads(&self) -> WantedThreads {
@@ -269,16 +251,41 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.reaper().sleep_time(self.writer.reader())
     }
 
+    fn tidy(&self) -> Progress {
+        self.tidy_space(|| {
+            self.writer.space().collect(self.medium());
+            self.writer.space().has_garbage()
+        })
+    }
+
+    fn compact(&self, progress: &mut OnCompaction<'_>) -> Result<CompactionReport, Error> {
+        self.compact_now(progress)
+    }
+}
+
+impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium().health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium().sync()?)
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.write_image()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.gather_stats()
+    }
+
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         self.writer.order().is_offered().then_some(self as &dyn OrderedEngine)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
         Some(self)
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.gather_stats()
     }
 }
 
@@ -292,7 +299,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         self.writer.snapshots().release(self.writer.disposal(), at);
     }
 
-    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         self.writer.snapshots().reader(self.writer.reader(), at).get(key, found)
     }
 

@@ -78,7 +78,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::{HiKv, Ordered, Parameters};
-    use engine::{Clock, Early, Engine, OrderState, OrderedEngine};
+    use engine::prelude::*;
+    use engine::{Clock, Early, OrderState};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;
@@ -97,7 +98,7 @@ mod tests {
     fn position(store: &Store, number: u32) -> Position {
         let mut found = None;
         store
-            .get(&number.to_be_bytes(), &mut |version, _| found = Some(Position::from_word(version.words()[0])))
+            .get(&number.to_be_bytes(), &mut |version, _, _| found = Some(Position::from_word(version.words()[0])))
             .unwrap();
         found.expect("the key is there")
     }
@@ -131,7 +132,7 @@ mod tests {
         let store = filled().by_clock(clock.clone());
         store.put_until(b"expires", b"value", clock.after(Duration::from_secs(1))).unwrap();
         clock.advance(Duration::from_secs(1));
-        assert!(!store.get(b"expires", &mut |_, _| ()).unwrap());
+        assert!(!store.get(b"expires", &mut |_, _, _| ()).unwrap());
         let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
         assert_eq!(count, u64::from(KEY_COUNT) + 1);
     }

@@ -19,7 +19,7 @@ impl<M: Medium> Reader<M> {
         let found_count = self.lookup_group(keys, &mut values);
         values[..found_count].iter().enumerate().for_each(|(i, &value)| found(i, value));
         for (i, key) in keys.iter().enumerate().skip(found_count) {
-            if !self.find_and_read(key, u64::MAX, &mut |_, value| found(i, Some(value)))? {
+            if !self.find_and_read(key, u64::MAX, &mut |_, _, value| found(i, Some(value)))? {
                 found(i, None);
             }
         }

@@ -11,7 +11,7 @@ use pmem::{Medium, Span};
 
 use crate::canary;
 use crate::item;
-use engine::{Clock, Error, Expiry, Hasher, Limits, PackedLookup, Verify, Witness};
+use engine::{Clock, Error, Expiry, Hasher, Limits, OnFound, PackedLookup, Verify, Witness};
 use items::{Item, Plain};
 
 /// Keys whose memory accesses overlap: the number of cache misses that a core has in flight, and some more.
@@ -302,17 +302,12 @@ impl<M: Medium> Reader<M> {
 
     /// Passes the key's value to `found`; checksums of items of more than `compared_bytes_max` are not compared.
     #[inline(always)]
-    pub(crate) fn read(
-        &self,
-        key: &[u8],
-        compared_bytes_max: u64,
-        found: &mut dyn FnMut(Witness, &[u8]),
-    ) -> Result<bool, Error> {
+    pub(crate) fn read(&self, key: &[u8], compared_bytes_max: u64, found: &mut OnFound<'_>) -> Result<bool, Error> {
         Limits::check_key(key)?;
         let _pin = epoch::pin();
         match self.lookup_item_of(key, compared_bytes_max) {
             ItemLookup::Item(position, item) => {
-                found(item::witness(item.checksum(), position, Expiry::NEVER), item.value());
+                found(item::witness(item.checksum(), position, Expiry::NEVER), Expiry::NEVER, item.value());
                 Ok(true)
             }
             ItemLookup::Absent => Ok(false),
@@ -323,17 +318,12 @@ impl<M: Medium> Reader<M> {
     /// As [`Reader::read`], by a full search.
     #[cold]
     #[inline(never)]
-    fn find_and_read(
-        &self,
-        key: &[u8],
-        compared_bytes_max: u64,
-        found: &mut dyn FnMut(Witness, &[u8]),
-    ) -> Result<bool, Error> {
+    fn find_and_read(&self, key: &[u8], compared_bytes_max: u64, found: &mut OnFound<'_>) -> Result<bool, Error> {
         let Some((position, item)) = self.find_unexpired(self.signature(key), key)? else { return Ok(false) };
         if item.header.item_bytes() <= compared_bytes_max {
             self.verify_value(&item, position)?;
         }
-        found(item::witness(item.header.checksum, position, item.expiry), item.value);
+        found(item::witness(item.header.checksum, position, item.expiry), item.expiry, item.value);
         Ok(true)
     }
 }

@@ -74,7 +74,7 @@ impl Vouched {
 
 #[cfg(test)]
 mod tests {
-    use engine::Engine;
+    use engine::prelude::*;
     use heap::Parameters;
     use pmem_os::HostDram;
     use pmem_sim::{Model, Sim};

@@ -11,7 +11,7 @@ use super::kept::Kept;
 use crate::item;
 use crate::read::walk::{Part, cursor_at, place_of};
 use crate::read::{Reader, check_intact};
-use engine::{Cursor, Error, Expiry, Limits, Moment, OnDamaged, OnItem, Witness};
+use engine::{Cursor, Error, Expiry, Limits, Moment, OnDamaged, OnFound, OnItem};
 use items::Item;
 
 /// Reads the store as one snapshot sees it.
@@ -30,7 +30,7 @@ impl Snapshots {
 
 impl<'a, M: Medium> SnapshotReader<'a, M> {
     /// Passes the key's value to `found`.
-    pub(crate) fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, Expiry, &[u8])) -> Result<bool, Error> {
+    pub(crate) fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         Limits::check_key(key)?;
         let _pin = epoch::pin();
         let newest = self.reader.find(self.reader.signature(key), key)?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Error, SnapshotEngine};
+use engine::Error;
+use engine::prelude::*;
 use parking_lot::Mutex;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
@@ -46,7 +47,7 @@ fn snapshot_space_is_freed_after_it() {
 fn self_waiting_snapshot_is_refused() {
     let (store, mut taken) = (store(), None);
     store.put(b"key", b"value").unwrap();
-    assert!(store.get(b"key", &mut |_, _| taken = Some(store.take_snapshot())).unwrap());
+    assert!(store.get(b"key", &mut |_, _, _| taken = Some(store.take_snapshot())).unwrap());
     assert!(matches!(taken, Some(Err(Error::InsideCallback))), "{taken:?}");
 }
 
@@ -76,7 +77,7 @@ fn epochs_do_not_come_round() {
     assert!(matches!(store.take_snapshot(), Err(Error::TooManySnapshots { count }) if count == u64::from(LAST) + 1));
     store.put(b"key", b"value").unwrap();
     store.release_snapshot(snapshot);
-    assert!(store.take_snapshot().is_err() && store.get(b"key", &mut |_, _| ()).unwrap());
+    assert!(store.take_snapshot().is_err() && store.get(b"key", &mut |_, _, _| ()).unwrap());
 }
 
 /// One version of a key for each snapshot, and one key that all snapshots see.

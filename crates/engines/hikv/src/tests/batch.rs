@@ -17,7 +17,8 @@ use super::rig::{Contents, REGION_BYTES, Rig};
 use crate::Ordered;
 use crate::salvage::{Finding, Sink, Taken, salvage};
 use crate::{HiKv, Parameters};
-use engine::{BatchOp, Check, Cursor, Depth, Direction, Early, Engine, Error, Expiry, Limits, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Cursor, Depth, Direction, Early, Error, Expiry, Limits, ScanCursor};
 use pmem_os::HostDram;
 
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
@@ -222,7 +223,7 @@ fn an_unfinished_batch_is_read_whole_or_not_at_all() {
         seen[usize::from(found == new)] += 1;
         for number in 0..10 {
             let mut value = None;
-            store.get(&key(number), &mut |_, found| value = Some(found.to_vec())).unwrap();
+            store.get(&key(number), &mut |_, _, found| value = Some(found.to_vec())).unwrap();
             assert_eq!(value.as_ref(), found.get(&key(number)));
         }
         assert_eq!(store.len().unwrap(), found.len() as u64);
@@ -309,7 +310,7 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
         apply(&mut expected, &changes);
     }
     let deleted: Changes = (0..1000).map(|i| (key(i * 3), None)).collect();
-    store.get(&key(1), &mut |_, _| write(&store, &deleted).unwrap()).unwrap();
+    store.get(&key(1), &mut |_, _, _| write(&store, &deleted).unwrap()).unwrap();
     apply(&mut expected, &deleted);
     assert!(scanned(&store) == expected && contents(&store) == expected);
 }
@@ -321,7 +322,7 @@ fn batch_larger_than_queue_is_in_order() {
     assert_eq!(scanned(&store), expected);
     for (count, value) in [(10_000, Some(&b"1"[..])), (9_000, Some(b"2")), (6_000, None)] {
         let changes: Changes = (0..count).map(|i| (key(i), value.map(<[u8]>::to_vec))).collect();
-        store.get(&key(9_999), &mut |_, _| write(&store, &changes).unwrap()).unwrap();
+        store.get(&key(9_999), &mut |_, _, _| write(&store, &changes).unwrap()).unwrap();
         if expected.is_empty() {
             write(&store, &changes).unwrap();
         }

@@ -10,7 +10,8 @@ use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{CompactionReport, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{CompactionReport, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.
 const VALUE_BYTES: usize = 2_000;
@@ -106,7 +107,7 @@ fn pinned_reader_delays_and_does_not_block() {
     let rig = Rig::new();
     let keys = sparse(&rig);
     let read = key(*keys.last().expect("some stay"));
-    let found = rig.store.get(&read, &mut |_, value| {
+    let found = rig.store.get(&read, &mut |_, _, value| {
         let compacted = compact(&rig);
         assert!(compacted.moved_items > 5, "{compacted:?}");
         assert_eq!(value, [*keys.last().unwrap() as u8; VALUE_BYTES], "the value changed under its reader");
@@ -216,7 +217,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
 fn the_background_looks_again_for_what_a_reader_keeps() {
     let rig = Rig::new();
     (0..2).for_each(|number| rig.put(&key(number), b"value"));
-    let found = rig.store.get(&key(0), &mut |_, _| {
+    let found = rig.store.get(&key(0), &mut |_, _, _| {
         assert!(rig.store.delete(&key(1)).unwrap());
         background(&rig);
         assert!(matches!(rig.store.tidy(), Progress::Rest(_)));

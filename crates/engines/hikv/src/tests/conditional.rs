@@ -4,7 +4,8 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::Rig;
 use crate::canary;
-use engine::{Decision, Engine, Error, Limits};
+use engine::prelude::*;
+use engine::{Decision, Error, Limits};
 
 /// Appends to the key. During the first decision another thread puts "b".
 fn append_late(rig: &Rig) -> usize {

@@ -9,7 +9,8 @@ use testkit::{Contention, Paired, contend};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use engine::{BatchOp, Condition, Decision, Engine, Error, Expiry};
+use engine::prelude::*;
+use engine::{BatchOp, Condition, Decision, Error, Expiry};
 
 const PUT: BatchOp<'_> = BatchOp::Put { key: b"other", value: b"new" };
 

@@ -4,7 +4,8 @@ use index::partitioned_hash::Slot;
 use pmem::{Bytes, Offset};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Expiry, Verify};
+use engine::prelude::*;
+use engine::{Error, Expiry, Verify};
 use items::NewItem;
 use items::layout::HEADER_BYTES;
 

@@ -12,7 +12,8 @@ use pmem_sim::{Model, Sim};
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
 use crate::reap::{Expired, ReapStep};
-use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, WantedThreads};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Decision, Error, Expiry, Progress, WantedThreads};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -11,7 +11,8 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{Contents, Rig};
 use crate::{HiKv, Parameters};
-use engine::{Clock, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Clock, Error, Progress};
 
 /// One size class each, small and large, and extents.
 const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];

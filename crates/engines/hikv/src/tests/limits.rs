@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 
 use super::rig::Rig;
-use engine::{Engine, Error, Limits, Lookup};
+use engine::prelude::*;
+use engine::{Error, Limits, Lookup};
 
 const EXTENT_BYTES: usize = 300_000;
 
@@ -30,7 +31,7 @@ fn key_length_limit_holds_for_all_operations() {
     let refused = [
         rig.store.put(&too_long, b"value").err(),
         rig.store.put_from(&too_long, 1, &mut &b"v"[..]).err(),
-        rig.store.get(&too_long, &mut |_, _| {}).err(),
+        rig.store.get(&too_long, &mut |_, _, _| {}).err(),
         rig.store.multi_get(&[b"a", &too_long], &mut |_, _| panic!("nothing is shown")).err(),
         rig.store.delete(&too_long).err(),
     ];

@@ -3,7 +3,8 @@
 use pmem::MediumError;
 
 use super::rig::{Contents, Rig};
-use engine::{Engine, Error};
+use engine::Error;
+use engine::prelude::*;
 
 fn key(number: u32) -> Vec<u8> {
     number.to_le_bytes().to_vec()

@@ -4,7 +4,7 @@
 use pmem::{Counts, lines};
 
 use super::rig::Rig;
-use engine::Engine;
+use engine::prelude::*;
 use items::layout::HEADER_BYTES;
 
 const VALUE_BYTES: usize = 256;

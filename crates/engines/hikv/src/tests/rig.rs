@@ -6,7 +6,8 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use engine::{Check, Cursor, Depth, Engine, Error, Lookup, Version, Witness, empty_buffer};
+use engine::prelude::*;
+use engine::{Check, Cursor, Depth, Error, Lookup, Version, Witness, empty_buffer};
 use index::Position;
 use pmem_os::HostDram;
 
@@ -53,7 +54,7 @@ impl Rig {
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut copy = None;
-        let found = self.store.get(key, &mut |_, value| copy = Some(value.to_vec()));
+        let found = self.store.get(key, &mut |_, _, value| copy = Some(value.to_vec()));
         let pin = epoch::pin();
         match self.store.lookup(pin.pinned(), key, &mut empty_buffer()).unpack() {
             Lookup::Value(value) => assert_eq!((found.as_ref().unwrap(), copy.as_deref()), (&true, Some(value))),
@@ -70,7 +71,7 @@ impl Rig {
 
     fn version_and_witness(&self, key: &[u8]) -> (Version, Witness) {
         let mut seen = None;
-        self.store.get(key, &mut |witness, value| seen = Some((witness.version(key, value), witness))).unwrap();
+        self.store.get(key, &mut |witness, _, value| seen = Some((witness.version(key, value), witness))).unwrap();
         seen.expect("the key is there")
     }
 

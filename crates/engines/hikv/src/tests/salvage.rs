@@ -11,7 +11,8 @@ use pmem_sim::Sim;
 
 use super::super::salvage::{Finding, Sink, Taken, salvage};
 use super::rig::{Contents, Rig};
-use engine::{Engine, Error, Expiry};
+use engine::prelude::*;
+use engine::{Error, Expiry};
 use items::layout::HEADER_BYTES;
 
 /// Keeps the first item of each key, as the rules require.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Decision, Direction, Early, Engine, OrderedEngine, Progress, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Decision, Direction, Early, Progress, ScanCursor};
 use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
 use pmem_os::HostDram;
@@ -133,7 +134,7 @@ fn reaper_spares_rewritten_keys() {
                             keys.iter().for_each(|key| store.put(key, &round.to_le_bytes()).unwrap());
                             for key in &keys {
                                 let mut value = None;
-                                store.get(key, &mut |_, found| value = Some(found.to_vec())).unwrap();
+                                store.get(key, &mut |_, _, found| value = Some(found.to_vec())).unwrap();
                                 assert_eq!(value.as_deref(), Some(&round.to_le_bytes()[..]), "{key:?}");
                             }
                         }
@@ -211,7 +212,7 @@ fn expiry_callback_may_use_store() {
         assert!(*stuck_count == 0 && *has_snapshot, "{}: {stuck_count} changes wait for it", key.escape_ascii());
         let is_there = ![&b"deleted"[..], b"reaped"].contains(&&**key);
         assert_eq!(scanned.contains(key), is_there, "{}", key.escape_ascii());
-        assert!(store.get(&[b"told of ", &**key].concat(), &mut |_, _| ()).unwrap());
+        assert!(store.get(&[b"told of ", &**key].concat(), &mut |_, _, _| ()).unwrap());
     }
     store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
 }

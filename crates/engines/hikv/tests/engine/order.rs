@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor, WantedThreads};
+use engine::prelude::*;
+use engine::{Direction, Early, Error, OrderState, Progress, ScanCursor, WantedThreads};
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
@@ -72,7 +73,7 @@ fn group_filling_its_queue_is_ordered() {
     let stats = store.queue_stats();
     assert_eq!((reported, stats.applied_count + stats.queued_count), ([1; 16], 16));
     for (key, last) in keys.iter().zip([15, 13, 14]) {
-        assert!(store.get(key, &mut |_, value| assert_eq!(value, [last])).unwrap());
+        assert!(store.get(key, &mut |_, _, value| assert_eq!(value, [last])).unwrap());
     }
 }
 
@@ -253,9 +254,9 @@ fn early_scan_is_refused_instead_of_deadlock() {
     store.put(b"key", b"value").unwrap();
     let refused = |result| matches!(result, Err(Error::NotOrderedYet { .. }));
     assert!(refused(store.catch_up(Early::Refuse)));
-    assert!(store.get(b"key", &mut |_, _| assert!(refused(store.catch_up(Early::Wait)))).unwrap());
+    assert!(store.get(b"key", &mut |_, _, _| assert!(refused(store.catch_up(Early::Wait)))).unwrap());
     store.catch_up(Early::Wait).unwrap();
-    assert!(store.get(b"key", &mut |_, _| store.catch_up(Early::Wait).unwrap()).unwrap());
+    assert!(store.get(b"key", &mut |_, _, _| store.catch_up(Early::Wait).unwrap()).unwrap());
 }
 
 /// No background thread runs: writers drain the full queues themselves, and the items that they replaced are freed.

@@ -4,10 +4,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{
-    BatchOp, Clock, Condition, Cursor, Decision, Direction, Engine, Error, Expiry, OrderedEngine, Progress, ScanCursor,
-    Verify,
-};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Condition, Cursor, Decision, Direction, Error, Expiry, Progress, ScanCursor, Verify};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
@@ -36,7 +34,7 @@ fn filled(verify: Verify) -> Ink<Sim, HostDram> {
 
 fn get(store: &Ink<Sim, HostDram>, number: u32) -> Result<Option<Vec<u8>>, Error> {
     let mut value = None;
-    store.get(&key(number), &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(&key(number), &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

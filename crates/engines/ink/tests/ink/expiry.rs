@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Depth, Engine, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Depth, Expiry, Progress};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
@@ -29,7 +30,7 @@ fn value_that_rots_is_not_made_whole() {
     let word = |at: u64| sim.load(Offset(at), Ordering::Acquire);
     let at = (0..sim.len_bytes()).step_by(8).find(|&at| word(at).to_le_bytes() == *b"to be fo").expect("it is there");
     sim.store(Offset(at), !word(at), Ordering::Release);
-    assert!(store.get(b"key", &mut |_, _| {}).unwrap(), "reads compare nothing");
+    assert!(store.get(b"key", &mut |_, _, _| {}).unwrap(), "reads compare nothing");
     assert!(store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err());
     let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
     store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();

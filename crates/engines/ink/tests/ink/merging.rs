@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Engine, Progress, WantedThreads};
+use engine::prelude::*;
+use engine::{Progress, WantedThreads};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pmem_os::HostDram;
@@ -107,7 +108,7 @@ fn keys_of_others_stay_beside_merges() {
                 assert!(store.delete(&key(own, i)).unwrap());
             }
             for i in 0..300 {
-                let found = store.get(&key(own, i), &mut |_, value| assert_eq!(value, round.to_le_bytes())).unwrap();
+                let found = store.get(&key(own, i), &mut |_, _, value| assert_eq!(value, round.to_le_bytes())).unwrap();
                 assert_eq!(found, i % 5 == round, "{own} {i}");
             }
         }

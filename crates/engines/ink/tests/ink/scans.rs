@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use engine::{Clock, Direction, Engine, Error, Expiry, OrderedEngine, ScanCursor, Verify};
+use engine::prelude::*;
+use engine::{Clock, Direction, Error, Expiry, ScanCursor, Verify};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use engine::{Clock, Engine, Expiry};
+use engine::prelude::*;
+use engine::{Clock, Expiry};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pbtree::Error;

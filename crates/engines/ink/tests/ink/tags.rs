@@ -3,7 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Check, Cursor, Decision, Depth, Direction, Engine, Error, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Cursor, Decision, Depth, Direction, Error, ScanCursor};
 use engine_ink::{Ink, Options};
 use heap::FEATURE_TAGGED_VALUES;
 use heap::layout::SUPERBLOCK_COPIES;
@@ -63,7 +64,7 @@ fn filled(has_tags: bool) -> Store {
 
 fn get(store: &Store, number: u32) -> Result<Option<Vec<u8>>, Error> {
     let mut value = None;
-    store.get(&key(number), &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(&key(number), &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Condition, Error, Hasher, Witness};
+use engine::{Condition, Error, Hasher, OnFound};
 use index::{BPlusTree, Position};
 use items::Item;
 use parking_lot::RwLock;
@@ -117,11 +117,11 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     }
 
     /// Calls `found` with the key's value and witness, if the key is present.
-    pub(crate) fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
+    pub(crate) fn get(&self, key: &[u8], found: &mut OnFound<'_>) -> Result<bool, Error> {
         let _pin = epoch::pin();
         let Some((position, item)) = self.find_live(key)? else { return Ok(false) };
         self.contents.verify_value(position, &item)?;
-        found(witness(position, &item), item.value);
+        found(witness(position, &item), item.expiry, item.value);
         Ok(true)
     }
 

@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         Ok(ControlFlow::Continue(last))
     }
 
-    /// Visits the items of one leaf like [`engine::Engine::walk`].
+    /// Visits the items of one leaf like [`engine::Walks::walk`].
     pub(crate) fn walk(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
             Cursor::Start => Bound::Unbounded,

@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::{Engine, OpenError};
+use engine::OpenError;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv};
 use pmem::Canary;
 use pmem_os::HostDram;
@@ -32,7 +33,7 @@ fn kills(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     let mut found = None;
-    store.get(key, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(key, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     found
 }
 

@@ -5,7 +5,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{BatchOp, Direction, Engine, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Direction, ScanCursor};
 use engine_pmekv::{Options, Pmekv};
 use items::layout::HEADER_BYTES;
 use pmem::{Counted, Counts, LINE_BYTES, Medium, Offset, Probe, Probed, Span};
@@ -64,7 +65,7 @@ fn inserts_updates_and_deletes_have_one_fence() {
 #[test]
 fn reads_and_what_changes_nothing_cost_nothing() {
     let store = warm();
-    let read = cost(&store, || assert!(store.get(&key(3), &mut |_, _| {}).unwrap()));
+    let read = cost(&store, || assert!(store.get(&key(3), &mut |_, _, _| {}).unwrap()));
     let missed = cost(&store, || assert!(!store.delete(&key(99)).unwrap()));
     let none = cost(&store, || store.write_batch(&[BatchOp::Delete { key: &key(99) }]).unwrap());
     assert_eq!([read, missed, none], [Counts::default(); 3]);
@@ -231,7 +232,7 @@ fn reading_steps(sim: &Sim, store: &OnSim) -> [u64; 3] {
         read();
         sim.step_count() - before
     };
-    let get = |number| steps(&|| _ = store.get(&key(number), &mut |_, _| {}).unwrap());
+    let get = |number| steps(&|| _ = store.get(&key(number), &mut |_, _, _| {}).unwrap());
     let scan = || {
         let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
         assert!(!store.scan(&mut cursor, &mut |_, _| ControlFlow::Continue(())).unwrap());

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Engine, Error, Expiry, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Error, Expiry, Progress, Verify};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -89,7 +90,9 @@ fn damaged_value_is_found_by_deep_check() {
     assert_eq!(found(Depth::Quick), Vec::<String>::new());
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
     // An item made from the damaged one would have a valid checksum.
-    assert!(store.get(b"key", &mut |_, _| {}).unwrap() && store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err());
+    assert!(
+        store.get(b"key", &mut |_, _, _| {}).unwrap() && store.expire(b"key", Expiry::at_ms(u64::MAX - 1)).is_err()
+    );
     assert_eq!(found(Depth::Deep), ["a record's checksum does not fit"]);
 }
 
@@ -157,7 +160,7 @@ fn damage_stops_the_reaper_at_no_other_key() {
     };
     assert!((240 - 16..=240 - 3).contains(&reaped_by(50)));
     assert!((480 - 32..=480 - 6).contains(&reaped_by(50)), "{}", store.stats().reaped_count);
-    assert!(store.get(&key(240), &mut |_, _| {}).is_err_and(|error| is_damage(&error)));
+    assert!(store.get(&key(240), &mut |_, _, _| {}).is_err_and(|error| is_damage(&error)));
 }
 
 /// If a checkpoint cannot name a record, the log grows, and the metrics show it until the record is removed.
@@ -246,7 +249,7 @@ fn an_absence_that_damage_makes_is_told() {
         (0..20).for_each(|number| store.put(&long(number), b"value").unwrap());
         (sim, store)
     };
-    let get = |store: &OnSim, key: &[u8]| store.get(key, &mut |_, _| ());
+    let get = |store: &OnSim, key: &[u8]| store.get(key, &mut |_, _, _| ());
     let (_, whole) = filled(Verify::Absence);
     assert!(!get(&whole, &long(50)).unwrap() && whole.put(&long(50), b"value").is_ok() && !whole.delete(b"x").unwrap());
     let mut hidden = 0;
@@ -307,7 +310,7 @@ fn foreign_record_is_in_no_checkpoint() {
     }
     store.put(b"d", b"").unwrap();
     assert!(is_damage(&store.checkpoint().unwrap_err()));
-    assert!(store.get(b"d", &mut |_, _| {}).unwrap() && store.get(&keys[2], &mut |_, _| {}).unwrap());
+    assert!(store.get(b"d", &mut |_, _, _| {}).unwrap() && store.get(&keys[2], &mut |_, _, _| {}).unwrap());
 }
 
 /// Keys of up to 16 bytes are in the nodes: damage to their records is reported when they are read, and does not
@@ -322,10 +325,10 @@ fn short_key_damage_is_reported_on_read() {
         let opened = Pmekv::open(sim, HostDram, OPTIONS);
         assert_eq!(opened.is_ok(), is_short, "{key:?}");
         if let Ok(store) = opened {
-            assert!(is_damage(&store.get(key, &mut |_, _| {}).unwrap_err()));
+            assert!(is_damage(&store.get(key, &mut |_, _, _| {}).unwrap_err()));
             store.put(b"another", b"value").unwrap();
             assert!(is_damage(&store.checkpoint().unwrap_err()));
-            assert!(store.get(b"another", &mut |_, _| {}).unwrap());
+            assert!(store.get(b"another", &mut |_, _, _| {}).unwrap());
         }
     }
 }

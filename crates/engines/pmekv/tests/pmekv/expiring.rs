@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Expiry, Progress};
 use engine_pmekv::Pmekv;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Expiry, Hasher, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Expiry, Hasher, Progress};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::MediumError;
 use pmem_os::HostDram;
@@ -213,5 +214,5 @@ fn unavailable_space_is_not_waited_for() {
         assert!(store.delete(&key(1)).unwrap());
         large();
     };
-    assert_eq!(wait_count(|| assert!(store.get(&key(0), &mut |_, _| inside()).unwrap())), 0, "inside a callback");
+    assert_eq!(wait_count(|| assert!(store.get(&key(0), &mut |_, _, _| inside()).unwrap())), 0, "inside a callback");
 }

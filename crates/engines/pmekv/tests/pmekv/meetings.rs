@@ -7,7 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use engine::{BatchOp, Engine, OpenError, OrderedEngine};
+use engine::prelude::*;
+use engine::{BatchOp, OpenError};
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use parking_lot::Mutex;
@@ -38,7 +39,7 @@ fn now(sim: &Sim) -> Image {
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     let mut found = None;
-    store.get(key, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(key, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     found
 }
 

@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{BatchOp, Direction, Engine, Error, OrderedEngine, ScanCursor};
+use engine::prelude::*;
+use engine::{BatchOp, Direction, Error, ScanCursor};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::{Canary, Dram};
 use pmem_os::HostDram;
@@ -152,7 +153,7 @@ fn batch_without_memory_is_complete() {
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: b"batch" }).collect();
     assert!(is_no_memory(store.write_batch(&ops)));
     purse.hold(PLENTY);
-    assert!(keys.iter().all(|key| store.get(key, &mut |_, value| assert_eq!(value, b"batch")).unwrap()));
+    assert!(keys.iter().all(|key| store.get(key, &mut |_, _, value| assert_eq!(value, b"batch")).unwrap()));
     model.extend(keys.iter().map(|key| (key.clone(), b"batch".to_vec())));
     assert!(contents(&store) == model);
     for direction in [Direction::Forward, Direction::Backward] {

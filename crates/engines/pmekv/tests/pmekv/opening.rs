@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use engine::{Cursor, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Cursor, Error, Progress};
 use engine_pmekv::{Options, Pmekv};
 use pmem_os::{HostDram, MapOptions, Mapped};
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use engine::{Clock, Direction, Engine, ScanCursor, Verify};
+use engine::prelude::*;
+use engine::{Clock, Direction, ScanCursor, Verify};
 use engine_pmekv::Pmekv;
 use engine_pmekv::layout::SHORT_KEY_BYTES_MAX;
 use heap::layout::UNIT_BYTES;
@@ -55,7 +56,7 @@ impl Victim {
 
     fn got(&self, store: &OnSim) -> usize {
         let get = |(key, value): (&Vec<u8>, &Vec<u8>)| {
-            let got = store.get(key, &mut |_, found| assert_eq!(found, value, "{key:?}"));
+            let got = store.get(key, &mut |_, _, found| assert_eq!(found, value, "{key:?}"));
             let is_hidden = matches!(got, Ok(false));
             assert!(!is_hidden || !self.is_in_node(key), "{key:?} is reported absent");
             got.is_err()

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Engine};
+use engine::BatchOp;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use parking_lot::Mutex;

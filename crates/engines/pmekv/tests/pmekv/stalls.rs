@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv};
 use pmem_os::{HostDram, MapOptions, Mapped};
 

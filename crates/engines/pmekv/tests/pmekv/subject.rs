@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 use std::thread;
 
-use engine::{Check, Clock, Depth, Engine, Error};
+use engine::prelude::*;
+use engine::{Check, Clock, Depth, Error};
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
 use pmem::{Medium, MediumError};

@@ -1,7 +1,7 @@
 //! Slots of nodes that deletes leave in an exhausted region: other keys find them there, and so does any other write
 //! that finds no space elsewhere.
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv, canary};
 use heap::Parameters;
 use pmem::Canary;

@@ -1,6 +1,6 @@
 //! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
 use pmem_os::HostDram;

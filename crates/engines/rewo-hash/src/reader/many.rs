@@ -94,7 +94,7 @@ impl<M: Medium> Reader<M> {
     #[cold]
     #[inline(never)]
     fn read_one(&self, i: usize, key: Key<'_>, found: &mut impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        if !self.read(key, false, &mut |_, value, _| found(i, Some(value)))? {
+        if !self.read(key, false, &mut |_, _, value| found(i, Some(value)))? {
             found(i, None);
         }
         Ok(())

@@ -3,7 +3,7 @@
 mod lookup;
 mod many;
 
-use engine::{Error, Expiry, Verify, Witness};
+use engine::{Error, Expiry, OnFound, Verify, Witness};
 use index::block_hash::Key;
 use index::cached_table::{Copied, Lookup, NewCopy, Permit};
 use pmem::Medium;
@@ -53,12 +53,7 @@ impl<M: Medium> Reader<M> {
 
     /// Calls `found` with the key's item, unless it has expired.
     #[inline(always)]
-    pub(crate) fn read(
-        &self,
-        key: Key<'_>,
-        is_part: bool,
-        found: &mut dyn FnMut(Witness, &[u8], Expiry),
-    ) -> Result<bool, Error> {
+    pub(crate) fn read(&self, key: Key<'_>, is_part: bool, found: &mut OnFound<'_>) -> Result<bool, Error> {
         let permit = match self.lookup_copy(key, found) {
             Known::Certain(is_there) => return Ok(is_there),
             Known::Unknown(permit) => permit,
@@ -69,16 +64,16 @@ impl<M: Medium> Reader<M> {
         if !is_part {
             self.admit(permit, key, || seen.copy());
         }
-        found(seen.witness(), seen.value, seen.expiry);
+        found(seen.witness(), seen.expiry, seen.value);
         Ok(true)
     }
 
     /// Calls `found` with the key's copy, if there is one.
     #[inline(always)]
-    fn lookup_copy(&self, key: Key<'_>, found: &mut dyn FnMut(Witness, &[u8], Expiry)) -> Known {
+    fn lookup_copy(&self, key: Key<'_>, found: &mut OnFound<'_>) -> Known {
         let Some(cache) = self.cache.table() else { return Known::Unknown(None) };
         let show = |copied: Copied<'_>| {
-            found(Witness::of_words(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms))
+            found(Witness::of_words(copied.version), Expiry::at_ms(copied.expiry_ms), copied.value)
         };
         match cache.lookup(lookup_key(key), || self.keys.clock().now_ms(), show) {
             Lookup::Hit(()) => Known::Certain(true),

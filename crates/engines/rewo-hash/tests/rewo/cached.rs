@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::fs;
 use std::rc::Rc;
 
-use engine::{BatchOp, Engine, Error, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Error, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use index::cached_table::canary;
 use pmem::Canary;
@@ -30,7 +31,7 @@ fn restless_store() -> RewoHash<Restless, HostDram> {
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
     let mut shown = None;
-    store.get(key, &mut |_, value| shown = Some(value.to_vec())).unwrap();
+    store.get(key, &mut |_, _, value| shown = Some(value.to_vec())).unwrap();
     shown
 }
 
@@ -99,7 +100,7 @@ fn damage_is_no_absence_to_a_table_that_is_filled() {
         let store =
             RewoHash::open(sim, HostDram).unwrap().verifying(Verify::Values).caching(1 << 20, HostDram).unwrap();
         while store.step().unwrap() == Progress::More {}
-        let damaged = store.get(b"damaged", &mut |_, _| {});
+        let damaged = store.get(b"damaged", &mut |_, _, _| {});
         assert!(matches!(damaged, Err(Error::Corrupt { .. })), "{len_bytes}: {damaged:?}");
         assert_eq!((value(&store, b"whole"), value(&store, b"none")), (Some(b"value".to_vec()), None));
     }
@@ -166,7 +167,7 @@ pub(crate) fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
 
 pub(crate) fn got(store: &OnHooked) -> Vec<u8> {
     let mut shown = Vec::new();
-    store.get(b"k", &mut |_, value| shown = value.to_vec()).unwrap();
+    store.get(b"k", &mut |_, _, value| shown = value.to_vec()).unwrap();
     shown
 }
 

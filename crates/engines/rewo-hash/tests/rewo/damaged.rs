@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Progress, Verify};
+use engine::prelude::*;
+use engine::{BatchOp, Check, Clock, Cursor, Depth, Expiry, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::Slot;
@@ -30,7 +31,7 @@ pub(crate) fn wrong<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<String> {
 
 fn get<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> Result<Option<Vec<u8>>, engine::Error> {
     let mut value = None;
-    store.get(key, &mut |_, found| value = Some(found.to_vec()))?;
+    store.get(key, &mut |_, _, found| value = Some(found.to_vec()))?;
     Ok(value)
 }
 

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Expiry, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{BatchOp, Clock, Engine, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Clock, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem::MediumError;
@@ -81,7 +82,7 @@ fn batch_frees_replaced_items() {
 
 /// Returns how often this thread waits for others if it does `work` while it reads a value of the store.
 fn wait_count_inside(store: &OnSim, work: impl Fn()) -> u32 {
-    wait_count(|| assert!(store.get(&key(0), &mut |_, _| work()).unwrap()))
+    wait_count(|| assert!(store.get(&key(0), &mut |_, _, _| work()).unwrap()))
 }
 
 /// Deleted or cleared items are freed when this thread's own callback has ended.

@@ -1,7 +1,8 @@
 //! Results of lookups compared with gets: of items in slots and outside the table, of copies, and of many keys
 //! together.
 
-use engine::{Engine, Expiry, Lookup, Verify, empty_buffer};
+use engine::prelude::*;
+use engine::{Expiry, Lookup, Verify, empty_buffer};
 use engine_rewo_hash::RewoHash;
 use pmem::Counted;
 use pmem_os::HostDram;

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{Check, Depth, Engine, Error, Progress};
+use engine::prelude::*;
+use engine::{Check, Depth, Error, Progress};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;
@@ -77,7 +78,7 @@ fn moves_free_space_ahead_of_inserts() {
     let gone_count = before.iter().filter(|at| !after.contains(at)).count() as u64;
     assert!(gone_count > 0 && gone_count == moved_count && before.len() == after.len(), "{gone_count} {moved_count}");
     assert!(wrong(&store).is_empty() && store.len().unwrap() == u64::from(crowd));
-    assert!((0..crowd).all(|i| store.get(&key(i), &mut |_, value| assert_eq!(value, b"a value")).unwrap()));
+    assert!((0..crowd).all(|i| store.get(&key(i), &mut |_, _, value| assert_eq!(value, b"a value")).unwrap()));
     assert_eq!(relieved_count(&store), moved_count, "nothing has come since");
 }
 
@@ -149,7 +150,7 @@ fn written_over(broken: Option<Canary>) -> (Vec<String>, usize) {
         (0..last).for_each(|i| store.put(&key(i), b"new").unwrap());
         let store = RewoHash::open(store.medium().clone(), HostDram).unwrap();
         all.extend(wrong(&store));
-        let is_new = |i: &u32| store.get(&key(*i), &mut |_, value| assert_eq!(value, b"new")).unwrap();
+        let is_new = |i: &u32| store.get(&key(*i), &mut |_, _, value| assert_eq!(value, b"new")).unwrap();
         assert!((0..last).all(|i| is_new(&i)), "a key is lost");
     }
     (all, duplicate_count)

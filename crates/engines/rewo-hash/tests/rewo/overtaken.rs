@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use pmem::Medium;
 use pmem_os::HostDram;
@@ -21,7 +21,7 @@ type Store = RewoHash<Hooked, HostDram>;
 
 fn value<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<u8> {
     let mut value = Vec::new();
-    store.get(KEY, &mut |_, found| value = found.to_vec()).unwrap();
+    store.get(KEY, &mut |_, _, found| value = found.to_vec()).unwrap();
     value
 }
 

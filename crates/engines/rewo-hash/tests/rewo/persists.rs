@@ -1,6 +1,6 @@
 //! Costs of operations: fences, and lines in addition to those of a large item.
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use pmem::{Counted, Counts, Medium};
 use pmem_os::HostDram;
@@ -44,7 +44,7 @@ fn small_put_costs_two_fences_delete_one() {
         }
         let deleted = cost(&store, |store| assert!(store.delete(&key(1000 + i)).unwrap()));
         assert_eq!(deleted, Counts { flushed_line_count: 1, fence_count: 1, streamed_bytes: 0 });
-        let read = cost(&store, |store| assert!(store.get(&key(i), &mut |_, _| {}).unwrap()));
+        let read = cost(&store, |store| assert!(store.get(&key(i), &mut |_, _, _| {}).unwrap()));
         assert_eq!(read, Counts { flushed_line_count: 0, fence_count: 0, streamed_bytes: 0 });
     }
 }

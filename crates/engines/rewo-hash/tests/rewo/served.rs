@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use engine::Engine;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use index::cached_table::canary;
 use parking_lot::Mutex;
@@ -126,7 +126,7 @@ fn puts_that_split_are_served_too() {
     assert!(store.stats().figure("split_count") > Some(2.0) && served >= 2000, "{served}");
     for i in 0..2000 {
         let mut shown = None;
-        store.get(&key(i), &mut |_, value| shown = Some(value.to_vec())).unwrap();
+        store.get(&key(i), &mut |_, _, value| shown = Some(value.to_vec())).unwrap();
         assert_eq!(shown, Some(vec![i as u8; 9]), "{i}");
     }
     assert_eq!(store.stats().figure("cache_miss_count"), Some(0.0), "{:?}", store.stats());

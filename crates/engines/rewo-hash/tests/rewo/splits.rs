@@ -3,7 +3,8 @@
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Script, Settings, Visitor, catches, survives};
 
-use engine::{Check, Depth, Engine};
+use engine::prelude::*;
+use engine::{Check, Depth};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::canary;
@@ -74,7 +75,7 @@ fn store_grows_and_keeps_everything() {
     let is_whole = |store: &RewoHash<_, _>| {
         for i in 0..4000 {
             let mut seen = None;
-            assert_eq!(store.get(&key(i), &mut |_, found| seen = Some(found.to_vec())).unwrap(), i % 3 != 0);
+            assert_eq!(store.get(&key(i), &mut |_, _, found| seen = Some(found.to_vec())).unwrap(), i % 3 != 0);
             assert_eq!(seen, (i % 3 != 0).then(|| value(i)));
         }
         let mut check = Check::new(Depth::Deep);

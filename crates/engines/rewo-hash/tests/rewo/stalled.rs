@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use engine::{Engine, Progress};
+use engine::Progress;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::canary;
@@ -97,7 +98,7 @@ fn stalled(
     };
     stand_before(load_count, wait);
     let mut found = None;
-    store.get(read, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    store.get(read, &mut |_, _, value| found = Some(value.to_vec())).unwrap();
     LEFT.set(None);
     let left = STAND.take();
     let reader_stood = left.is_none();

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Progress};
+use engine::Progress;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::{HostDram, MapOptions, Mapped};

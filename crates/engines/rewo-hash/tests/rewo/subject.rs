@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use engine::{Clock, Cursor, Engine, Expiry};
+use engine::prelude::*;
+use engine::{Clock, Cursor, Expiry};
 use engine_rewo_hash::RewoHash;
 use heap::layout::SEGMENT_BYTES;
 use heap::{Class, Parameters};

@@ -1,6 +1,7 @@
 //! Threads that write, read, scan and clear concurrently (`testkit::crowd`).
 
-use engine::{Check, Depth, Engine};
+use engine::prelude::*;
+use engine::{Check, Depth};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;

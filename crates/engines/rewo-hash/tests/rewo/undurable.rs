@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{BatchOp, Cursor, Engine};
+use engine::prelude::*;
+use engine::{BatchOp, Cursor};
 use engine_rewo_hash::RewoHash;
 use index::block_hash::canary;
 use parking_lot::Mutex;
@@ -53,7 +54,7 @@ fn is_durable_when_read(last: u32, put: &[u8], broken: Option<Canary>) -> bool {
 
 fn is_new<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> bool {
     let mut is_new = false;
-    store.get(key, &mut |_, value| is_new = value == b"another").unwrap() && is_new
+    store.get(key, &mut |_, _, value| is_new = value == b"another").unwrap() && is_new
 }
 
 /// Returns the key that the first move moves, and the keys of its bucket.

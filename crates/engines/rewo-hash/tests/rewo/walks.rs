@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{BatchOp, Cursor, Engine};
+use engine::prelude::*;
+use engine::{BatchOp, Cursor};
 use engine_rewo_hash::RewoHash;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};

@@ -110,7 +110,7 @@ impl<'a> Items<'a> {
         let key = key.as_ref();
         match self.pending {
             Some(pending) => pending.expires_at(self.store, key),
-            None => Ok(self.store.expires_at(key)?),
+            None => Ok(expiry_of(self.store, key)?),
         }
     }
 
@@ -252,12 +252,12 @@ impl<'a> Items<'a> {
 
 /// Returns a consistent copy of the key's value and expiry in the store.
 fn copy_of(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
-    let mut copy = None;
-    store.update_item(key, |held| {
-        copy = held.map(|held| (held.value.to_vec(), held.expiry));
-        Decision::Keep
-    })?;
-    Ok(copy)
+    store.in_place().get_item(key, |item| (item.value().to_vec(), item.expiry()))
+}
+
+/// Returns the key's expiry.
+fn expiry_of(store: &Store, key: &[u8]) -> Result<Option<Expiry>, Error> {
+    store.in_place().get_part_item(key, |item| item.expiry())
 }
 
 /// Refuses changes early that the store itself would refuse, so that they do not break the transaction.

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use hikv::{Error, Expiry, Limits, Store, Version, WriteBatch};
+use hikv::{Error, Expiry, ItemView, Limits, Store, Version, WriteBatch};
 
-use super::copy_of;
+use super::{copy_of, expiry_of};
 
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
@@ -54,8 +54,11 @@ impl ValueIdentity {
 impl KeyState {
     /// Returns the key's current state; `None` if it does not exist.
     pub(crate) fn of(store: &Store, key: &[u8]) -> Result<Option<KeyState>, Error> {
-        let read = || store.in_place().get_part_versioned(key, |version, value| (version, ValueIdentity::of(value)));
-        Ok(read_consistently(store, key, read)?.map(|(version, value, expiry)| KeyState { version, value, expiry }))
+        store.in_place().get_part_item(key, |item| KeyState {
+            version: item.version(),
+            value: ValueIdentity::of(item.value()),
+            expiry: item.expiry(),
+        })
     }
 
     fn is_value(&self, version: Version, value: &[u8]) -> bool {
@@ -68,24 +71,8 @@ impl KeyState {
     }
 }
 
-/// Calls `read` with the value, and returns the result with the version and expiry. The expiry is read separately, so
-/// both are read again if the key was written in between.
-fn read_consistently<R>(
-    store: &Store,
-    key: &[u8],
-    mut read: impl FnMut() -> Result<Option<(Version, R)>, Error>,
-) -> Result<Option<(Version, R, Expiry)>, Error> {
-    loop {
-        let Some((version, shown)) = read()? else { return Ok(None) };
-        let Some(expiry) = store.expires_at(key)? else { return Ok(None) };
-        if version_of(store, key)? == Some(version) {
-            return Ok(Some((version, shown, expiry)));
-        }
-    }
-}
-
 fn version_of(store: &Store, key: &[u8]) -> Result<Option<Version>, Error> {
-    store.in_place().get_part_versioned(key, |version, _| version)
+    store.in_place().get_part_item(key, |item| item.version())
 }
 
 /// Keys by their names in the store, with their states.
@@ -131,22 +118,19 @@ impl WatchedKeys {
         let Some(state) = self.keys.get(key) else {
             return if is_part { store.in_place().get_part(key, read) } else { store.in_place().get(key, read) };
         };
-        let show = |version: Version, value: &[u8]| {
-            self.rest_on(state.is_some_and(|state| state.is_value(version, value)));
-            read(value)
+        let show = |item: ItemView<'_>| {
+            self.rest_on(state.is_some_and(|state| state.is_value(item.version(), item.value())));
+            read(item.value())
         };
-        let shown = if is_part {
-            store.in_place().get_part_versioned(key, show)?
-        } else {
-            store.in_place().get_versioned(key, show)?
-        };
+        let shown =
+            if is_part { store.in_place().get_part_item(key, show)? } else { store.in_place().get_item(key, show)? };
         self.rest_on(shown.is_some() == state.is_some());
         Ok(shown)
     }
 
     /// Step 2, for the key's expiry.
     pub(super) fn expires_at(&self, store: &Store, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        let expiry = store.expires_at(key)?;
+        let expiry = expiry_of(store, key)?;
         if let Some(state) = self.keys.get(key) {
             self.rest_on(expiry == state.map(|state| state.expiry));
         }
@@ -156,13 +140,13 @@ impl WatchedKeys {
     /// Step 2, for a copy of the key's value and expiry.
     pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Error> {
         let Some(state) = self.keys.get(key) else { return copy_of(store, key) };
-        let read = || store.in_place().get_versioned(key, |version, value| (version, value.to_vec()));
-        let copied = read_consistently(store, key, read)?;
-        let is_same = copied.as_ref().map(|(version, value, expiry)| {
-            state.is_some_and(|state| state.is_value(*version, value) && state.expiry == *expiry)
-        });
-        self.rest_on(is_same.unwrap_or(state.is_none()));
-        Ok(copied.map(|(_, value, expiry)| (value, expiry)))
+        let copied = store.get_item(key)?;
+        let is_same = match (state, &copied) {
+            (Some(state), Some(now)) => state.is_value(now.version, &now.value) && state.expiry == now.expiry,
+            (state, now) => state.is_none() && now.is_none(),
+        };
+        self.rest_on(is_same);
+        Ok(copied.map(|copied| (copied.value.into_vec(), copied.expiry)))
     }
 
     /// Step 3: adds the conditions to the batch.

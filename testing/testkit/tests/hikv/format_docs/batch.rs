@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{BatchOp, Engine};
+use engine::BatchOp;
+use engine::prelude::*;
 use heap::layout::{BATCH_WORD_COUNT, BATCH_WORDS, SUPERBLOCK_COPIES};
 use heap::{BatchState, BatchWord, FEATURE_BATCHES};
 use index::partitioned_hash::batch::record::{HEADER_BYTES, OPERATION_BYTES};

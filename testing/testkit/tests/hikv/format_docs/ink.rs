@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use engine::{Engine, Expiry};
+use engine::Expiry;
+use engine::prelude::*;
 use engine_ink::{Ink, Options};
 use heap::layout::ENGINE_AREA;
 use heap::{Class, Parameters};

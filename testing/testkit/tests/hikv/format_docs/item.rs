@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use engine::{Engine, Expiry, Hasher, Limits};
+use engine::prelude::*;
+use engine::{Expiry, Hasher, Limits};
 use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SUPERBLOCK_COPIES};
 use heap::{Class, FEATURE_EXPIRY};
 use items::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};

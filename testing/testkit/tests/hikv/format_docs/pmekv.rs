@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Engine};
+use engine::BatchOp;
+use engine::prelude::*;
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
 use heap::layout::ENGINE_AREA;

@@ -1,6 +1,6 @@
 //! Compares `docs/format/region.md` and `versions.md` with the heap.
 
-use engine::Engine;
+use engine::prelude::*;
 use heap::layout::{
     BATCH_WORDS, ENGINE_AREA, ENGINE_AREA_BYTES, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE,
     MADE_FOR, PARTITION_COUNT_MAX, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS,

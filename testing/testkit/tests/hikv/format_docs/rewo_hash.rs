@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{BatchOp, Engine, Expiry, Hasher};
+use engine::prelude::*;
+use engine::{BatchOp, Expiry, Hasher};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, batch_word};

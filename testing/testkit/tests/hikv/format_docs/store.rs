@@ -1,6 +1,7 @@
 //! A store whose bytes the tests read.
 
-use engine::{Engine, Progress};
+use engine::Progress;
+use engine::prelude::*;
 use engine_hikv::HiKv;
 use heap::Parameters;
 use pmem::{Bytes, Offset};

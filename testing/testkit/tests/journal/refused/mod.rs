@@ -7,7 +7,8 @@ mod stop;
 
 use std::collections::BTreeMap;
 
-use engine::{BatchOp, Condition, Cursor, Decision, Engine, Error, Expiry, Progress};
+use engine::prelude::*;
+use engine::{BatchOp, Condition, Cursor, Decision, Error, Expiry, Progress};
 use pmem::{Canary, MediumError};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
 use testkit::Extent;
@@ -100,7 +101,7 @@ fn batch(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
 
 fn batch_if(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
     let (held, absent, mut version) = (key(0), key(999), None);
-    store.get(&held, &mut |witness, value| version = Some(witness.version(&held, value)))?;
+    store.get(&held, &mut |witness, _, value| version = Some(witness.version(&held, value)))?;
     let conditions = [Condition { key: &held, version }, Condition { key: &absent, version: None }];
     store.write_batch_if(&conditions, &outcomes.iter().map(batch_op).collect::<Vec<_>>())
 }
@@ -180,7 +181,7 @@ fn filled<K: Kind>() -> Filled {
 /// Returns the key's value; the outer `None` if the read failed because the value is not known to be durable.
 fn read(store: &dyn Engine, key: &[u8]) -> Option<Option<Vec<u8>>> {
     let mut found = None;
-    match store.get(key, &mut |_, value| found = Some(value.to_vec())) {
+    match store.get(key, &mut |_, _, value| found = Some(value.to_vec())) {
         Ok(_) => Some(found),
         Err(Error::Medium(MediumError::Poisoned { .. })) => None,
         Err(error) => panic!("{error}"),

@@ -80,7 +80,8 @@ mod tests {
 
     use crate::Parameters;
     use crate::{HiKv, Ordered};
-    use engine::{Engine, Error, OrderState, OrderedEngine};
+    use engine::prelude::*;
+    use engine::{Error, OrderState};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;

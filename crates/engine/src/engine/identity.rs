@@ -1,0 +1,22 @@
+//! An engine's name, its features and limits, and the identity of its store.
+
+use crate::{Features, Limits};
+
+/// The name, the features and the limits of an engine, and the identity of its store.
+pub trait Identity: Send + Sync {
+    /// Returns the engine's name in stats and options.
+    fn name(&self) -> &'static str;
+
+    /// Returns the optional operations that the engine offers.
+    fn features(&self) -> Features {
+        Features::POINTS
+    }
+
+    /// Returns the longest keys, values and batches.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    /// Returns the store's identity, from its superblock.
+    fn uuid(&self) -> [u8; 16];
+}
