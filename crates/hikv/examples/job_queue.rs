@@ -16,22 +16,15 @@ fn push(store: &Store, job: &str) -> Result<(), StoreError> {
     store.put(format!("waiting:{number:020}"), job)
 }
 
-/// Takes the oldest waiting job: one atomic batch moves it to the running jobs.
+/// Takes the oldest waiting job: a transaction moves it to the running jobs, so that no other worker takes it too.
 fn take(store: &Store) -> Result<Option<Job>, StoreError> {
-    loop {
-        let Some(first) = store.ordered()?.prefix("waiting:")?.next() else { return Ok(None) };
-        let (waiting, _) = first?;
-        let Some(job) = store.get_item(&waiting)? else { continue };
+    store.transact(|tx| {
+        let Some((waiting, job)) = tx.prefix("waiting:")?.next().transpose()? else { return Ok(None) };
         let running = [b"running:", &waiting[b"waiting:".len()..]].concat();
-        let mut batch = WriteBatch::new();
-        batch.expect_version(&waiting, job.version).delete(&waiting).put(&running, &job.value);
-        match store.write(&batch) {
-            Ok(()) => return Ok(Some((running, job.value.into_vec()))),
-            // Another worker was faster.
-            Err(StoreError::ConditionFailed { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
+        tx.delete(&waiting)?;
+        tx.put(&running, &job)?;
+        Ok(Some((running, job)))
+    })
 }
 
 /// Puts back the jobs that an earlier run of the program began and did not finish.

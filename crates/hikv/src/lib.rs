@@ -40,25 +40,34 @@
 //! # }
 //! ```
 //!
-//! A [`WriteBatch`] changes several keys as one step: a crash, and every reader, sees all of it or nothing. With
-//! conditions on versions it is an optimistic transaction:
+//! A [`WriteBatch`] changes several keys as one step: a crash, and every reader, sees all of it or nothing.
+//!
+//! # Transactions
+//!
+//! [`Store::transact`] runs a closure whose reads and writes happen at one moment. If another thread changes what it
+//! has read, it runs again:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let store = hikv::Store::open(dir.path())?;
-//! use hikv::{Error, WriteBatch};
+//! use hikv::Error;
 //!
-//! store.put("waiting:1", "resize cat.png")?;
-//! while let Some(job) = store.get_item("waiting:1")? {
-//!     let mut batch = WriteBatch::new();
-//!     batch.expect_version("waiting:1", job.version).delete("waiting:1").put("running:1", job.value);
-//!     match store.write(&batch) {
-//!         Err(Error::ConditionFailed { .. }) => continue, // another worker changed it: read it again
-//!         written => written?,
+//! store.multi_put([("ann", "70"), ("bob", "20")])?;
+//! let amount = |value: Option<hikv::Value>| {
+//!     value.and_then(|value| str::from_utf8(&value).ok()?.parse::<u64>().ok()).unwrap_or(0)
+//! };
+//! let is_paid = store.transact(|tx| {
+//!     let (ann, bob) = (amount(tx.get("ann")?), amount(tx.get("bob")?));
+//!     if ann < 50 {
+//!         return Ok::<_, Error>(false);
 //!     }
-//! }
-//! assert!(store.contains("running:1")?);
+//!     tx.put("ann", (ann - 50).to_string())?;
+//!     tx.put("bob", (bob + 50).to_string())?;
+//!     Ok(true)
+//! })?;
+//! assert!(is_paid);
+//! assert_eq!(store.get("bob")?.as_deref(), Some(&b"70"[..]));
 //! # Ok(())
 //! # }
 //! ```

@@ -46,7 +46,7 @@ impl Gate {
     }
 }
 
-/// What the calling thread is inside of, and why it must not wait for a gate or write on its own.
+/// The reason why the calling thread must not wait for a gate, or not write on its own: it is inside of this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inside {
     /// A write, for whose end another thread may wait.
@@ -103,7 +103,7 @@ impl Window {
     }
 }
 
-/// Returns what a window shows that is opened within another.
+/// Returns the value of a window that is opened within another.
 #[cold]
 fn nested(outer: u64, number: u64) -> Result<u64, Inside> {
     match outer {

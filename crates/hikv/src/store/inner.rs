@@ -101,7 +101,7 @@ impl Inner {
         self.settled(|| self.carry_out(engine, (), change))
     }
 
-    /// Runs `operate`, waits for what it wrote and read if the store has a journal, and reports expired keys.
+    /// Runs `operate`, waits for the journal, if there is one, and reports expired keys.
     #[inline(always)]
     pub(crate) fn settled<R>(&self, operate: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
         let result = match &self.journal {

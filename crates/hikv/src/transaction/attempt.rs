@@ -1,4 +1,4 @@
-//! One attempt of a transaction: what it reads and wants to write, and its commit.
+//! One attempt of a transaction: its reads, its changes, and its commit.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub(super) struct Attempt<'s> {
     began: Cell<u64>,
     reads: RefCell<Reads>,
     writes: RefCell<Writes>,
-    /// A read has shown that another thread has changed what was read before.
+    /// A read has shown that another thread has changed a key since an earlier read.
     is_doomed: Cell<bool>,
 }
 
@@ -76,7 +76,7 @@ impl<'s> Attempt<'s> {
         }
     }
 
-    /// Forgets what was read and written, before the body runs again.
+    /// Forgets all reads and changes, before the body runs again.
     pub(super) fn restart(&self) {
         self.began.set(epoch::safe());
         self.reads.take();
@@ -143,7 +143,7 @@ impl<'s> Attempt<'s> {
         self.commit_ops(&ops, holder)
     }
 
-    /// Returns an error if what was read was never present at one moment, for a body that has failed.
+    /// Returns an error if the reads of a failed body do not fit together at one moment.
     pub(super) fn validate(&self, holder: Option<&Holder<'_>>) -> Result<(), Error> {
         self.commit_ops(&[], holder)
     }
@@ -209,7 +209,7 @@ impl<'s> Attempt<'s> {
 
     /// Returns the version of the key in the store, `None` if it is absent.
     pub(super) fn version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
-        self.store.in_place().get_versioned(key, |version, _| version)
+        self.store.in_place().get_item(key, |item| item.version())
     }
 
     /// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone.

@@ -1,8 +1,8 @@
 //! Transactions over keys and ranges.
 //!
-//! An attempt collects what the body reads (`Reads`) and wants to write (`Writes`), and commits in one step. What it
-//! has read must still be so at the moment of the commit; otherwise nothing is written, and the body runs again. A body
-//! may see different moments, but then its attempt fails.
+//! An attempt collects the body's reads (`Reads`) and changes (`Writes`), and commits in one step. All reads must give
+//! the same results at the moment of the commit; otherwise nothing is written, and the body runs again. A body may see
+//! different moments, but then its attempt fails.
 //!
 //! # Commit of keys only
 //! The versions that were read are conditions of one batch, which the engine judges under its locks. The batch is
@@ -24,7 +24,8 @@
 //!
 //! # Exclusive attempts
 //! After several conflicts, an attempt takes the gate lock and closes the gate before its body begins. Only an expiry
-//! or a compaction can then change what it reads. If one does, the body runs again with the gate still closed.
+//! or a compaction can then change the results of its reads. If one does, the body runs again, and the gate stays
+//! closed.
 //!
 //! # Lock order
 //! Gate lock, windows, locks of the engine. A body holds at most the gate lock, and can open no window.
@@ -82,8 +83,8 @@ impl Transaction<'_> {
     /// Writes everything as one step, and returns when it is durable, as far as the storage allows.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if another thread has changed what the transaction read; [`Error::Contended`] if writes of
-    /// other threads do not end for ten seconds; otherwise as for [`Tree::write`](crate::Tree::write). Nothing has
+    /// [`Error::Conflict`] if another thread has changed a key or range that was read; [`Error::Contended`] if writes
+    /// of other threads do not end for ten seconds; otherwise as for [`Tree::write`](crate::Tree::write). Nothing has
     /// changed.
     pub fn commit(self) -> Result<(), Error> {
         self.0.attempt().commit(None)
@@ -101,10 +102,10 @@ impl Store {
     /// happens at one moment, for all threads and for a crash. Returns the result of `body`. If `body` returns an
     /// error, nothing has changed.
     ///
-    /// If another thread changes what `body` has read, nothing is written, and `body` **runs again**. So it must have
-    /// no effects but those on the transaction, and must not store results outside of itself before it returns. While
-    /// it runs, it may read keys that never were together; the attempt then fails, whatever `body` returns. After
-    /// several conflicts, an attempt shuts out other writers while `body` runs.
+    /// If another thread changes a key or range that `body` has read, nothing is written, and `body` **runs again**. So
+    /// it must have no effects but those on the transaction. While it runs, it may read keys that never were together;
+    /// the attempt then fails, whatever `body` returns. After several conflicts, an attempt shuts out other writers
+    /// while `body` runs.
     ///
     /// The body must not write to any store but through the transaction, and must not begin another transaction
     /// ([`Error::InsideTransaction`]). Errors of the transaction's operations must be passed on, with `?`.

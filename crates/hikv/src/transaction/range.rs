@@ -9,8 +9,8 @@ use crate::ordered::Bounds;
 use crate::{Item, Range};
 
 /// An iterator over the items of a range as the transaction sees them: those of the store, with the transaction's own
-/// changes. From both ends. What was not reached when the iterator is dropped counts as not read, so that a consumer
-/// that takes the first item of a queue does not conflict with its producers.
+/// changes. From both ends. Items that the iterator has not reached count as not read, so that a consumer of the first
+/// item of a queue does not conflict with its producers.
 #[derive(Debug)]
 pub struct TxRange<'t> {
     attempt: &'t Attempt<'t>,

@@ -1,4 +1,4 @@
-//! What an attempt has read.
+//! The reads of an attempt.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

@@ -8,9 +8,9 @@ use engine::{Decision, Error, Expiry, Limits};
 use super::attempt::{Attempt, Change};
 use super::range::TxRange;
 use crate::ordered::Bounds;
-use crate::{Expires, Value};
+use crate::{Expires, Value, VersionedValue};
 
-/// The keys of a store as a transaction sees them: what the store has, with the transaction's own changes.
+/// The keys of a store as a transaction sees them: those of the store, with the transaction's own changes.
 ///
 /// Every read is tracked: the transaction commits only if all of them still hold. Errors are passed on, with `?`.
 /// An [`Error::Conflict`] means that the attempt cannot commit any more.
@@ -37,10 +37,14 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.writes().get(key) {
             return Ok(change.value().map(Value::copied));
         }
-        let found = self.attempt.store().get_versioned(key)?;
-        let (version, value) = found.unzip();
-        self.attempt.note(key, version)?;
-        Ok(value)
+        Ok(self.item(key)?.map(|item| item.value))
+    }
+
+    /// Returns the key's item in the store, and tracks the read.
+    fn item(&self, key: &[u8]) -> Result<Option<VersionedValue>, Error> {
+        let item = self.attempt.store().get_item(key)?;
+        self.attempt.note(key, item.as_ref().map(|item| item.version))?;
+        Ok(item)
     }
 
     /// Returns true if the key is present.
@@ -66,12 +70,7 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.writes().get(key) {
             return Ok(change.expiry());
         }
-        // The version covers the expiry.
-        let version = self.attempt.version_of(key)?;
-        self.attempt.note(key, version)?;
-        let expiry = self.attempt.store().expires_at(key)?;
-        self.attempt.note(key, self.attempt.version_of(key)?)?;
-        Ok(expiry)
+        Ok(self.item(key)?.map(|item| item.expiry))
     }
 
     /// Returns the key's value without tracking the read: the transaction commits even if another thread changes the
@@ -179,7 +178,7 @@ impl<'s> TxTree<'s> {
     }
 
     /// Returns an iterator over the items of `range` in key order, with the transaction's own changes. `rev` and
-    /// `next_back` iterate from the end. Only what the iterator reaches counts as read, up to the end of the range
+    /// `next_back` iterate from the end. Only items that the iterator reaches count as read, and the rest of the range
     /// once it returns `None`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Transactions: what a body sees, what conflicts, and errors.
+//! Transactions: the view of a body, conflicts, and errors.
 
 mod workloads;
 
@@ -52,7 +52,7 @@ fn body_sees_its_own_writes() {
         assert_eq!(seen.unwrap().each_ref().map(Option::as_deref), values);
         let found = store.multi_get(["a", "b", "c", "d"]).unwrap();
         assert_eq!(found.iter().map(Option::as_deref).collect::<Vec<_>>(), values);
-        assert!(store.expires_at("d").unwrap().is_some_and(|expiry| !expiry.is_never()));
+        assert!(!store.get_item("d").unwrap().unwrap().expiry.is_never());
     }
 }
 
@@ -162,7 +162,7 @@ fn conflicting_ranges_are_found() {
         assert!(is_conflict(run(&whole, &|| _ = store.delete("k6").unwrap())));
         undone("k6", Some("6"));
         assert!(run(&whole, &put("l")).is_ok());
-        // What was not reached is not read.
+        // Items that were not reached are not read.
         assert!(is_conflict(run(&first, &put("k1"))));
         undone("k1", None);
         assert!(run(&first, &put("k3")).is_ok());
@@ -334,7 +334,7 @@ fn callbacks_may_use_transactions() {
     assert_eq!(store.get("last expired").unwrap().as_deref(), Some(&b"short"[..]));
 }
 
-/// What a body has read expires before it commits: the body runs again and finds it absent.
+/// An item expires between a body's read and the commit: the body runs again and finds it absent.
 #[test]
 fn expiry_is_a_conflict() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Threads whose transactions would contradict each other if one of them did not see what it has read until its
-//! commit. Each workload also runs with reads that are not tracked, and must then notice the contradiction.
+//! Threads whose transactions would contradict each other if the reads of one of them did not hold until its commit.
+//! Each workload also runs with reads that are not tracked, and must then notice the contradiction.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -211,9 +211,10 @@ fn all_kinds_of_writes_agree() {
             0 => _ = store.increment("count", 1).unwrap(),
             1 => loop {
                 let mut batch = WriteBatch::new();
-                match store.get_versioned("count").unwrap() {
-                    Some((version, value)) => {
-                        batch.expect_version("count", version).put("count", (number(&value) + 1).to_string())
+                match store.get_item("count").unwrap() {
+                    Some(item) => {
+                        let next = number(&item.value) + 1;
+                        batch.expect_version("count", item.version).put("count", next.to_string())
                     }
                     None => batch.expect_absent("count").put("count", "1"),
                 };
