@@ -94,6 +94,14 @@ impl Tree {
             Some(level) => change_at(&self.inner, level, change),
         }
     }
+
+    /// Runs `operate`, and returns when its writes and reads are durable at the tree's level.
+    pub(crate) fn settled<R>(&self, operate: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+        match self.level {
+            None => self.inner.settled(operate),
+            Some(level) => self.inner.at(level, || self.inner.settled(operate)),
+        }
+    }
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! The steps of windows and gates, independent of where the words are stored and how barriers are made.
 //!
-//! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree: the tree's id, and
-//! a bit of closed gates. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order
+//! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree: its id, and a bit
+//! of closed gates. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order
 //! accesses as two sequentially consistent fences would (`epoch::heavy_barrier`).
 //!
 //! | step | writer | closer |

@@ -153,6 +153,10 @@ impl<'s> Attempt<'s> {
             return Err(Error::Conflict);
         }
         let (reads, inner) = (self.reads.borrow(), self.store.inner());
+        // Nobody writes to a store that was opened for reading.
+        if inner.is_read_only && ops.is_empty() {
+            return Ok(());
+        }
         let has_ranges = reads.ranges().iter().any(|range| range.parts().next().is_some());
         if !has_ranges && ops.is_empty() && self.were_together(&reads)? {
             return Ok(());

@@ -87,7 +87,8 @@ impl Transaction<'_> {
     /// of other threads do not end for ten seconds; otherwise as for [`Tree::write`](crate::Tree::write). Nothing has
     /// changed.
     pub fn commit(self) -> Result<(), Error> {
-        self.0.attempt().commit(None)
+        let attempt = self.0.attempt();
+        attempt.store().settled(|| attempt.commit(None))
     }
 }
 
@@ -175,7 +176,7 @@ impl Store {
         loop {
             number += 1;
             let attempt = Rc::new(Attempt::new(self, number, is_exclusive));
-            let tried = self.inner().settled(|| match is_exclusive {
+            let tried = self.settled(|| match is_exclusive {
                 true => self.try_exclusively(&attempt, &mut body),
                 false => try_once(&attempt, None, &mut body),
             });
