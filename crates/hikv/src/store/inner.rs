@@ -88,11 +88,25 @@ impl Inner {
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.writable_engine()?;
+        match &self.journal {
+            None => {
+                let window = self.gate_lock.enter(&self.gate)?;
+                self.carry_out(engine, window, change)
+            }
+            Some(_) => self.change_on_journal(engine, change),
+        }
+    }
+
+    #[inline(never)]
+    fn change_on_journal<R>(
+        &self,
+        engine: &dyn Engine,
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         self.settled(|| self.carry_out(engine, self.gate_lock.enter(&self.gate)?, change))
     }
 
     /// Like [`Inner::change`], for a caller that opens the window itself, or has closed the gate.
-    #[inline(always)]
     pub(crate) fn change_without_window<R>(
         &self,
         change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
@@ -102,7 +116,6 @@ impl Inner {
     }
 
     /// Runs `operate`, waits for the journal, if there is one, and reports expired keys.
-    #[inline(always)]
     pub(crate) fn settled<R>(&self, operate: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
         let result = match &self.journal {
             None => operate(),
@@ -128,6 +141,9 @@ impl Inner {
         let changed = change(engine);
         mem::forget(under_way);
         drop(window);
+        if self.journal.is_none() {
+            engine::report_late();
+        }
         match changed {
             Ok(done) => {
                 self.ask_wanted(engine.wanted_threads());
