@@ -27,7 +27,6 @@ use pmem::MediumError;
 
 use crate::dirty::DirtyPages;
 use crate::discards::Spaces;
-use crate::error::full_or_failed;
 use crate::guarded::Guarded;
 use crate::loading::Loader;
 use crate::log::Log;
@@ -170,8 +169,8 @@ impl<F: File> Checkpointer<F> {
 
     /// Makes the base longer, durably.
     pub(crate) fn lengthen_base(&self, range: Range<u64>) -> Result<(), MediumError> {
-        let full = full_or_failed(range.end);
-        self.base.file().allocate(range).map_err(full)?;
+        let region_bytes = range.end;
+        self.base.allocate(range, region_bytes)?;
         self.base.sync()
     }
 }

@@ -20,7 +20,6 @@ use pmem::{MediumError, Span};
 
 use crate::File;
 use crate::buffer::Appender;
-use crate::error::full_or_failed;
 use crate::guarded::Guarded;
 use crate::region::{PAGE_BYTES, Region};
 
@@ -119,7 +118,7 @@ impl<F: File> Spaces<F> {
         }
         let mut discards = self.discards.lock();
         discards.keep(&pages);
-        self.base.file().allocate(pages).map_err(full_or_failed(region_bytes))
+        self.base.allocate(pages, region_bytes)
     }
 }
 

@@ -1,11 +1,13 @@
 //! A file of the journal whose failures end the journal.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::MediumError;
+use pmem::{MediumError, TRUNCATED_ERRNO};
 
+use crate::error::full_or_failed;
 use crate::health::Health;
 use crate::{File, canary};
 
@@ -36,6 +38,15 @@ impl<F: File> Guarded<F> {
     /// Returns the result of an operation; an error poisons the journal.
     pub(crate) fn guard<T>(&self, done: io::Result<T>) -> Result<T, MediumError> {
         done.map_err(|error| self.health.poison(&error))
+    }
+
+    /// Allocates a range of the base, for a region of `region_bytes`. If this fails, the journal goes on without the
+    /// space. Exception: a truncated file ends the journal.
+    pub(crate) fn allocate(&self, range: Range<u64>, region_bytes: u64) -> Result<(), MediumError> {
+        self.file.allocate(range).map_err(|error| match error.raw_os_error() {
+            Some(TRUNCATED_ERRNO) => self.health.poison(&error),
+            _ => full_or_failed(region_bytes)(error),
+        })
     }
 
     /// Makes writes to the file durable. Never repeated after a failure: the kernel has dropped the pages that it

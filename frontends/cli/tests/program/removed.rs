@@ -60,7 +60,8 @@ fn removed_journals_acknowledge_nothing() {
 }
 
 /// The region's file has no part in a sync of the log, and a truncated file keeps its name. A value of a new size makes
-/// the region longer, which must not hide that its file was truncated.
+/// the region longer, which must not hide that its file was truncated. Health and errors give the reason, also if no
+/// write comes as far as a sync.
 #[test]
 fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
     let new_size = "z".repeat(100);
@@ -70,15 +71,23 @@ fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
             let serving = watched(&place, &["--durability", "power"]);
             assert_eq!(answered(&serving, "SET before 1"), "+OK");
             let path = place.store().join(file);
-            match length {
-                None => fs::remove_file(path).unwrap(),
-                Some(length) => fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap(),
-            }
+            let reason = match length {
+                None => {
+                    fs::remove_file(path).unwrap();
+                    "removed"
+                }
+                Some(length) => {
+                    fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
+                    "truncated"
+                }
+            };
             for key in 0..5 {
                 let first = first_line(&serving, &format!("SET after{key} {value}"));
-                let is_refused = first.as_ref().is_none_or(|refusal| refusal.starts_with("-ERR "));
+                let is_refused =
+                    first.as_ref().is_none_or(|refusal| refusal.starts_with("-ERR ") && refusal.contains(reason));
                 assert!(is_refused, "{file}, {length:?}: {first:?}");
             }
+            assert!(shown(&serving, "/health").contains(" 503 "), "{file}, {length:?}");
             assert_eq!(serving.ask(b"GET before\r\n", 7), b"$1\r\n1\r\n", "reads go on");
             serving.signal(Signal::TERM);
             serving.ended().failed(2, &[]);

@@ -20,7 +20,7 @@ pub(crate) use record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, PO
 pub(crate) use subscriptions::{Kind, Subscriptions};
 pub(crate) use tracks::{Mode, Tracks};
 
-/// All clients by client ID.
+/// All clients by client ID. A killed client is no longer among them, although its event loop closes it later.
 #[derive(Default)]
 pub(crate) struct Clients {
     records: Mutex<BTreeMap<u64, Arc<Record>>>,
@@ -37,16 +37,17 @@ impl Clients {
 
     /// Returns the place of the client with this ID.
     pub(crate) fn place_of(&self, client_id: u64) -> Option<Place> {
-        self.records.lock().get(&client_id).map(|record| record.place)
+        let records = self.records.lock();
+        records.get(&client_id).filter(|record| !record.is_killed()).map(|record| record.place)
     }
 
     /// Returns the number of clients that had this flag at the end of their last turn.
     pub(crate) fn count_with(&self, flag: u32) -> usize {
-        self.records.lock().values().filter(|record| record.has(flag)).count()
+        self.records.lock().values().filter(|record| record.has(flag) && !record.is_killed()).count()
     }
 
     /// Returns all records in order of arrival.
     pub(crate) fn all(&self) -> Vec<Arc<Record>> {
-        self.records.lock().values().cloned().collect()
+        self.records.lock().values().filter(|record| !record.is_killed()).cloned().collect()
     }
 }

@@ -1,11 +1,12 @@
 //! CLIENT: the connections.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::clients::Record;
 use crate::clients::session::Replies;
+use crate::clients::{Record, SUBSCRIBED};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::messages::LoopMessage;
@@ -195,16 +196,21 @@ fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Disconnects clients. After this has returned, none of their requests is executed, not even one that the server has
-/// already read. The caller has exclusive access and runs after any running background job; the calling client itself
-/// gets its reply first.
+/// already read, and no command counts or lists them. The caller has exclusive access and runs after any running
+/// background job; the calling client itself gets its reply first.
 pub(super) fn disconnect(call: &mut Call<'_>, records: &[Arc<Record>]) {
+    let mut subscribers = HashSet::new();
     for record in records {
         if record.place.client_id == call.session.id {
             call.session.closing = true;
             continue;
         }
         record.kill();
+        subscribers.extend(record.has(SUBSCRIBED).then_some(record.place.client_id));
         call.shared.mailboxes.send_to_loop(record.place.loop_index, LoopMessage::Close(record.place));
+    }
+    if !subscribers.is_empty() {
+        call.shared.observers.pubsub.remove_clients(&subscribers);
     }
     call.await_turns_if_background();
 }

@@ -140,7 +140,8 @@ fn execute_all(
     }
     for index in 0..requests.len() {
         let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
-        let executed = permission::admit_queued(&request, call.session).and_then(|entry| {
+        let acl = &call.shared.administration.acl;
+        let executed = permission::admit_queued(&request, acl, call.session).and_then(|entry| {
             let mut step = Call {
                 shared: call.shared,
                 session: &mut *call.session,

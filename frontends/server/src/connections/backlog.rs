@@ -51,7 +51,7 @@ impl Backlogs {
 
     /// Chooses the client to disconnect when a client has been held back for too long. Nothing more is executed for it.
     pub(crate) fn choose(&self, clients: &Clients) -> Option<Place> {
-        let stuck = clients.all().into_iter().filter(|record| is_stuck(record) && !record.is_killed());
+        let stuck = clients.all().into_iter().filter(|record| is_stuck(record));
         let largest = stuck.max_by_key(|record| record.backlog_bytes.load(Ordering::Relaxed))?;
         largest.kill();
         self.evicted_count.fetch_add(1, Ordering::Relaxed);

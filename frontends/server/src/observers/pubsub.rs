@@ -3,7 +3,7 @@
 //! One table for all event loops records which clients subscribe to a channel or pattern, and their places. A published
 //! message is encoded once and sent once to each loop that has receivers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -63,11 +63,25 @@ impl PubSub {
         let mut table = self.table.lock();
         let names = table.of(kind);
         if let Some(places) = names.get_mut(name) {
+            let count_before = places.len();
             places.retain(|other| *other != place);
+            self.count.fetch_sub(count_before - places.len(), Ordering::Relaxed);
             if places.is_empty() {
                 names.remove(name);
             }
-            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes killed clients, before their event loops close them.
+    pub(crate) fn remove_clients(&self, client_ids: &HashSet<u64>) {
+        let mut table = self.table.lock();
+        for kind in Kind::ALL {
+            table.of(kind).retain(|_, places| {
+                let count_before = places.len();
+                places.retain(|place| !client_ids.contains(&place.client_id));
+                self.count.fetch_sub(count_before - places.len(), Ordering::Relaxed);
+                !places.is_empty()
+            });
         }
     }
 

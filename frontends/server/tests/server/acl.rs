@@ -171,6 +171,40 @@ fn one_pattern_gives_all_rights_that_a_command_takes() {
     ]);
 }
 
+/// A transaction reduces its own user's rights; the following commands of the transaction have only the rights left.
+#[test]
+fn transactions_reduce_their_own_rights() {
+    let server = TestServer::start();
+    let (mut admin, mut client) = (server.client(), server.client());
+    let denied = |reason| {
+        let rules = "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call.";
+        error(&format!("{rules} This command is no longer allowed for the following reason: {reason}"))
+    };
+    let cases = [
+        ("-get", "GET k", denied("no permission to execute the command or subcommand")),
+        ("resetkeys ~other", "GET k", denied("no permission to touch the specified keys")),
+        ("resetchannels", "SUBSCRIBE c", denied("no permission to access one of the channels used as arguments")),
+    ];
+    for (rule, request, denied) in cases {
+        assert_eq!(admin.say("ACL SETUSER ada reset on nopass ~* &* +@all"), ok());
+        let queued = Value::Simple("QUEUED".into());
+        client.converse([
+            ("AUTH ada x", ok()),
+            ("MULTI", ok()),
+            (&format!("ACL SETUSER ada {rule}"), queued.clone()),
+            (request, queued.clone()),
+            ("ECHO on", queued),
+            ("EXEC", array([ok(), denied, bulk("on")])),
+        ]);
+    }
+    client.send(b"MULTI\r\nACL DELUSER ada\r\nSET k 1\r\nEXEC\r\n");
+    let mut reply = Value::Null;
+    (0..4).for_each(|_| reply = client.reply());
+    assert_eq!(reply, array([int(1), error("NOAUTH Authentication required.")]));
+    assert!(client.is_at_end());
+    assert_eq!(admin.say("GET k"), Value::Null);
+}
+
 /// Collects every word of a reply.
 fn words(value: &Value, found: &mut Vec<Vec<u8>>) {
     match value {

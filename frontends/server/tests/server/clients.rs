@@ -40,66 +40,6 @@ fn clients_are_named_and_listed() {
 }
 
 #[test]
-fn clients_are_killed() {
-    let server = TestServer::start();
-    let (mut client, mut other) = (server.client(), server.client());
-    assert_eq!(other.say("PING"), Value::Simple("PONG".into()));
-    client.converse([
-        ("CLIENT KILL 1.2.3.4:5", error("ERR No such client")),
-        ("CLIENT KILL ID 2", int(1)),
-        ("CLIENT KILL ID 0", error("ERR client-id should be greater than 0")),
-        ("CLIENT KILL USER nobody", error("ERR No such user 'nobody'")),
-    ]);
-    assert!(other.is_at_end());
-    assert_eq!(client.say("CLIENT KILL SKIPME no"), int(1));
-    assert!(client.is_at_end());
-}
-
-/// The victim sends endless pipelines, on another loop and on the same one, until its connection is closed.
-#[test]
-fn killed_client_executes_nothing_after_reply() {
-    const ROUNDS: usize = 40;
-    let server = TestServer::start();
-    let mut killer = server.client();
-    let kills: [&[&str]; 8] = [
-        &["CLIENT KILL ID {id}"],
-        &["CLIENT KILL ADDR {addr}"],
-        &["CLIENT KILL {addr}"],
-        &["CLIENT KILL TYPE normal"],
-        &["CLIENT KILL USER ada"],
-        &["ACL DELUSER ada"],
-        &["MULTI", "CLIENT KILL ID {id}", "EXEC"],
-        &["MULTI", "KEYS absent", "CLIENT KILL ID {id}", "EXEC"],
-    ];
-    for round in 0..ROUNDS {
-        let kill = kills[round % kills.len()];
-        killer.say("ACL SETUSER ada on nopass ~* +@all");
-        let mut victim = server.client();
-        assert_eq!(victim.say("AUTH ada x"), ok());
-        let Value::Integer(id) = victim.say("CLIENT ID") else { panic!("not a number") };
-        let addr = victim.addr().to_string();
-        let (sends, pipeline) = (AtomicBool::new(false), b"INCR count\r\n".repeat(200));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while victim.try_send(&pipeline).is_ok() && victim.try_skip() {
-                    sends.store(true, Ordering::Relaxed);
-                }
-            });
-            while !sends.load(Ordering::Relaxed) {
-                thread::yield_now();
-            }
-            for line in kill {
-                killer.say(&line.replace("{id}", &id.to_string()).replace("{addr}", &addr));
-            }
-            let count = killer.say("GET count");
-            // Replies of either loop, after everything that each had to do before.
-            (0..20).for_each(|_| drop(server.client().say("PING")));
-            assert_eq!(killer.say("GET count"), count, "{kill:?} in round {round}");
-        });
-    }
-}
-
-#[test]
 fn replies_can_be_silenced() {
     let server = TestServer::start();
     let mut client = server.client();

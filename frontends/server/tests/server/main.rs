@@ -13,6 +13,7 @@ mod durable;
 mod engines;
 mod exec;
 mod keys;
+mod killed;
 mod limits;
 mod ordered;
 mod panics;

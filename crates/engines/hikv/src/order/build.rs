@@ -152,6 +152,12 @@ impl<D: Dram> Build<D> {
         !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
     }
 
+    /// Returns true if a step may do a piece of the build. Nothing is left to do while the build is suspended: the
+    /// thread that deletes the keys may itself call [`Builder::step`] until there is no more work.
+    fn has_work(&self) -> bool {
+        !matches!(self.stage, Stage::Idle | Stage::Suspended(..))
+    }
+
     /// Returns the number of consecutive steps before this one that could only wait.
     fn count_wait(&mut self, task: &Task<D>) -> u32 {
         let waits = matches!(task, Task::Wait | Task::Drain);

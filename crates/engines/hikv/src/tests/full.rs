@@ -10,7 +10,7 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
 use super::rig::{Contents, Rig};
-use crate::{HiKv, Parameters};
+use crate::{HiKv, Ordered, Parameters};
 use engine::prelude::*;
 use engine::{Clock, Error, Progress};
 
@@ -128,8 +128,14 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
 /// `clear` needs a segment. If there is none left it fails, and deletes make space for it.
 #[test]
 fn clear_frees_space_or_changes_nothing() {
-    for len_bytes in VALUE_LENS_BYTES {
-        let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+    for (len_bytes, is_ordered) in
+        VALUE_LENS_BYTES.into_iter().flat_map(|len_bytes| [(len_bytes, false), (len_bytes, true)])
+    {
+        let (mut rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+        if is_ordered {
+            rig.store = rig.store.keeping_order(Ordered::new(1, HostDram));
+            rig.store.request_order().unwrap();
+        }
         let count = fill(&rig, &mut contents, 0, len_bytes);
         if let Err(error) = rig.store.clear() {
             assert!(matches!(error, Error::Medium(MediumError::Full { .. })), "{error}");

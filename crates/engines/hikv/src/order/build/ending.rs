@@ -81,19 +81,40 @@ mod tests {
     use crate::Parameters;
     use crate::{HiKv, Ordered};
     use engine::prelude::*;
-    use engine::{Error, OrderState};
+    use engine::{Error, OrderState, Progress};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;
+
+    /// A clear that finds no space calls the steps of a build that it has suspended, until they are idle.
+    #[test]
+    fn suspended_build_has_no_work() {
+        let store = store_of_100_keys();
+        store.request_order().unwrap();
+        let (order, source) = (store.writer().order(), store.writer().source());
+        for _ in 0..2 {
+            order.suspend(store.writer().disposal());
+            assert_eq!(order.step(source).unwrap(), Progress::Idle);
+        }
+        order.resume();
+        assert_eq!(order.step(source).unwrap(), Progress::Idle);
+        order.resume();
+        assert_eq!(order.step(source).unwrap(), Progress::More);
+    }
+
+    fn store_of_100_keys() -> HiKv<Sim, HostDram> {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
+        let medium = Sim::new(REGION_BYTES, Model::Line);
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
+        (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
+        store
+    }
 
     /// Every key is deleted while a part of a build is under way, and the next build is requested before that part
     /// fails.
     #[test]
     fn earlier_build_failure_does_not_end_next() {
-        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
-        let medium = Sim::new(REGION_BYTES, Model::Line);
-        let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
-        (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
+        let store = store_of_100_keys();
         store.request_order().unwrap();
         let number = store.writer().order().builder.build.lock().number;
         store.clear().unwrap();

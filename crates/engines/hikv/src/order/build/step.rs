@@ -39,7 +39,7 @@ impl<D: Memory> Builder<D> {
             let mut build = self.build.lock();
             match self.next_task(site, &mut build) {
                 Ok(Some(task)) => (build.number, build.count_wait(&task), task),
-                Ok(None) if build.is_asked_for() => return Ok(Progress::More),
+                Ok(None) if build.has_work() => return Ok(Progress::More),
                 Ok(None) => return Ok(Progress::Idle),
                 Err(error) => {
                     let number = build.number;
