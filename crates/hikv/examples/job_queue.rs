@@ -19,7 +19,7 @@ fn push(store: &Store, job: &str) -> Result<(), StoreError> {
 /// Takes the oldest waiting job: one atomic batch moves it to the running jobs.
 fn take(store: &Store) -> Result<Option<Job>, StoreError> {
     loop {
-        let Some(first) = store.ordered()?.prefix("waiting:")?.next() else { return Ok(None) };
+        let Some(first) = store.prefix("waiting:")?.next() else { return Ok(None) };
         let (waiting, _) = first?;
         let Some(job) = store.get_item(&waiting)? else { continue };
         let running = [b"running:", &waiting[b"waiting:".len()..]].concat();
@@ -36,7 +36,7 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
 
 /// Puts back the jobs that an earlier run of the program began and did not finish.
 fn recover(store: &Store) -> Result<(), StoreError> {
-    for item in store.ordered()?.prefix("running:")? {
+    for item in store.prefix("running:")? {
         let (running, job) = item?;
         let waiting = [b"waiting:", &running[b"running:".len()..]].concat();
         store.write(WriteBatch::new().delete(&running).put(waiting, job))?;
