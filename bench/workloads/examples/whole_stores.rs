@@ -12,7 +12,6 @@
 use std::env;
 use std::error::Error;
 use std::hint::black_box;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -66,7 +65,6 @@ fn whole(store: &Store, home: &Path, bytes: f64) -> Result<(), Box<dyn Error>> {
     let (mut sum, start) = (0_u64, Instant::now());
     store.for_each(|key, value| {
         sum += value[0] as u64 + key[0] as u64;
-        ControlFlow::Continue(())
     })?;
     black_box(sum);
     println!("{:8.2} GB/s  for_each", rate(start));

@@ -74,7 +74,8 @@ impl Subject for Candidate {
     }
 
     fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        Ok(self.ordered.get().expect("the keys were put in order").scan(from, each)?)
+        self.ordered.get().expect("the keys were put in order").scan(from, each)?;
+        Ok(())
     }
 
     fn queued_count(&self) -> Option<u64> {

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     store.put("fruit:apple", "red")?; // durable when it returns
     assert_eq!(store.get("fruit:apple")?.as_deref(), Some(&b"red"[..]));
     store.write(WriteBatch::new().put("fruit:banana", "yellow").delete("fruit:cherry"))?; // all or nothing
-    for item in store.ordered()?.range("fruit:a".."fruit:d")? {
+    for item in store.range("fruit:a".."fruit:d")? {
         let (key, value) = item?;
         println!("{} = {}", key.escape_ascii(), value.escape_ascii());
     }

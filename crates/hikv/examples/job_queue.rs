@@ -29,7 +29,7 @@ fn take(store: &Store) -> Result<Option<Job>, StoreError> {
 
 /// Puts back the jobs that an earlier run of the program began and did not finish.
 fn recover(store: &Store) -> Result<(), StoreError> {
-    for item in store.ordered()?.prefix("running:")? {
+    for item in store.prefix("running:")? {
         let (running, job) = item?;
         let waiting = [b"waiting:", &running[b"running:".len()..]].concat();
         store.write(WriteBatch::new().delete(&running).put(waiting, job))?;

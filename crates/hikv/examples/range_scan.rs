@@ -13,7 +13,7 @@ use hikv::{Error as StoreError, Item, Store, prefix_range};
 fn page(store: &Store, prefix: &str, after: Option<&[u8]>, count: usize) -> Result<Vec<Item>, StoreError> {
     let (first, end) = prefix_range(prefix);
     let start = after.map_or(first, |key| Bound::Excluded(key.to_vec()));
-    store.ordered()?.range((start, end))?.take(count).collect()
+    store.range((start, end))?.take(count).collect()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

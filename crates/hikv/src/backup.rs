@@ -26,7 +26,7 @@ use crate::files;
 use crate::filling::write_items;
 use crate::latest::LatestBackup;
 use crate::partial::Copy;
-use crate::{EngineKind, OpenError, Options, ProgressReply, Store};
+use crate::{CallbackReply, EngineKind, OpenError, Options, Store};
 
 /// Progress of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +107,7 @@ impl Store {
     /// # Errors
     /// [`BackupError::Exists`] if `out` exists; [`BackupError::Read`] if an item is damaged; [`BackupError::Write`] if
     /// the disk is full. No `out` is created.
-    pub fn backup<A: ProgressReply>(
+    pub fn backup<A: CallbackReply>(
         &self,
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress) -> A,
@@ -172,7 +172,7 @@ impl Store {
 /// # Errors
 /// [`BackupError::Exists`] if `dir` exists; [`BackupError::Damaged`] if the backup is damaged;
 /// [`BackupError::Open`]. No `dir` is created.
-pub fn restore<A: ProgressReply>(
+pub fn restore<A: CallbackReply>(
     backup: impl AsRef<Path>,
     dir: impl AsRef<Path>,
     progress: impl FnMut(BackupProgress) -> A,
@@ -201,7 +201,7 @@ pub fn restore<A: ProgressReply>(
 ///
 /// # Errors
 /// As for [`restore`]; [`BackupError::Write`] if the engine cannot hold an item. No `into` is created.
-pub fn convert<A: ProgressReply>(
+pub fn convert<A: CallbackReply>(
     from: impl AsRef<Path>,
     into: impl AsRef<Path>,
     engine: EngineKind,
@@ -216,7 +216,7 @@ pub fn convert<A: ProgressReply>(
 ///
 /// # Errors
 /// As for [`convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.
-pub fn convert_skipping_damage<A: ProgressReply>(
+pub fn convert_skipping_damage<A: CallbackReply>(
     from: impl AsRef<Path>,
     into: impl AsRef<Path>,
     engine: EngineKind,
@@ -228,7 +228,7 @@ pub fn convert_skipping_damage<A: ProgressReply>(
     copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
 }
 
-fn copy_items<A: ProgressReply>(
+fn copy_items<A: CallbackReply>(
     source: &Store,
     dir: &Path,
     engine: EngineKind,
@@ -253,7 +253,7 @@ fn copy_items<A: ProgressReply>(
 }
 
 /// Writes the present items of `from` into a new store.
-pub(crate) fn copy_to<A: ProgressReply>(
+pub(crate) fn copy_to<A: CallbackReply>(
     from: &Store,
     out: &Path,
     purpose: Purpose,
@@ -272,14 +272,14 @@ fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> 
 }
 
 /// Returns an error if the store is damaged. Verified items are not counted in the progress.
-fn assert_intact<A: ProgressReply>(
+fn assert_intact<A: CallbackReply>(
     store: &Store,
     shown: BackupProgress,
     progress: &mut impl FnMut(BackupProgress) -> A,
 ) -> Result<(), BackupError> {
     let mut is_stopped = false;
     let damage = store.verify(|_| {
-        is_stopped = !progress(shown).goes_on();
+        is_stopped = !progress(shown).flow().is_continue();
         if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match damage?.damage {

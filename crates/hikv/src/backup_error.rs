@@ -50,7 +50,7 @@ pub enum BackupError {
     },
     /// The stream cannot be written.
     Stream(io::Error),
-    /// The progress callback stopped the operation ([`crate::ProgressReply`]).
+    /// The progress callback stopped the operation ([`crate::CallbackReply`]).
     Stopped,
 }
 

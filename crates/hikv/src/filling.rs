@@ -6,7 +6,7 @@ use engine::{Damage, Error, Expiry};
 
 use crate::backup::BackupProgress;
 use crate::backup_error::BackupError;
-use crate::{ProgressReply, ReadView, Store};
+use crate::{CallbackReply, ReadView, Store};
 
 /// The most items put together. At this number the fixed cost of a batch, a few fences, is small compared with its
 /// items.
@@ -29,7 +29,7 @@ struct Filling<'s, P> {
 }
 
 /// Puts the items of `from` into `to` and returns their number. With `damaged`, skips damaged items and reports them.
-pub(crate) fn write_items<A: ProgressReply>(
+pub(crate) fn write_items<A: CallbackReply>(
     from: &ReadView,
     items_total: u64,
     to: &Store,
@@ -37,7 +37,7 @@ pub(crate) fn write_items<A: ProgressReply>(
     damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<u64, BackupError> {
     let done = BackupProgress { items: 0, items_total };
-    let progress = |at| progress(at).goes_on();
+    let progress = |at| progress(at).flow().is_continue();
     let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress, is_stopped: false };
     let mut written = Ok(());
     let each = |key: &[u8], value: &[u8], expiry: Expiry| {

@@ -74,17 +74,17 @@
 //!
 //! # Keys in order
 //!
-//! [`Tree::ordered`] returns the operations on ranges. With the default engine, the first call builds the order in
-//! the background:
+//! [`Tree::range`] and [`Tree::prefix`] return iterators in key order, [`Tree::ordered`] further operations. With the
+//! default engine, the first of these calls builds the order in the background:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let store = hikv::Store::open(dir.path())?;
 //! store.multi_put([("fruit:apple", "red"), ("fruit:banana", "yellow"), ("nut:hazel", "brown")])?;
-//! let fruits: Vec<_> = store.ordered()?.prefix("fruit:")?.collect::<Result<_, _>>()?;
+//! let fruits: Vec<_> = store.prefix("fruit:")?.collect::<Result<_, _>>()?;
 //! assert_eq!(fruits.len(), 2);
-//! for item in store.ordered()?.range("fruit:b"..)?.rev() {
+//! for item in store.range("fruit:b"..)?.rev() {
 //!     let (key, value) = item?;
 //!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
 //! }
@@ -156,11 +156,11 @@ mod options;
 mod ordered;
 mod partial;
 mod probes;
-mod progress_reply;
 mod put_options;
 mod read_view;
 mod reader;
 pub mod repair;
+mod reply;
 mod snapshot;
 mod stats;
 mod store;
@@ -188,15 +188,15 @@ pub use opening::OpenProgress;
 pub use options::{Emulation, Options, Tuning};
 pub use ordered::{Item, ItemRef, Keys, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
-pub use progress_reply::ProgressReply;
 pub use put_options::{Expires, PutOptions};
 pub use read_view::ReadView;
 pub use reader::ValueReader;
+pub use reply::CallbackReply;
 pub use snapshot::Snapshot;
 pub use stats::{JournalStats, Stats};
 pub use store::{Store, Ticket, Waker};
 pub use transaction::{Transact, Transaction, TxRange, TxTree};
-pub use tree::Tree;
+pub use tree::{Iter, IterKeys, Tree};
 pub use value::{Value, VersionedValue};
 pub use verify::{Report, VerifyProgress};
 pub use walk::Cursors;

@@ -1,12 +1,11 @@
 //! Unchanging views of a store's items: of a snapshot, or of a store opened for reading.
 
-use std::ops::ControlFlow;
-
 use engine::{Cursor, Damage, OnItem};
 
 #[cfg(doc)]
 use crate::Tree;
-use crate::{Error, Expiry, Snapshot, Store};
+use crate::reply::keep;
+use crate::{CallbackReply, Error, Expiry, Snapshot, Store};
 
 /// All items of a store at one moment. An engine without snapshots provides it for stores opened for reading only.
 #[derive(Clone, Debug)]
@@ -18,11 +17,15 @@ pub enum ReadView {
 }
 
 impl ReadView {
-    /// Calls `each` with every item and its expiry, exactly once and in no order, until it returns `Break`.
+    /// Calls `each` with every item and its expiry, exactly once and in no order, until it returns `Break`; returns the
+    /// value of the `Break`.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
-    pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn for_each<R: CallbackReply>(
+        &self,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
             ReadView::ReadOnly(store) => walk(each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
@@ -34,11 +37,11 @@ impl ReadView {
     /// # Errors
     /// As for [`Tree::get`]. At a snapshot, an unreadable part of the store is an error; of a read-only store it is
     /// skipped and reported as well.
-    pub fn for_each_skipping_damage(
+    pub fn for_each_skipping_damage<R: CallbackReply>(
         &self,
-        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> R,
         mut damaged: impl FnMut(Damage),
-    ) -> Result<(), Error> {
+    ) -> Result<Option<R::Break>, Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
             ReadView::ReadOnly(store) => walk(each, |cursor, show| {
@@ -51,20 +54,20 @@ impl ReadView {
     }
 }
 
-/// Steps through a walk until its end, or until `each` returns `Break`.
-fn walk(
-    mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+/// Steps through a walk until its end, or until `each` returns `Break`; returns the value of the `Break`.
+pub(crate) fn walk<R: CallbackReply>(
+    mut each: impl FnMut(&[u8], &[u8], Expiry) -> R,
     mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
-) -> Result<(), Error> {
-    let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
-    while !cursor.is_done() && flow.is_continue() {
+) -> Result<Option<R::Break>, Error> {
+    let (mut cursor, mut stopped) = (Cursor::default(), None);
+    while !cursor.is_done() && stopped.is_none() {
         cursor = step(cursor, &mut |key, value, expiry| {
-            if flow.is_continue() {
-                flow = each(key, value, expiry);
+            if stopped.is_none() {
+                let _ = keep(each(key, value, expiry), &mut stopped);
             }
         })?;
     }
-    Ok(())
+    Ok(stopped)
 }
 
 /// Reports damage to `damaged`, and returns other errors.

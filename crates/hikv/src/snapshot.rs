@@ -1,15 +1,15 @@
 //! Snapshots: reading a store as it was at one moment.
 
-use std::ops::{ControlFlow, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
+use engine::{Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
 #[cfg(doc)]
 use crate::Tree;
 use crate::ordered::Bounds;
-use crate::read_view::report_damage;
-use crate::{Range, Store, Value};
+use crate::read_view::{report_damage, walk};
+use crate::{CallbackReply, Range, Store, Value};
 
 /// A read-only view of the store at the moment of [`Store::snapshot`], unaffected by later writes. Clones share it. It
 /// ends with its last clone and its last iterator.
@@ -106,11 +106,15 @@ impl Snapshot {
         keys.into_iter().map(|key| self.get(key)).collect()
     }
 
-    /// Calls `each` with every item, exactly once and in no order, until it returns `Break`.
+    /// Calls `each` with every item, exactly once and in no order, until it returns `Break`; returns the value of the
+    /// `Break`.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
-    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn for_each<R: CallbackReply>(
+        &self,
+        mut each: impl FnMut(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         self.for_each_with_expiry(|key, value, _| each(key, value))
     }
 
@@ -118,7 +122,10 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Snapshot::for_each`].
-    pub fn for_each_with_expiry(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn for_each_with_expiry<R: CallbackReply>(
+        &self,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         self.walk(each, &mut Err)
     }
 
@@ -126,29 +133,20 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Tree::get`]. An unreadable part of the store is an error, because its items are unknown.
-    pub fn for_each_skipping_damage(
+    pub fn for_each_skipping_damage<R: CallbackReply>(
         &self,
-        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> R,
         mut damaged: impl FnMut(Damage),
-    ) -> Result<(), Error> {
+    ) -> Result<Option<R::Break>, Error> {
         self.walk(each, &mut |error| report_damage(error, &mut damaged))
     }
 
-    fn walk(
+    fn walk<R: CallbackReply>(
         &self,
-        mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> R,
         damaged: &mut OnDamaged<'_>,
-    ) -> Result<(), Error> {
-        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
-        while !cursor.is_done() && flow.is_continue() {
-            let mut show = |key: &[u8], value: &[u8], expiry| {
-                if flow.is_continue() {
-                    flow = each(key, value, expiry);
-                }
-            };
-            cursor = self.engine()?.walk_at(self.taken.moment, cursor, &mut show, damaged)?;
-        }
-        Ok(())
+    ) -> Result<Option<R::Break>, Error> {
+        walk(each, |cursor, show| self.engine()?.walk_at(self.taken.moment, cursor, show, damaged))
     }
 
     /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. Builds

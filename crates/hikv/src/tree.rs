@@ -1,6 +1,7 @@
 //! The keys and values of a store, and the operations on them.
 
 mod conditional;
+mod iter;
 mod order;
 mod reads;
 mod writes;
@@ -15,6 +16,8 @@ use pmem::Durability;
 use crate::handles::{Handle, Kind};
 use crate::in_place::InPlace;
 use crate::store::Inner;
+
+pub use iter::{Iter, IterKeys};
 
 /// Keys in a store and their values. A [`Store`](crate::Store) has one tree, and every operation of the tree is called
 /// on the store: `store.get(key)`.

@@ -5,7 +5,6 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::ops::ControlFlow;
 
 use hikv::Store;
 
@@ -37,10 +36,7 @@ fn load(store: &Store, lines: impl BufRead) -> Result<(), Box<dyn Error>> {
 
 fn show(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut keys = Vec::new();
-    store.for_each(|key, _| {
-        keys.push(key.to_vec());
-        ControlFlow::Continue(())
-    })?;
+    store.for_each(|key, _| keys.push(key.to_vec()))?;
     for batch in keys.chunks(BATCH_KEYS) {
         for (key, together) in batch.iter().zip(store.multi_get(batch)?) {
             let alone = store.get(key)?;

@@ -51,23 +51,21 @@ impl Walk {
     pub(crate) fn step(&mut self, ordered: &Ordered) -> Result<Piece, Status> {
         let (mut seek_count, mut item_count, mut value_bytes) = (0, 0, 0);
         loop {
-            let mut stop = None;
             let list = &mut self.list;
             let scanned = ordered.scan(&self.from, |key, value| {
-                stop = if item_count >= limits::WALK_ITEM_COUNT_MAX || value_bytes >= limits::OUTPUT_BYTES_MAX {
-                    Some(Stop::Turn(key.to_vec()))
-                } else if key.len() > Key::BYTES_MAX {
-                    Some(Stop::Long(past_all_that_begin_with(&key[..Key::BYTES_MAX])))
-                } else {
-                    (item_count, value_bytes) = (item_count + 1, value_bytes + list.bytes_of(value));
-                    list.push(key, value).map(Stop::Full)
-                };
-                if stop.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if item_count >= limits::WALK_ITEM_COUNT_MAX || value_bytes >= limits::OUTPUT_BYTES_MAX {
+                    return ControlFlow::Break(Stop::Turn(key.to_vec()));
+                }
+                if key.len() > Key::BYTES_MAX {
+                    return ControlFlow::Break(Stop::Long(past_all_that_begin_with(&key[..Key::BYTES_MAX])));
+                }
+                (item_count, value_bytes) = (item_count + 1, value_bytes + list.bytes_of(value));
+                list.push(key, value).map_or(ControlFlow::Continue(()), |next| ControlFlow::Break(Stop::Full(next)))
             });
-            match scanned {
+            let stop = match scanned {
                 Err(Error::NotOrderedYet { .. }) => return Ok(Piece::Later),
                 scanned => scanned.map_err(|error| self.list.status_of(&error))?,
-            }
+            };
             match stop {
                 None | Some(Stop::Long(None)) => return Ok(self.end(0)),
                 Some(Stop::Full(next_bytes)) => return Ok(self.end(next_bytes)),

@@ -12,7 +12,6 @@ mod script;
 
 use std::env;
 use std::error::Error;
-use std::ops::ControlFlow;
 
 use hikv::{Durability, Options};
 use script::Found;
@@ -29,7 +28,6 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut found = Found::new(acknowledged.len());
     store.for_each(|key, value| {
         found.insert(key.to_vec(), value.to_vec());
-        ControlFlow::Continue(())
     })?;
     script::say_judged(&found.judged(seed, &acknowledged)?);
     Ok(())

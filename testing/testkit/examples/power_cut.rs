@@ -12,7 +12,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::ops::ControlFlow;
 use std::{env, process, thread};
 
 use fastrand::Rng;
@@ -99,7 +98,6 @@ fn found(store: &Store, thread: u8) -> Result<Contents, hikv::Error> {
         if key[0] == thread {
             found.insert(key.to_vec(), value.to_vec());
         }
-        ControlFlow::Continue(())
     })?;
     Ok(found)
 }

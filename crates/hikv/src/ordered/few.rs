@@ -1,7 +1,7 @@
 //! A few items from one end of a range, without an ordered index.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use engine::OrderState;
 
@@ -43,7 +43,6 @@ pub(crate) fn pass(tree: &Tree, bounds: &Bounds, count: usize, is_backward: bool
                 let _ = if is_backward { kept.pop_first() } else { kept.pop_last() };
             }
         }
-        ControlFlow::Continue(())
     })?;
     Ok(if is_backward { kept.into_iter().rev().collect() } else { kept.into_iter().collect() })
 }

@@ -10,8 +10,9 @@ use engine::{Direction, Early, Engine, Error, Order, OrderState, OrderedEngine, 
 
 #[cfg(doc)]
 use crate::Store;
-use crate::Tree;
 use crate::handles::Kind;
+use crate::reply::keep;
+use crate::{CallbackReply, Tree};
 pub(crate) use bounds::Bounds;
 
 pub use few::prefix_range;
@@ -127,8 +128,9 @@ impl Ordered {
         self.range_within(Bounds::ALL)
     }
 
-    /// Calls `each` with the items from key `from` on, in key order, until it returns `Break`. It copies nothing, so
-    /// it is the fastest way to read a few items. `each` should be quick: no space is reused while it runs.
+    /// Calls `each` with the items from key `from` on, in key order, until it returns `Break`; returns the value of the
+    /// `Break`. It copies nothing, so it is the fastest way to read a few items. `each` should be quick: no space is
+    /// reused while it runs.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -149,7 +151,11 @@ impl Ordered {
     ///
     /// # Errors
     /// As for [`Ordered::range`].
-    pub fn scan(&self, from: impl AsRef<[u8]>, each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn scan<R: CallbackReply>(
+        &self,
+        from: impl AsRef<[u8]>,
+        each: impl FnMut(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         self.walk(Bound::Included(from.as_ref()), Direction::Forward, each)
     }
 
@@ -157,11 +163,11 @@ impl Ordered {
     ///
     /// # Errors
     /// As for [`Ordered::range`].
-    pub fn scan_back(
+    pub fn scan_back<R: CallbackReply>(
         &self,
         from: impl AsRef<[u8]>,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+        each: impl FnMut(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         self.walk(Bound::Included(from.as_ref()), Direction::Backward, each)
     }
 
@@ -236,24 +242,19 @@ impl Ordered {
     }
 
     fn nearest(&self, from: Bound<&[u8]>, direction: Direction) -> Result<Option<Item>, Error> {
-        let mut item = None;
-        self.walk(from, direction, |key, value| {
-            item = Some((key.to_vec(), value.to_vec()));
-            ControlFlow::Break(())
-        })?;
-        Ok(item)
+        self.walk(from, direction, |key, value| ControlFlow::Break((key.to_vec(), value.to_vec())))
     }
 
-    fn walk(
+    fn walk<R: CallbackReply>(
         &self,
         from: Bound<&[u8]>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+        mut each: impl FnMut(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R::Break>, Error> {
         let engine = self.caught_up()?;
-        let mut cursor = ScanCursor::new(from, direction);
-        while engine.scan(&mut cursor, &mut each)? {}
-        Ok(())
+        let (mut cursor, mut stopped) = (ScanCursor::new(from, direction), None);
+        while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}
+        Ok(stopped)
     }
 
     pub(crate) fn engine(&self) -> Result<&dyn OrderedEngine, Error> {

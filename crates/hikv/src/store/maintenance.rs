@@ -9,7 +9,7 @@ use engine::{Check, CompactionProgress, CompactionReport, Depth, Engine, Error, 
 use crate::Tree;
 use crate::handles::Kind;
 use crate::verify::{Report, VerifyProgress};
-use crate::{Background, ProgressReply, ReadView, Snapshot, Store};
+use crate::{Background, CallbackReply, ReadView, Snapshot, Store};
 
 impl Store {
     /// Takes a snapshot of the store's present contents.
@@ -124,7 +124,7 @@ impl Store {
     ///
     /// Items move into gaps of other chunks, so compaction needs no additional space. Space that readers still use
     /// becomes free after them. `progress` may use the store in any way except for compacting it. If it stops the
-    /// compaction ([`ProgressReply`]), the report covers the work done.
+    /// compaction ([`CallbackReply`]), the report covers the work done.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -150,11 +150,11 @@ impl Store {
     /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] if damage prevents the count of free space.
     /// Damaged items are no error: they stay in place, and the report lists their offsets. Work done before an error
     /// stays done.
-    pub fn compact<A: ProgressReply>(
+    pub fn compact<A: CallbackReply>(
         &self,
         mut progress: impl FnMut(CompactionProgress) -> A,
     ) -> Result<CompactionReport, Error> {
-        let mut show = |at| match progress(at).goes_on() {
+        let mut show = |at| match progress(at).flow().is_continue() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
@@ -163,13 +163,13 @@ impl Store {
 
     /// Checks every header, checksum and reference of the store, looks up every key, and compares free space with used
     /// space. Calls `progress` before the first item and from time to time. If `progress` stops it
-    /// ([`ProgressReply`]), the report covers the items checked so far. Changes nothing.
+    /// ([`CallbackReply`]), the report covers the items checked so far. Changes nothing.
     ///
     /// Writers should pause while it runs: an entry that changes during its check can look damaged.
     ///
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: the report lists it.
-    pub fn verify<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    pub fn verify<A: CallbackReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         check(self.inner().engine()?, Depth::Deep, progress)
     }
 
@@ -178,13 +178,13 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Store::verify`].
-    pub fn verify_headers<A: ProgressReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
+    pub fn verify_headers<A: CallbackReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
         check(self.inner().engine()?, Depth::Quick, progress)
     }
 }
 
 /// Checks a store as deeply as requested.
-fn check<A: ProgressReply>(
+fn check<A: CallbackReply>(
     engine: &dyn Engine,
     depth: Depth,
     mut progress: impl FnMut(VerifyProgress) -> A,
@@ -195,7 +195,7 @@ fn check<A: ProgressReply>(
         counted => counted?,
     };
     let (mut damage, mut check) = (Vec::new(), Check::new(depth));
-    while progress(VerifyProgress { items: check.item_count(), items_total }).goes_on() && !check.is_done() {
+    while progress(VerifyProgress { items: check.item_count(), items_total }).flow().is_continue() && !check.is_done() {
         engine.check(&mut check, &mut |found| damage.push(found))?;
     }
     Ok(Report { items: check.item_count(), damage })

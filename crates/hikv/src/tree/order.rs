@@ -1,30 +1,61 @@
 //! Reading many items: in key order, or in no order.
 
-use std::ops::{ControlFlow, RangeBounds};
+use std::ops::RangeBounds;
 
-use engine::{Cursor, Early};
+use engine::Early;
 
-use super::Tree;
+use super::{Iter, IterKeys, Tree};
 use crate::handles::Kind;
 use crate::ordered::{Bounds, Item, Ordered, order_for, pass};
-use crate::{Cursors, Error};
+use crate::read_view::walk;
+use crate::{CallbackReply, Cursors, Error, Range};
 
 impl Tree {
-    /// Calls `each` with every item, in no order, until it returns `Break`. Not a snapshot: concurrent writes may or
-    /// may not be seen.
+    /// Calls `each` with every item, in no order, until it returns `Break`; returns the value of the `Break`. Not a
+    /// snapshot: concurrent writes may or may not be seen.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
-    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
-        while !cursor.is_done() && flow.is_continue() {
-            cursor = self.inner.engine()?.walk(cursor, &mut |key, value, _| {
-                if flow.is_continue() {
-                    flow = each(key, value);
-                }
-            })?;
-        }
-        Ok(())
+    pub fn for_each<R: CallbackReply>(
+        &self,
+        mut each: impl FnMut(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R::Break>, Error> {
+        walk(|key, value, _| each(key, value), |cursor, show| self.inner.engine()?.walk(cursor, show))
+    }
+
+    /// Returns an iterator over all items, in no order. Not a snapshot: a key that is present all the time is returned
+    /// exactly once, and concurrent writes may or may not be seen.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let mut items = store.iter().collect::<Result<Vec<_>, _>>()?;
+    /// items.sort();
+    /// assert_eq!(items[1], (b"two".to_vec(), b"zwei".to_vec()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn iter(&self) -> Iter {
+        Iter::new(self.held_by(Kind::Range))
+    }
+
+    /// Returns an iterator over all keys, in no order, which copies no value; see [`Tree::iter`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("one", "eins")?;
+    /// assert_eq!(store.keys().collect::<Result<Vec<_>, _>>()?, [b"one"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keys(&self) -> IterKeys {
+        IterKeys::new(self.held_by(Kind::Range))
     }
 
     /// Returns walks over all items by numbers, for protocols whose clients keep a number between two calls.
@@ -47,6 +78,23 @@ impl Tree {
         // No worker is woken if the index exists or is being built.
         self.inner.ask_wanted(engine.wanted_threads());
         Ok(ordered)
+    }
+
+    /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. The
+    /// first call starts building the ordered index, and waits for it: [`Tree::ordered`].
+    ///
+    /// # Errors
+    /// As for [`Tree::ordered`] and [`Tree::get`].
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
+        self.ordered()?.range(range)
+    }
+
+    /// Returns an iterator over the items whose keys begin with `prefix`, in key order; see [`Tree::range`].
+    ///
+    /// # Errors
+    /// As for [`Tree::range`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range, Error> {
+        self.ordered()?.prefix(prefix)
     }
 
     /// Returns the first `count` items of `range` in key order. Uses the ordered index if it is built or `count`

@@ -1,7 +1,7 @@
 //! Snapshots through the library: their contents under later writes, and the space that they keep.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::time::Duration;
 
 use hikv::{Clock, Durability, Error, Options, PutOptions, Snapshot, Store, Ttl};
@@ -36,7 +36,6 @@ fn listed(snapshot: &Snapshot) -> Contents {
     let mut listed = Contents::new();
     let each = |key: &[u8], value: &[u8]| {
         assert_eq!(listed.insert(key.to_vec(), value.to_vec()), None, "shown twice");
-        ControlFlow::Continue(())
     };
     snapshot.for_each(each).unwrap();
     listed

@@ -1,7 +1,6 @@
 //! Snapshots taken alongside writers: each shows one moment, does not change, and frees the kept items.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -53,7 +52,6 @@ fn listed(snapshot: &Snapshot) -> BTreeMap<Vec<u8>, u64> {
     let mut listed = BTreeMap::new();
     let each = |key: &[u8], value: &[u8]| {
         assert_eq!(listed.insert(key.to_vec(), number(value)), None, "{key:?} is shown twice");
-        ControlFlow::Continue(())
     };
     snapshot.for_each(each).unwrap();
     listed

@@ -1,7 +1,6 @@
 //! A walk visits each key that exists throughout exactly once, whatever other threads do.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -36,7 +35,6 @@ fn walk(store: &Store) -> HashMap<u64, u32> {
         let key = u64::from_le_bytes(key.try_into().unwrap());
         assert_eq!(Stamped::read(value).map(|value| value.key), Some(key), "a torn or foreign value");
         *shown.entry(key).or_default() += 1;
-        ControlFlow::Continue(())
     };
     store.for_each(each).unwrap();
     shown

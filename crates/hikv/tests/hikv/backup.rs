@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -287,7 +286,6 @@ fn an_interrupted_backup_is_none() {
     let mut count = 0;
     let each = |_: &[u8], _: &[u8]| {
         count += 1;
-        ControlFlow::Continue(())
     };
     store.for_each(each).unwrap();
     assert_eq!(count, ITEM_COUNT + 1);

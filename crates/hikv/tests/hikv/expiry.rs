@@ -1,7 +1,6 @@
 //! Keys that expire, through the library.
 
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -32,7 +31,6 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     let each = |key: &[u8], _: &[u8]| {
         keys.push(key.to_vec());
-        ControlFlow::Continue(())
     };
     store.for_each(each).unwrap();
     keys

@@ -11,6 +11,7 @@ mod few;
 mod full;
 mod golden;
 mod half_way;
+mod iterators;
 mod journaled;
 mod killed;
 mod latest;

@@ -1,7 +1,7 @@
 //! Ranges through the library, compared with a sorted map.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::thread;
 
 use hikv::{Durability, Error, Options, Store};
@@ -204,7 +204,6 @@ fn concurrent_scans_are_sorted_and_complete() {
                 let number = u64::from_be_bytes(key.try_into().unwrap());
                 assert!(last < Some(number), "{last:?} before {number}");
                 (last, staying) = (Some(number), staying + u64::from(stays(number)));
-                ControlFlow::Continue(())
             };
             ordered.scan([], each).unwrap();
             assert_eq!(staying, 5_000);

@@ -149,10 +149,7 @@ impl Way for Par {
     fn put_in_order(&self, store: &Candidate) -> Result<(), Error> {
         if !self.ranges.is_kept.load(Ordering::Acquire) {
             let mut keys: Vec<Box<[u8]>> = Vec::new();
-            store.store().for_each(|key, _| {
-                keys.push(key.into());
-                ControlFlow::Continue(())
-            })?;
+            store.store().for_each(|key, _| keys.push(key.into()))?;
             self.ranges.load(keys);
         }
         Ok(())

@@ -215,7 +215,6 @@ impl Salvaged {
         store
             .for_each(|key, value| {
                 items.insert(key.to_vec(), value.to_vec());
-                ControlFlow::Continue(())
             })
             .unwrap();
         assert_eq!(report.items as usize, items.len());

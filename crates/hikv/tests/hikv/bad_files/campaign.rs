@@ -124,7 +124,6 @@ impl Victim {
         }
         let take = |items: &mut Items, key: &[u8], value: &[u8]| {
             items.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
         };
         is_reported |= store.for_each(|key, value| take(&mut walked, key, value)).is_err();
         let snapshot = store.snapshot();
@@ -143,7 +142,6 @@ impl Victim {
         let (store, mut items) = (Store::open_read_only(out).unwrap(), Items::new());
         let taken = store.for_each(|key, value| {
             items.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
         });
         taken.unwrap();
         (self.missing_count(&items, is_position), report.lost_count > 0)

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -34,7 +33,7 @@ fn assert_found_by_verify(store: &Store, item: usize) {
     let damage = verify(store).damage;
     assert_eq!(damage.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [item as u64], "{damage:?}");
     assert_plain(&damage[0].what);
-    assert_corrupt(store.for_each(|_, _| ControlFlow::Continue(())), item);
+    assert_corrupt(store.for_each(|_, _| ()), item);
     assert_holds(store, others());
 }
 

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use fastrand::Rng;
@@ -53,7 +52,6 @@ fn read_all(store: &Store, what: &str) -> (Items, usize) {
     assert!(found.iter().all(|(key, value)| is_of(key, value)), "{what}: a key has another's value");
     let walked = store.for_each(|key, value| {
         assert!(is_of(key, value), "{what}: a walk gives a key another's value");
-        ControlFlow::Continue(())
     });
     if let Ok(range) = store.ordered().and_then(|ordered| ordered.range::<&[u8]>(..)) {
         let mut items = range.map_while(Result::ok);

@@ -1,7 +1,5 @@
 //! Reading and converting damaged stores of all engines: damaged items are skipped and reported.
 
-use std::ops::ControlFlow;
-
 use hikv::{Durability, EngineKind, Options, Store};
 use tempfile::TempDir;
 
@@ -72,7 +70,6 @@ fn whole(path: &std::path::Path) -> (Items, usize) {
     let (mut items, mut reported) = (Items::new(), 0);
     let each = |key: &[u8], value: &[u8], _| {
         assert_eq!(items.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
-        ControlFlow::Continue(())
     };
     store.read_view().unwrap().for_each_skipping_damage(each, |_| reported += 1).unwrap();
     (items, reported)

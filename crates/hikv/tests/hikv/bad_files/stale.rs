@@ -2,7 +2,6 @@
 //! value.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use hikv::{Durability, EngineKind, Error, Options, Store};
@@ -67,7 +66,6 @@ fn read_all(store: &Store, engine: EngineKind, page: usize) -> usize {
     }
     let walked = store.for_each(|key, value| {
         assert!(is_of(key, value), "{engine:?}, page {page}: a walk gives a key another's value");
-        ControlFlow::Continue(())
     });
     error_count + usize::from(walked.is_err())
 }

@@ -12,7 +12,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -170,10 +169,7 @@ impl Victim {
             self.assert_had(key, value);
             assert!(shown.insert(key.to_vec()), "a key is shown twice");
         };
-        let _ = store.for_each(|key, value| {
-            each(key, value);
-            ControlFlow::Continue(())
-        });
+        let _ = store.for_each(&mut each);
         let mut from = 0;
         while let Ok(next) = store.cursors().walk(from, |key, value| self.assert_had(key, value))
             && next != 0
@@ -182,11 +178,8 @@ impl Victim {
         }
         if self.engine != EngineKind::RewoHash {
             let ordered = store.ordered().and_then(|ordered| {
-                ordered.scan("", |key, value| {
-                    self.assert_had(key, value);
-                    ControlFlow::Continue(())
-                })?;
-                ordered.scan_back([0xFF; 64], |_, _| ControlFlow::Continue(()))
+                ordered.scan("", |key, value| self.assert_had(key, value))?;
+                ordered.scan_back([0xFF; 64], |_, _| ())
             });
             let _ = ordered;
         }

@@ -9,8 +9,6 @@ mod image;
 mod journals;
 mod make;
 
-use std::ops::ControlFlow;
-
 use hikv::{EngineKind, Store, WriteBatch};
 use image::{Image, Items, images, summary};
 
@@ -26,7 +24,6 @@ fn assert_holds(store: &Store, items: &Items) {
     let mut walked = Items::new();
     let walk = store.for_each(|key, value| {
         assert!(walked.insert(key.to_vec(), summary(value)).is_none(), "key {key:?} was shown twice");
-        ControlFlow::Continue(())
     });
     walk.unwrap();
     assert!(walked == *items, "the walk shows other items");

@@ -1,7 +1,6 @@
 //! Backups and snapshots of a store whose base is still being loaded.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use hikv::Store;
 use hikv::dump::{DumpReader, DumpValue};
@@ -78,7 +77,6 @@ fn snapshot_during_load_is_stable() {
         let mut shown = Contents::new();
         let each = |key: &[u8], value: &[u8]| {
             shown.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
         };
         snapshot.for_each(each).unwrap();
         assert!(shown == contents());

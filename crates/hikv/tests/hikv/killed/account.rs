@@ -1,7 +1,6 @@
 //! The expected contents of the store.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use hikv::Store;
 use testkit::Stamped;
@@ -56,7 +55,6 @@ impl Account {
         let mut shown = BTreeMap::new();
         let walked = store.for_each(|key, value| {
             assert_eq!(shown.insert(key.to_vec(), value.to_vec()), None, "a key was shown twice");
-            ControlFlow::Continue(())
         });
         walked.unwrap();
         let held = self.held.iter().map(|(&key, value)| (name(key).into_bytes(), value.clone()));
