@@ -93,6 +93,19 @@ pub trait Engine: Send + Sync {
     /// Returns the store's identity, from its superblock.
     fn uuid(&self) -> [u8; 16];
 
+    /// Returns true if the store's region has the flag of named trees.
+    fn has_trees(&self) -> bool {
+        false
+    }
+
+    /// Sets the flag of named trees permanently. It is durable before anything that is written after this returns.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the store takes no writes; [`Error::Unsupported`] of an engine without batches.
+    fn set_has_trees(&self) -> Result<(), Error> {
+        Err(unsupported(self.name(), "named trees"))
+    }
+
     /// Calls `found` with the key's value; returns false if there is none. The value stays in place until `found`
     /// returns. `found` should be quick: freed space is not reused while it runs.
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error>;

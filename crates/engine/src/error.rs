@@ -197,6 +197,33 @@ pub enum Error {
         /// The medium's name.
         medium: &'static str,
     },
+    /// The store has no tree of this name, or it was dropped.
+    NoSuchTree {
+        /// The name.
+        name: Box<str>,
+    },
+    /// The store has a tree of this name already.
+    TreeExists {
+        /// The name.
+        name: Box<str>,
+    },
+    /// A tree cannot have this name.
+    TreeName {
+        /// The name.
+        name: Box<str>,
+        /// The reason.
+        why: &'static str,
+    },
+    /// The store has as many trees as it can have.
+    TooManyTrees {
+        /// That number.
+        limit: u32,
+    },
+    /// Operations on the tree did not end in time for a change of the tree itself.
+    TreeBusy {
+        /// The name.
+        name: Box<str>,
+    },
     /// The store was opened by this process' parent: a forked child must not use it.
     Forked,
     /// A write of this store has panicked and may have left the engine in the middle of a change. The store refuses
@@ -276,6 +303,15 @@ impl fmt::Display for Error {
                     f,
                     "durability '{wanted}' is not available: the store's medium, {medium}, gives '{given}'; request less, or put the store on a disk"
                 )
+            }
+            Error::NoSuchTree { name } => write!(f, "the store has no tree '{name}'"),
+            Error::TreeExists { name } => write!(f, "the store has a tree '{name}' already"),
+            Error::TreeName { name, why } => write!(f, "a tree cannot have the name '{name}': {why}"),
+            Error::TooManyTrees { limit } => {
+                write!(f, "the store has {limit} trees, which is the limit; drop one first")
+            }
+            Error::TreeBusy { name } => {
+                write!(f, "operations on the tree '{name}' have not ended within ten seconds; try again later")
             }
             Error::HalfWay => f.write_str(
                 "a write panicked and may have left a change unfinished; writes fail until the store is opened again",

@@ -4,7 +4,8 @@ use std::array;
 
 use engine::{Engine, Error, Lookup, Version, Witness, empty_buffer};
 
-use crate::store::Inner;
+use crate::Tree;
+use crate::tree::StoredKeys;
 
 /// Keys of one lookup group: about as many as a core has cache misses in flight.
 const GROUP_COUNT: usize = 16;
@@ -37,14 +38,13 @@ const GROUP_COUNT: usize = 16;
 /// ```
 #[derive(Clone, Copy)]
 pub struct InPlace<'s> {
-    inner: &'s Inner,
-    supports_lookup: bool,
+    tree: &'s Tree,
 }
 
 impl<'s> InPlace<'s> {
     #[inline(always)]
-    pub(crate) fn of(inner: &'s Inner, supports_lookup: bool) -> InPlace<'s> {
-        InPlace { inner, supports_lookup }
+    pub(crate) fn of(tree: &'s Tree) -> InPlace<'s> {
+        InPlace { tree }
     }
 
     /// Calls `read` with the key's value. Returns its result, or `None` if the key is absent.
@@ -53,16 +53,18 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let engine = self.inner.engine()?;
-        if self.supports_lookup {
-            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
-            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
-                Lookup::Value(value) => return Ok(Some(read(value))),
-                Lookup::Absent => return Ok(None),
-                Lookup::Unsure => {}
+        self.tree.with_key(key.as_ref(), |key| {
+            let engine = self.tree.inner().engine()?;
+            if self.tree.supports_lookup() {
+                let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+                match engine.lookup(pin.pinned(), key, &mut buffer).unpack() {
+                    Lookup::Value(value) => return Ok(Some(read(value))),
+                    Lookup::Absent => return Ok(None),
+                    Lookup::Unsure => {}
+                }
             }
-        }
-        get_without_lookup(engine, key.as_ref(), read)
+            get_without_lookup(engine, key, read)
+        })
     }
 
     /// Like [`InPlace::get`], and passes the version to `read`.
@@ -74,12 +76,14 @@ impl<'s> InPlace<'s> {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(Version, &[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
-        let mut found = |witness: Witness, value: &[u8]| {
-            result = read.take().map(|read| read(witness.version(key, value), value));
-        };
-        self.inner.engine()?.get(key, &mut found)?;
-        Ok(result)
+        self.tree.with_key(key.as_ref(), |key| {
+            let (mut read, mut result) = (Some(read), None);
+            let mut found = |witness: Witness, value: &[u8]| {
+                result = read.take().map(|read| read(witness.version(key, value), value));
+            };
+            self.tree.inner().engine()?.get(key, &mut found)?;
+            Ok(result)
+        })
     }
 
     /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
@@ -89,9 +93,12 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get_part<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        self.inner.engine()?.get_part(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
-        Ok(result)
+        self.tree.with_key(key.as_ref(), |key| {
+            let (mut read, mut result) = (Some(read), None);
+            let mut found = |_, value: &[u8]| result = read.take().map(|read| read(value));
+            self.tree.inner().engine()?.get_part(key, &mut found)?;
+            Ok(result)
+        })
     }
 
     /// Like [`InPlace::get_part`], and passes the version to `read`. The version depends on the entire value, so all
@@ -104,12 +111,14 @@ impl<'s> InPlace<'s> {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(Version, &[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (key, mut read, mut result) = (key.as_ref(), Some(read), None);
-        let mut found = |witness: Witness, value: &[u8]| {
-            result = read.take().map(|read| read(witness.version(key, value), value));
-        };
-        self.inner.engine()?.get_part(key, &mut found)?;
-        Ok(result)
+        self.tree.with_key(key.as_ref(), |key| {
+            let (mut read, mut result) = (Some(read), None);
+            let mut found = |witness: Witness, value: &[u8]| {
+                result = read.take().map(|read| read(witness.version(key, value), value));
+            };
+            self.tree.inner().engine()?.get_part(key, &mut found)?;
+            Ok(result)
+        })
     }
 
     /// Calls `found` with each key's index and value, in the order of `keys`.
@@ -121,7 +130,10 @@ impl<'s> InPlace<'s> {
         keys: &[K],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let engine = self.inner.engine()?;
+        let engine = self.tree.inner().engine()?;
+        if !keys.iter().all(|key| self.tree.is_plain(key.as_ref())) {
+            return self.multi_get_stored(engine, keys, &mut found);
+        }
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
             // A full group's length is known at compile time.
@@ -139,6 +151,25 @@ impl<'s> InPlace<'s> {
         Ok(())
     }
 
+    /// Like [`InPlace::multi_get`], for keys that are not stored under their own names.
+    fn multi_get_stored<K: AsRef<[u8]>>(
+        self,
+        engine: &dyn Engine,
+        keys: &[K],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
+            self.tree.keys().read(&self.tree.inner().trees, |space| {
+                let stored = StoredKeys::of(space, keys.iter().map(AsRef::as_ref));
+                let mut slices = [&[][..]; GROUP_COUNT];
+                slices.iter_mut().zip(stored.iter()).for_each(|(slice, key)| *slice = key);
+                self.read_group(engine, &slices[..keys.len()], &mut found)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Reads the values of up to [`GROUP_COUNT`] keys.
     #[inline]
     fn read_group(
@@ -147,7 +178,7 @@ impl<'s> InPlace<'s> {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let found_count = if self.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
+        let found_count = if self.tree.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
         if found_count < keys.len() {
             engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }

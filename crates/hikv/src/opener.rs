@@ -1,5 +1,6 @@
 //! Opening a store: from a path and options to files, an engine and background threads.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::files::{self, Opened};
 use crate::files_status::Files;
 use crate::opening::Progress;
 use crate::store::Inner;
+use crate::trees::Trees;
 use crate::{OpenError, OpenProgress, Options, Store, Tree};
 
 /// An opening of the store at a path.
@@ -40,6 +42,9 @@ impl<'a> Opener<'a> {
         let guard = ForkGuard::new().map_err(OpenError::io(self.path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(self.path, self.options)?;
         let files = Files::new(self.path, &guard, locks).map_err(OpenError::io(self.path, "watch"))?;
+        let reclaiming = !self.options.read_only && self.options.worker_count() > 0;
+        let trees = Trees::of(&engine, reclaiming.then_some(&guard))
+            .map_err(|error| OpenError::io(self.path, "read the trees of")(io::Error::other(error)))?;
         let workers = self.workers(&engine, &guard)?;
         let inner = Inner {
             workers,
@@ -53,6 +58,7 @@ impl<'a> Opener<'a> {
             sync_interval: self.options.sync_interval,
             is_read_only: self.options.read_only,
             walks: Default::default(),
+            trees,
         };
         Ok(Store::new(Tree::opened(inner, self.path)))
     }

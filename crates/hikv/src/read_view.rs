@@ -25,8 +25,39 @@ impl ReadView {
     pub fn for_each(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
+            ReadView::ReadOnly(store) => walk(store, each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
         }
+    }
+
+    /// Returns the view of the tree of this name, or `None`.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn tree(&self, name: impl AsRef<str>) -> Result<Option<ReadView>, Error> {
+        match self {
+            ReadView::Snapshot(snapshot) => Ok(snapshot.tree(name)?.map(ReadView::Snapshot)),
+            ReadView::ReadOnly(store) => {
+                Ok(store.existing_tree(name)?.map(|tree| ReadView::ReadOnly(Store::new(tree))))
+            }
+        }
+    }
+
+    /// Returns the view of all stored keys, those of every tree and of the catalog.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stored(&self) -> ReadView {
+        match self {
+            ReadView::Snapshot(snapshot) => ReadView::Snapshot(snapshot.stored()),
+            ReadView::ReadOnly(store) => ReadView::ReadOnly(store.with_stored_keys()),
+        }
+    }
+
+    pub(crate) fn has_trees(&self) -> Result<bool, Error> {
+        let store = match self {
+            ReadView::Snapshot(snapshot) => snapshot.store(),
+            ReadView::ReadOnly(store) => store,
+        };
+        Ok(store.inner().engine()?.has_trees())
     }
 
     /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
@@ -41,7 +72,7 @@ impl ReadView {
     ) -> Result<(), Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| {
+            ReadView::ReadOnly(store) => walk(store, each, |cursor, show| {
                 store
                     .inner()
                     .engine()?
@@ -53,13 +84,15 @@ impl ReadView {
 
 /// Steps through a walk until its end, or until `each` returns `Break`.
 fn walk(
+    store: &Store,
     mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
     mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
 ) -> Result<(), Error> {
     let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+    let space = store.space()?;
     while !cursor.is_done() && flow.is_continue() {
-        cursor = step(cursor, &mut |key, value, expiry| {
-            if flow.is_continue() {
+        cursor = step(cursor, &mut |stored, value, expiry| {
+            if let Some(key) = space.key_of(stored).filter(|_| flow.is_continue()) {
                 flow = each(key, value, expiry);
             }
         })?;

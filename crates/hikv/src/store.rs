@@ -66,6 +66,14 @@ impl Store {
         Store(tree)
     }
 
+    /// Returns a handle of the store whose keys are the stored ones of all trees, for front ends with their own
+    /// mapping.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_stored_keys(&self) -> Store {
+        Store(self.stored())
+    }
+
     /// Returns another handle, counted as one of this kind.
     pub(crate) fn another(&self, kind: Kind) -> Store {
         Store(self.held_by(kind))

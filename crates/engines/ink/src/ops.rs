@@ -39,6 +39,16 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.tree().heap().region().superblock().uuid
     }
 
+    fn has_trees(&self) -> bool {
+        self.tree().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        may_write(self.tree().medium())?;
+        self.tree().heap().region().set_features(self.tree().medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
+
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         let copied = self.items().find(key)?;
         copied.iter().for_each(|copied| found(copied.witness(), &copied.bytes));

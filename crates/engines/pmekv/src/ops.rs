@@ -40,6 +40,16 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.reader().region().heap().region().superblock().uuid
     }
 
+    fn has_trees(&self) -> bool {
+        self.reader().region().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        self.reader().region().may_write()?;
+        self.reader().region().heap().region().set_features(self.reader().region().medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
+
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         Limits::check_key(key)?;
         self.reader().get(key, found)

@@ -45,6 +45,16 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.writer.space().heap().region().superblock().uuid
     }
 
+    fn has_trees(&self) -> bool {
+        self.writer.space().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        may_write(self.medium())?;
+        self.writer.space().heap().region().set_features(self.medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
+
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.writer.reader().read(self.writer.keys().key(key)?, false, &mut |version, value, _| found(version, value))
     }

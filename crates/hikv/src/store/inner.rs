@@ -13,6 +13,7 @@ use pmem_os::{Closed, ForkGuard};
 
 use crate::files_status::{Files, FilesStatus};
 use crate::stats::Identity;
+use crate::trees::Trees;
 use crate::walk::Walks;
 use crate::{Expires, events};
 
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) sync_interval: Duration,
     pub(crate) is_read_only: bool,
     pub(crate) walks: Walks,
+    pub(crate) trees: Trees,
 }
 
 /// A running write of the engine. It is dropped only if the write panics.
@@ -171,6 +173,7 @@ impl Inner {
             return Ok(());
         }
         let mut workers = mem::take(&mut self.workers);
+        self.trees.reclaimer.stop();
         let Some(own) = workers.iter().position(Worker::is_current) else {
             drop(workers);
             return self.engine.close();

@@ -51,7 +51,7 @@ impl Store {
     ///
     /// A background thread removes expired items within about a second. A write to the same key may remove an item
     /// earlier, and so may a writer of other expiring keys if the background is behind. [`Tree::clear`] causes no
-    /// calls.
+    /// calls. Keys of trees with names are not reported.
     ///
     /// The callback runs on the thread that removed the item, which then holds no locks of the store. It may use the
     /// store in any way, including [`Tree::clear`] and this function, which in that case does not wait for the
@@ -82,7 +82,15 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
-        self.inner().engine()?.on_expired(callback);
+        let engine = self.inner().engine()?;
+        if self.shows_all() {
+            engine.on_expired(callback);
+            return Ok(());
+        }
+        let key_of = self.inner().trees.nameless_keys();
+        engine.on_expired(callback.map(|callback| -> Arc<OnExpired> {
+            Arc::new(move |stored: &[u8]| key_of(stored).into_iter().for_each(|key| callback(key)))
+        }));
         Ok(())
     }
 
@@ -114,7 +122,15 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired_item(&self, callback: Arc<OnExpiredItem>) -> Result<(), Error> {
-        self.inner().engine()?.on_expired_item(callback);
+        let engine = self.inner().engine()?;
+        if self.shows_all() {
+            engine.on_expired_item(callback);
+            return Ok(());
+        }
+        let key_of = self.inner().trees.nameless_keys();
+        engine.on_expired_item(Arc::new(move |stored: &[u8], value: &[u8], expiry| {
+            key_of(stored).into_iter().for_each(|key| callback(key, value, expiry));
+        }));
         Ok(())
     }
 

@@ -17,9 +17,10 @@ impl Tree {
     /// [`Error::Corrupt`] at the first damaged item; otherwise as for [`Tree::get`].
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+        let space = self.space()?;
         while !cursor.is_done() && flow.is_continue() {
-            cursor = self.inner.engine()?.walk(cursor, &mut |key, value, _| {
-                if flow.is_continue() {
+            cursor = self.inner.engine()?.walk(cursor, &mut |stored, value, _| {
+                if let Some(key) = space.key_of(stored).filter(|_| flow.is_continue()) {
                     flow = each(key, value);
                 }
             })?;
@@ -30,7 +31,7 @@ impl Tree {
     /// Returns walks over all items by numbers, for protocols whose clients keep a number between two calls.
     #[must_use]
     pub fn cursors(&self) -> Cursors<'_> {
-        Cursors::of(&self.inner)
+        Cursors::of(self)
     }
 
     /// Returns the ordered operations. The first call starts building the ordered index, in the background on all

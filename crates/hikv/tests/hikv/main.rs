@@ -24,4 +24,5 @@ mod real_time;
 mod standing;
 mod texts;
 mod thread_ends;
+mod trees;
 mod written_together;

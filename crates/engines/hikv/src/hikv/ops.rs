@@ -49,6 +49,16 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.writer.space().heap().region().superblock().uuid
     }
 
+    fn has_trees(&self) -> bool {
+        self.writer.space().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        may_write(self.medium())?;
+        self.writer.space().heap().region().set_features(self.medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
+
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Witness, &[u8])) -> Result<bool, Error> {
         self.writer.cache().read(self.writer.reader(), key, u64::MAX, found)
     }
