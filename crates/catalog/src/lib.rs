@@ -25,6 +25,6 @@ mod tree_id;
 pub use changes::tree_records;
 pub use names::{Catalog, NAME_BYTES_MAX, RESERVED, TREE_COUNT_MAX, TreeEntry, check_name, space_at};
 pub use reclaim::{Reclaim, Reclaimed};
-pub use record::HEAD_KEY;
+pub use record::{HEAD_KEY, is_head};
 pub use space::{Space, StoredRange};
 pub use tree_id::{MARK, Prefix, TreeId, is_marked};

@@ -71,6 +71,12 @@ impl Head {
     }
 }
 
+/// Returns true if this is the head of a catalog.
+#[must_use]
+pub fn is_head(key: &[u8], value: &[u8]) -> bool {
+    key == HEAD_KEY && Head::of(value).is_some()
+}
+
 /// The record of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TreeRecord {

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use engine::{Check, CompactionProgress, CompactionReport, Depth, Engine, Error, OnExpired, OnExpiredItem};
+use catalog::Catalog;
+use engine::{Check, CompactionProgress, CompactionReport, Damage, Depth, Engine, Error, OnExpired, OnExpiredItem};
 
 #[cfg(doc)]
 use crate::Tree;
@@ -213,6 +214,9 @@ fn check<A: ProgressReply>(
     let (mut damage, mut check) = (Vec::new(), Check::new(depth));
     while progress(VerifyProgress { items: check.item_count(), items_total }).goes_on() && !check.is_done() {
         engine.check(&mut check, &mut |found| damage.push(found))?;
+    }
+    if depth == Depth::Deep && check.is_done() && damage.is_empty() {
+        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
     }
     Ok(Report { items: check.item_count(), damage })
 }

@@ -25,4 +25,5 @@ mod standing;
 mod texts;
 mod thread_ends;
 mod trees;
+mod trees_kept;
 mod written_together;

@@ -9,7 +9,7 @@ use hikv::dump::DumpWriter;
 use hikv::{Damage, Error, Expiry, Options, ReadView};
 
 use super::listing::Listing;
-use crate::failure::{Failure, with_sources};
+use crate::failure::{Failure, warn, with_sources};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::in_tree::InTree;
 use crate::opening;
@@ -70,6 +70,11 @@ impl Dump {
                     listing.write(|out| format.begin(out));
                 }
                 let view = self.tree.view(&store, &self.dir)?;
+                let tree_count = store.trees().map_err(|error| self.stopped_by(&error))?.len();
+                if tree_count > 0 && !self.tree.is_named() {
+                    let advice = "--tree NAME dumps one, and --format hikv all";
+                    warn(&format!("{}: {tree_count} named trees are not in this dump; {advice}", self.dir.display()));
+                }
                 let skipped = self.show_all(&view, &mut listing, |out, key, value, _| format.write(key, value, out))?;
                 let items = listing.items();
                 // Last: an incomplete dump must have no last line.
