@@ -219,7 +219,7 @@ pub enum Error {
         /// That number.
         limit: u32,
     },
-    /// Operations on the tree did not end in time for a change of the tree itself.
+    /// The tree cannot be changed or created now: operations did not end in time, or a server uses the store.
     TreeBusy {
         /// The name.
         name: Box<str>,
@@ -311,7 +311,7 @@ impl fmt::Display for Error {
                 write!(f, "the store has {limit} trees, which is the limit; drop one first")
             }
             Error::TreeBusy { name } => {
-                write!(f, "operations on the tree '{name}' have not ended within ten seconds; try again later")
+                write!(f, "the tree '{name}' cannot be changed while other operations or a server use it; try again later")
             }
             Error::HalfWay => f.write_str(
                 "a write panicked and may have left a change unfinished; writes fail until the store is opened again",

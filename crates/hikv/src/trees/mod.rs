@@ -45,6 +45,8 @@ pub(crate) struct Trees {
     open: Mutex<HashMap<Box<str>, Arc<Named>>>,
     /// A number of this opening, which its trees have.
     owner: u64,
+    /// A front end relies on the present form of stored keys.
+    is_fixed: AtomicBool,
     /// Deletes the keys of dropped and cleared trees.
     pub(crate) reclaimer: Reclaimer,
 }
@@ -77,6 +79,12 @@ impl Trees {
     /// Returns true if the tree belongs to this opening of the store.
     pub(crate) fn owns(&self, named: &Named) -> bool {
         named.owner() == self.owner
+    }
+
+    /// Keeps the form of stored keys until the store is closed.
+    pub(crate) fn fix_form(&self) {
+        let _alone = self.marked.read();
+        self.is_fixed.store(true, Ordering::Release);
     }
 
     /// Runs an operation on nameless keys that look marked. Their stored form does not change meanwhile.
@@ -122,7 +130,7 @@ impl Trees {
             return Ok(named);
         }
         let mut open = self.open.lock();
-        self.begin(engine)?;
+        self.begin(engine, name)?;
         let catalog = Catalog::of(engine);
         let id = match catalog.create(name) {
             Err(Error::TreeExists { .. }) => {
@@ -134,12 +142,15 @@ impl Trees {
     }
 
     /// Begins the catalog if there is none. The caller holds `open`.
-    fn begin(&self, engine: &dyn Engine) -> Result<(), Error> {
+    fn begin(&self, engine: &dyn Engine, name: &str) -> Result<(), Error> {
         if self.is_begun() {
             return Ok(());
         }
-        let busy = || Error::TreeBusy { name: "".into() };
+        let busy = || Error::TreeBusy { name: name.into() };
         let _alone = self.marked.try_write_for(WAIT_MAX).ok_or_else(busy)?;
+        if self.is_fixed.load(Ordering::Acquire) {
+            return Err(busy());
+        }
         Catalog::of(engine).begin()?;
         self.is_begun.store(true, Ordering::Release);
         Ok(())
@@ -197,7 +208,7 @@ impl Trees {
         let name = named.name();
         let closed = named.close()?;
         named.space()?;
-        self.begin(engine)?;
+        self.begin(engine, &name)?;
         let [old, new] = Catalog::of(engine).clear(&name)?;
         named.set_id(new, &closed);
         self.reclaimer.add(old);

@@ -37,7 +37,7 @@ pub(crate) fn key_count(shared: &Shared, items: Items<'_>, namespace: Namespace)
 }
 
 fn counted(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
-    if shared.keyspace.features.order == Order::No {
+    if shared.keyspace.features.order == Order::No && shared.keyspace.databases.has_catalog() {
         let mut count = 0;
         each_key(items, namespace, |_| count += 1)?;
         return Ok(count);
