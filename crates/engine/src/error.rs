@@ -208,6 +208,33 @@ pub enum Error {
         /// The medium's name.
         medium: &'static str,
     },
+    /// The store has no tree of this name, or it was dropped.
+    NoSuchTree {
+        /// The name.
+        name: Box<str>,
+    },
+    /// The store has a tree of this name already.
+    TreeExists {
+        /// The name.
+        name: Box<str>,
+    },
+    /// A tree cannot have this name.
+    TreeName {
+        /// The name.
+        name: Box<str>,
+        /// The reason.
+        why: &'static str,
+    },
+    /// The store has as many trees as it can have.
+    TooManyTrees {
+        /// That number.
+        limit: u32,
+    },
+    /// The tree cannot be changed or created now: operations did not end in time, or a server uses the store.
+    TreeBusy {
+        /// The name.
+        name: Box<str>,
+    },
     /// The store was opened by this process' parent: a forked child must not use it.
     Forked,
     /// A write of this store has panicked and may have left the engine in the middle of a change. The store refuses
@@ -296,6 +323,18 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "durability '{wanted}' is not available: the store's medium, {medium}, gives '{given}'; request less, or put the store on a disk"
+                )
+            }
+            Error::NoSuchTree { name } => write!(f, "the store has no tree '{name}'"),
+            Error::TreeExists { name } => write!(f, "the store has a tree '{name}' already"),
+            Error::TreeName { name, why } => write!(f, "a tree cannot have the name '{name}': {why}"),
+            Error::TooManyTrees { limit } => {
+                write!(f, "the store has {limit} trees, which is the limit; drop one first")
+            }
+            Error::TreeBusy { name } => {
+                write!(
+                    f,
+                    "the tree '{name}' cannot be changed while other operations or a server use it; try again later"
                 )
             }
             Error::HalfWay => f.write_str(

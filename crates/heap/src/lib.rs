@@ -101,7 +101,7 @@ pub use reservation::Reservation;
 pub use stats::HeapStats;
 pub use superblock::{
     FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURE_KEYS_IN_NODES, FEATURE_TAGGED_VALUES,
-    FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
+    FEATURE_TREES, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
 };
 pub use supply::Supply;
 pub use sweep::{Mark, Sweep};

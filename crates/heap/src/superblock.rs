@@ -48,9 +48,17 @@ pub const FEATURE_KEYS_IN_NODES: u32 = 32;
 /// The feature flag of an InK region whose values hold a tag of their keys: a program without this feature would
 /// write values without tags, and treat tagged values as damaged.
 pub const FEATURE_TAGGED_VALUES: u32 = 64;
+/// The feature flag of a region that may have named trees: a program without this feature would take the stored keys of
+/// all trees for those of one. It is set before the region's first tree.
+pub const FEATURE_TREES: u32 = 128;
 /// The feature flags that this program supports.
-pub const FEATURES_KNOWN: u32 =
-    FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES | FEATURE_JOURNAL | FEATURE_KEYS_IN_NODES | FEATURE_TAGGED_VALUES;
+pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE
+    | FEATURE_EXPIRY
+    | FEATURE_BATCHES
+    | FEATURE_JOURNAL
+    | FEATURE_KEYS_IN_NODES
+    | FEATURE_TAGGED_VALUES
+    | FEATURE_TREES;
 
 pub(crate) const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;

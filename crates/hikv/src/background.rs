@@ -28,15 +28,16 @@ impl<'s> Background<'s> {
     }
 
     /// Does a bounded piece of background work: applies changes that wait for the ordered index; if there are none,
-    /// provides free space ahead of writers and similar. For threads that would be idle, and for stores opened without
-    /// background threads ([`crate::Options::background`]).
+    /// provides free space ahead of writers, deletes keys of dropped trees, and similar. For threads that would be
+    /// idle, and for stores opened without background threads ([`crate::Options::background`]).
     ///
     /// # Errors
     /// [`Error::Medium`] if the storage fails; [`Error::Corrupt`].
     pub fn step(&self) -> Result<StepResult, Error> {
         let engine = self.inner.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
-        let is_more = applied_count > 0 || engine.step()? != Progress::Idle;
+        let is_more =
+            applied_count > 0 || engine.step()? != Progress::Idle || self.inner.trees.reclaimer.step(engine)?;
         Ok(StepResult { applied_count, is_more })
     }
 

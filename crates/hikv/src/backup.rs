@@ -70,15 +70,16 @@ impl Store {
     /// # Errors
     /// [`BackupError::Read`] if an item is damaged; [`BackupError::Stream`] if the output fails.
     pub fn backup_to(&self, out: impl Write) -> Result<u64, BackupError> {
-        let mut dump = DumpWriter::new(out, self.uuid()).map_err(BackupError::Stream)?;
+        let view = self.read_view().map_err(BackupError::Read)?.stored();
+        let begin = if view.has_trees().map_err(BackupError::Read)? { DumpWriter::of_trees } else { DumpWriter::new };
+        let mut dump = begin(out, self.uuid()).map_err(BackupError::Stream)?;
         let (mut items, mut written) = (0, Ok(()));
         let each = |key: &[u8], value: &[u8], expiry: Expiry| {
             written = dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()));
             items += 1;
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let shown = self.read_view().and_then(|view| view.for_each(each));
-        shown.map_err(BackupError::Read)?;
+        view.for_each(each).map_err(BackupError::Read)?;
         // Only a complete dump gets an end.
         written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
         Ok(items)
@@ -239,9 +240,9 @@ fn copy_items<A: CallbackReply>(
     copy.complete(|store| {
         let items_total = match damaged {
             // Some engines count by a walk over items that may be damaged.
-            Some(_) => source.len().unwrap_or(0),
+            Some(_) => source.stored().len().unwrap_or(0),
             None => {
-                let items_total = source.len()?;
+                let items_total = source.stored().len()?;
                 assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                 items_total
             }
@@ -260,7 +261,7 @@ pub(crate) fn copy_to<A: CallbackReply>(
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
     let copy = copy_of(from, out, purpose, from.engine_kind())?;
-    copy.complete(|store| write_items(&from.read_view()?, from.len()?, store, progress, None))
+    copy.complete(|store| write_items(&from.read_view()?, from.stored().len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.

@@ -1,8 +1,10 @@
 //! Several writes as one atomic step.
 
+use catalog::Space;
 use engine::{BatchOp, Clock, Condition, Error, Version};
 
-use crate::{Expires, PutOptions};
+use crate::tree::{Keys, StoredKeys};
+use crate::{Expires, PutOptions, Tree};
 
 /// Puts and deletes that [`Tree::write`](crate::Tree::write) applies as one atomic step: after a crash, and for
 /// every reader, either all of them have happened or none. The last operation on a key wins. Conditions
@@ -32,8 +34,21 @@ pub struct WriteBatch {
     /// Keys and values, one after the other.
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// Keys and their required versions; `None` requires that the key is absent.
-    expected: Vec<(Vec<u8>, Option<Version>)>,
+    expected: Vec<Expectation>,
+    /// The trees of [`WriteBatch::tree`], each once.
+    trees: Vec<Keys>,
+    /// The tree of further operations: see [`Entry::tree`].
+    tree: usize,
+}
+
+/// A condition of a batch.
+#[derive(Clone, Debug)]
+struct Expectation {
+    key: Vec<u8>,
+    /// `None` requires that the key is absent.
+    version: Option<Version>,
+    /// As [`Entry::tree`].
+    tree: usize,
 }
 
 /// The lengths of an operation's key and value, which follow those of the previous operation in `bytes`.
@@ -43,6 +58,8 @@ struct Entry {
     /// `None` for a delete.
     value_bytes: Option<usize>,
     expires: Expires,
+    /// 0 for the tree to which the batch is written; otherwise one more than the index of another.
+    tree: usize,
 }
 
 impl WriteBatch {
@@ -50,6 +67,31 @@ impl WriteBatch {
     #[must_use]
     pub fn new() -> WriteBatch {
         WriteBatch::default()
+    }
+
+    /// Lets further operations and conditions apply to another tree than the one to which the batch is written. A batch
+    /// over several trees is one step, as any other. The trees belong to the store to which it is written.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let (todo, running) = (store.tree("todo")?, store.tree("running")?);
+    /// todo.put("1", "resize cat.png")?;
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.tree(&todo).delete("1").tree(&running).put("1", "resize cat.png");
+    /// store.write(&batch)?;
+    /// assert!(!todo.contains("1")? && running.contains("1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tree(&mut self, tree: &Tree) -> &mut WriteBatch {
+        let found = self.trees.iter().position(|other| other.is_same(tree.mapping()));
+        self.tree = 1 + found.unwrap_or_else(|| {
+            self.trees.push(tree.mapping().clone());
+            self.trees.len() - 1
+        });
+        self
     }
 
     /// Adds an operation that puts or replaces the key's value.
@@ -85,10 +127,11 @@ impl WriteBatch {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        let entry = Entry { key_bytes: key.len(), value_bytes: Some(value.len()), expires: options.expires };
+        let entry =
+            Entry { key_bytes: key.len(), value_bytes: Some(value.len()), expires: options.expires, tree: self.tree };
         self.entries.push(entry);
         if let Some(expected) = options.expected {
-            self.expected.push((key.to_vec(), expected.version()));
+            self.expect(key, expected.version());
         }
         self
     }
@@ -102,7 +145,8 @@ impl WriteBatch {
     /// ```
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
         self.bytes.extend_from_slice(key.as_ref());
-        self.entries.push(Entry { key_bytes: key.as_ref().len(), value_bytes: None, expires: Expires::Never });
+        let key_bytes = key.as_ref().len();
+        self.entries.push(Entry { key_bytes, value_bytes: None, expires: Expires::Never, tree: self.tree });
         self
     }
 
@@ -131,7 +175,7 @@ impl WriteBatch {
     ///
     /// [`Tree::get_item`]: crate::Tree::get_item
     pub fn expect_version(&mut self, key: impl AsRef<[u8]>, version: Version) -> &mut WriteBatch {
-        self.expected.push((key.as_ref().to_vec(), Some(version)));
+        self.expect(key.as_ref(), Some(version));
         self
     }
 
@@ -151,7 +195,7 @@ impl WriteBatch {
     /// # }
     /// ```
     pub fn expect_absent(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
-        self.expected.push((key.as_ref().to_vec(), None));
+        self.expect(key.as_ref(), None);
         self
     }
 
@@ -180,20 +224,64 @@ impl WriteBatch {
         self.bytes.clear();
         self.entries.clear();
         self.expected.clear();
+        self.trees.clear();
+        self.tree = 0;
     }
 
-    pub(crate) fn conditions(&self) -> Vec<Condition<'_>> {
-        self.expected.iter().map(|(key, version)| Condition { key, version: *version }).collect()
+    fn expect(&mut self, key: &[u8], version: Option<Version>) {
+        self.expected.push(Expectation { key: key.to_vec(), version, tree: self.tree });
     }
 
-    /// Returns the operations in their order, with expiries by this clock.
-    pub(crate) fn ops(&self, clock: &Clock) -> Result<Vec<BatchOp<'_>>, Error> {
+    /// Returns the trees of [`WriteBatch::tree`].
+    pub(crate) fn trees(&self) -> &[Keys] {
+        &self.trees
+    }
+
+    /// Returns true if each key belongs to the tree to which the batch is written, and meets the condition.
+    pub(crate) fn is_all(&self, condition: impl Fn(&[u8]) -> bool) -> bool {
+        let mut keys = self.keys();
+        self.trees.is_empty() && keys.all(|(_, key)| condition(key))
+    }
+
+    /// Returns the keys of all conditions and then of all operations in their stored form. The space of the tree to
+    /// which the batch is written is the first.
+    pub(crate) fn stored_keys(&self, spaces: &[Space]) -> StoredKeys {
+        let mut stored = StoredKeys::default();
+        self.keys().for_each(|(tree, key)| stored.push(spaces[tree], key));
+        stored
+    }
+
+    fn keys(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut rest = &*self.bytes;
+        let written = self.entries.iter().map(move |entry| {
+            let (key, behind) = rest.split_at(entry.key_bytes);
+            rest = &behind[entry.value_bytes.unwrap_or(0)..];
+            (entry.tree, key)
+        });
+        self.expected.iter().map(|expected| (expected.tree, &*expected.key)).chain(written)
+    }
+
+    /// Returns the conditions. Their keys come from `stored`, if there is any.
+    pub(crate) fn conditions<'b>(&'b self, stored: Option<&'b StoredKeys>) -> Vec<Condition<'b>> {
+        let mut stored = stored.map(StoredKeys::iter);
+        let mut key_of = |key| stored.as_mut().and_then(Iterator::next).unwrap_or(key);
+        self.expected
+            .iter()
+            .map(|expected| Condition { key: key_of(&expected.key), version: expected.version })
+            .collect()
+    }
+
+    /// Returns the operations in their order, with expiries by this clock. Their keys come from `stored`, if there is
+    /// any.
+    pub(crate) fn ops<'b>(&'b self, clock: &Clock, stored: Option<&'b StoredKeys>) -> Result<Vec<BatchOp<'b>>, Error> {
+        let mut stored = stored.map(|stored| stored.iter().skip(self.expected.len()));
         let mut rest = &*self.bytes;
         let mut ops = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let (key, behind) = rest.split_at(entry.key_bytes);
             let (value, behind) = behind.split_at(entry.value_bytes.unwrap_or(0));
             rest = behind;
+            let key = stored.as_mut().and_then(Iterator::next).unwrap_or(key);
             ops.push(match (entry.value_bytes, entry.expires) {
                 (None, _) => BatchOp::Delete { key },
                 (_, Expires::Never) => BatchOp::Put { key, value },

@@ -28,7 +28,8 @@ struct Filling<'s, P> {
     is_stopped: bool,
 }
 
-/// Puts the items of `from` into `to` and returns their number. With `damaged`, skips damaged items and reports them.
+/// Puts the items of `from`, those of all trees, into `to` and returns their number. With `damaged`, skips damaged
+/// items and reports them.
 pub(crate) fn write_items<A: CallbackReply>(
     from: &ReadView,
     items_total: u64,
@@ -36,6 +37,9 @@ pub(crate) fn write_items<A: CallbackReply>(
     mut progress: impl FnMut(BackupProgress) -> A,
     damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<u64, BackupError> {
+    let from = from.stored();
+    let marked = if from.has_trees()? { to.change(|engine| engine.set_has_trees()) } else { Ok(()) };
+    marked.map_err(|error| BackupError::Write { path: to.path().to_owned(), error })?;
     let done = BackupProgress { items: 0, items_total };
     let progress = |at| progress(at).flow().is_continue();
     let mut filling = Filling { to, bytes: Vec::new(), lens: Vec::new(), done, progress, is_stopped: false };

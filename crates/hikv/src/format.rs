@@ -2,24 +2,30 @@
 
 use heap::{
     FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURE_KEYS_IN_NODES, FEATURE_TAGGED_VALUES,
-    FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR,
+    FEATURE_TREES, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR,
 };
 
 /// The format of stores (`docs/format/versions.md`).
 pub struct Format;
 
-const FEATURES: [(u32, &str); 6] = [
+const FEATURES: [(u32, &str); 7] = [
     (FEATURE_IMAGE, "image"),
     (FEATURE_EXPIRY, "expiry"),
     (FEATURE_BATCHES, "batches"),
     (FEATURE_JOURNAL, "journal"),
     (FEATURE_KEYS_IN_NODES, "node-keys"),
     (FEATURE_TAGGED_VALUES, "value-tags"),
+    (FEATURE_TREES, "trees"),
 ];
 
-const _: () = assert!(
-    FEATURES[0].0 | FEATURES[1].0 | FEATURES[2].0 | FEATURES[3].0 | FEATURES[4].0 | FEATURES[5].0 == FEATURES_KNOWN
-);
+const _: () = {
+    let (mut flags, mut i) = (0, 0);
+    while i < FEATURES.len() {
+        flags |= FEATURES[i].0;
+        i += 1;
+    }
+    assert!(flags == FEATURES_KNOWN);
+};
 
 impl Format {
     /// The major and minor version.

@@ -13,14 +13,16 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Store,
+    Tree,
     Ordered,
     Range,
     Snapshot,
     Reader,
 }
 
-const NAMES: [(Kind, &str, &str); 5] = [
+const NAMES: [(Kind, &str, &str); 6] = [
     (Kind::Store, "handle", "handles"),
+    (Kind::Tree, "tree", "trees"),
     (Kind::Ordered, "ordered view", "ordered views"),
     (Kind::Range, "range", "ranges"),
     (Kind::Snapshot, "snapshot", "snapshots"),

@@ -4,7 +4,8 @@ use std::array;
 
 use engine::{Engine, Error, Expiry, Lookup, OnFound, Version, Witness, empty_buffer};
 
-use crate::store::Inner;
+use crate::Tree;
+use crate::tree::StoredKeys;
 
 /// Keys of one lookup group: about as many as a core has cache misses in flight.
 const GROUP_COUNT: usize = 16;
@@ -37,14 +38,13 @@ const GROUP_COUNT: usize = 16;
 /// ```
 #[derive(Clone, Copy)]
 pub struct InPlace<'s> {
-    inner: &'s Inner,
-    supports_lookup: bool,
+    tree: &'s Tree,
 }
 
 impl<'s> InPlace<'s> {
     #[inline(always)]
-    pub(crate) fn of(inner: &'s Inner, supports_lookup: bool) -> InPlace<'s> {
-        InPlace { inner, supports_lookup }
+    pub(crate) fn of(tree: &'s Tree) -> InPlace<'s> {
+        InPlace { tree }
     }
 
     /// Calls `read` with the key's value. Returns its result, or `None` if the key is absent.
@@ -53,16 +53,18 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let engine = self.inner.engine()?;
-        if self.supports_lookup {
-            let (pin, mut buffer) = (epoch::pin(), empty_buffer());
-            match engine.lookup(pin.pinned(), key.as_ref(), &mut buffer).unpack() {
-                Lookup::Value(value) => return Ok(Some(read(value))),
-                Lookup::Absent => return Ok(None),
-                Lookup::Unsure => {}
+        self.tree.with_key(key.as_ref(), |key| {
+            let engine = self.tree.inner().engine()?;
+            if self.tree.supports_lookup() {
+                let (pin, mut buffer) = (epoch::pin(), empty_buffer());
+                match engine.lookup(pin.pinned(), key, &mut buffer).unpack() {
+                    Lookup::Value(value) => return Ok(Some(read(value))),
+                    Lookup::Absent => return Ok(None),
+                    Lookup::Unsure => {}
+                }
             }
-        }
-        get_without_lookup(engine, key.as_ref(), read)
+            get_without_lookup(engine, key, read)
+        })
     }
 
     /// Like [`InPlace::get`], and passes an item that also has the expiry and the version.
@@ -70,8 +72,7 @@ impl<'s> InPlace<'s> {
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).
     pub fn get_item<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(ItemView<'_>) -> R) -> Result<Option<R>, Error> {
-        let key = key.as_ref();
-        view(key, read, |found| self.inner.engine()?.get(key, found))
+        self.tree.with_key(key.as_ref(), |key| view(key, read, |found| self.tree.inner().engine()?.get(key, found)))
     }
 
     /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
@@ -81,9 +82,12 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get_part<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        self.inner.engine()?.get_part(key.as_ref(), &mut |_, _, value| result = read.take().map(|read| read(value)))?;
-        Ok(result)
+        self.tree.with_key(key.as_ref(), |key| {
+            let (mut read, mut result) = (Some(read), None);
+            let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
+            self.tree.inner().engine()?.get_part(key, &mut found)?;
+            Ok(result)
+        })
     }
 
     /// Like [`InPlace::get_item`], for a `read` that needs only a part of the value, its length, or none of it, as
@@ -96,8 +100,8 @@ impl<'s> InPlace<'s> {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(ItemView<'_>) -> R,
     ) -> Result<Option<R>, Error> {
-        let key = key.as_ref();
-        view(key, read, |found| self.inner.engine()?.get_part(key, found))
+        self.tree
+            .with_key(key.as_ref(), |key| view(key, read, |found| self.tree.inner().engine()?.get_part(key, found)))
     }
 
     /// Calls `found` with each key's index and value, in the order of `keys`.
@@ -109,7 +113,10 @@ impl<'s> InPlace<'s> {
         keys: &[K],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let engine = self.inner.engine()?;
+        let engine = self.tree.inner().engine()?;
+        if !keys.iter().all(|key| self.tree.is_plain(key.as_ref())) {
+            return self.multi_get_stored(engine, keys, &mut found);
+        }
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
             // A full group's length is known at compile time.
@@ -127,6 +134,25 @@ impl<'s> InPlace<'s> {
         Ok(())
     }
 
+    /// Like [`InPlace::multi_get`], for keys that are not stored under their own names.
+    fn multi_get_stored<K: AsRef<[u8]>>(
+        self,
+        engine: &dyn Engine,
+        keys: &[K],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
+            self.tree.mapping().with_space(&self.tree.inner().trees, |space| {
+                let stored = StoredKeys::of(space, keys.iter().map(AsRef::as_ref));
+                let mut slices = [&[][..]; GROUP_COUNT];
+                slices.iter_mut().zip(stored.iter()).for_each(|(slice, key)| *slice = key);
+                self.read_group(engine, &slices[..keys.len()], &mut found)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Reads the values of up to [`GROUP_COUNT`] keys.
     #[inline]
     fn read_group(
@@ -135,7 +161,7 @@ impl<'s> InPlace<'s> {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let found_count = if self.supports_lookup { lookup_group(engine, keys, found) } else { 0 };
+        let found_count = if self.tree.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
         if found_count < keys.len() {
             engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }

@@ -1,16 +1,17 @@
 //! Opening a store: from a path and options to files, an engine and background threads.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::{Engine, Worker};
 use pmem_os::ForkGuard;
-use transact::Gate;
 
 use crate::files::{self, Opened};
 use crate::files_status::Files;
 use crate::opening::Progress;
 use crate::store::Inner;
+use crate::trees::Trees;
 use crate::{OpenError, OpenProgress, Options, Store, Tree};
 
 /// An opening of the store at a path.
@@ -41,6 +42,9 @@ impl<'a> Opener<'a> {
         let guard = ForkGuard::new().map_err(OpenError::io(self.path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(self.path, self.options)?;
         let files = Files::new(self.path, &guard, locks).map_err(OpenError::io(self.path, "watch"))?;
+        let reclaiming = !self.options.read_only && self.options.worker_count() > 0;
+        let trees = Trees::of(&engine, reclaiming.then_some(&guard))
+            .map_err(|error| OpenError::io(self.path, "read the trees of")(io::Error::other(error)))?;
         let workers = self.workers(&engine, &guard)?;
         let inner = Inner {
             workers,
@@ -55,7 +59,8 @@ impl<'a> Opener<'a> {
             is_read_only: self.options.read_only,
             walks: Default::default(),
             gate_lock: Default::default(),
-            gate: Arc::new(Gate::new(0)),
+            gate: Arc::default(),
+            trees,
         };
         Ok(Store::new(Tree::opened(inner, self.path)))
     }

@@ -1,5 +1,6 @@
 //! Unchanging views of a store's items: of a snapshot, or of a store opened for reading.
 
+use catalog::Space;
 use engine::{Cursor, Damage, OnItem};
 
 #[cfg(doc)]
@@ -28,8 +29,41 @@ impl ReadView {
     ) -> Result<Option<R::Break>, Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| store.inner().engine()?.walk(cursor, show)),
+            ReadView::ReadOnly(store) => {
+                walk(store.space()?, each, |cursor, show| store.inner().engine()?.walk(cursor, show))
+            }
         }
+    }
+
+    /// Returns the view of the tree of this name, or `None`.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn tree(&self, name: impl AsRef<str>) -> Result<Option<ReadView>, Error> {
+        match self {
+            ReadView::Snapshot(snapshot) => Ok(snapshot.tree(name)?.map(ReadView::Snapshot)),
+            ReadView::ReadOnly(store) => {
+                Ok(store.existing_tree(name)?.map(|tree| ReadView::ReadOnly(Store::new(tree))))
+            }
+        }
+    }
+
+    /// Returns the view of all stored keys, those of every tree and of the catalog.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stored(&self) -> ReadView {
+        match self {
+            ReadView::Snapshot(snapshot) => ReadView::Snapshot(snapshot.stored()),
+            ReadView::ReadOnly(store) => ReadView::ReadOnly(store.with_stored_keys()),
+        }
+    }
+
+    pub(crate) fn has_trees(&self) -> Result<bool, Error> {
+        let store = match self {
+            ReadView::Snapshot(snapshot) => snapshot.store(),
+            ReadView::ReadOnly(store) => store,
+        };
+        Ok(store.inner().engine()?.has_trees())
     }
 
     /// Like [`ReadView::for_each`], but skips damaged items and reports each to `damaged`.
@@ -44,7 +78,7 @@ impl ReadView {
     ) -> Result<Option<R::Break>, Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
-            ReadView::ReadOnly(store) => walk(each, |cursor, show| {
+            ReadView::ReadOnly(store) => walk(store.space()?, each, |cursor, show| {
                 store
                     .inner()
                     .engine()?
@@ -54,15 +88,17 @@ impl ReadView {
     }
 }
 
-/// Steps through a walk until its end, or until `each` returns `Break`; returns the value of the `Break`.
+/// Steps through a walk of a tree's keys until its end, or until `each` returns `Break`; returns the value of the
+/// `Break`.
 pub(crate) fn walk<R: CallbackReply>(
+    space: Space,
     mut each: impl FnMut(&[u8], &[u8], Expiry) -> R,
     mut step: impl FnMut(Cursor, &mut OnItem<'_>) -> Result<Cursor, Error>,
 ) -> Result<Option<R::Break>, Error> {
     let (mut cursor, mut stopped) = (Cursor::default(), None);
     while !cursor.is_done() && stopped.is_none() {
-        cursor = step(cursor, &mut |key, value, expiry| {
-            if stopped.is_none() {
+        cursor = step(cursor, &mut |stored, value, expiry| {
+            if let Some(key) = space.key_of(stored).filter(|_| stopped.is_none()) {
                 let _ = keep(each(key, value, expiry), &mut stopped);
             }
         })?;

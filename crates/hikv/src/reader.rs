@@ -29,7 +29,8 @@ use crate::Tree;
 #[derive(Debug)]
 pub struct ValueReader {
     tree: Tree,
-    key: Vec<u8>,
+    /// The key as it is stored.
+    stored: Vec<u8>,
     witness: Witness,
     len_bytes: u64,
     read_bytes: u64,
@@ -39,8 +40,14 @@ pub struct ValueReader {
 
 impl ValueReader {
     /// Returns a reader of a value of `len_bytes` of which `witness` was returned; `held` is a copy of a small value.
-    pub(crate) fn new(tree: Tree, key: &[u8], witness: Witness, len_bytes: u64, held: Option<Vec<u8>>) -> ValueReader {
-        ValueReader { tree, key: key.to_vec(), witness, len_bytes, read_bytes: 0, held }
+    pub(crate) fn new(
+        tree: Tree,
+        stored: &[u8],
+        witness: Witness,
+        len_bytes: u64,
+        held: Option<Vec<u8>>,
+    ) -> ValueReader {
+        ValueReader { tree, stored: stored.to_vec(), witness, len_bytes, read_bytes: 0, held }
     }
 
     /// Returns the value's length in bytes.
@@ -69,7 +76,7 @@ impl Read for ValueReader {
         self.tree
             .inner()
             .engine()
-            .and_then(|engine| engine.get_part(&self.key, &mut copy))
+            .and_then(|engine| engine.get_part(&self.stored, &mut copy))
             .map_err(io::Error::other)?;
         let count = copied
             .ok_or_else(|| io::Error::other("the value was replaced or expired while it was read: read it again"))?;

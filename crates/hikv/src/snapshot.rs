@@ -3,12 +3,14 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use catalog::Space;
 use engine::{Damage, Engine, Error, Expiry, Moment, OnDamaged, SnapshotEngine};
 
 #[cfg(doc)]
 use crate::Tree;
 use crate::ordered::Bounds;
 use crate::read_view::{report_damage, walk};
+use crate::trees::Hold;
 use crate::{CallbackReply, Range, Store, Value};
 
 /// A read-only view of the store at the moment of [`Store::snapshot`], unaffected by later writes. Clones share it. It
@@ -40,6 +42,8 @@ use crate::{CallbackReply, Range, Store, Value};
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     taken: Arc<Taken>,
+    /// The keys of the tree that this handle reads.
+    space: Space,
 }
 
 /// One snapshot of the engine, released on drop.
@@ -47,6 +51,8 @@ pub struct Snapshot {
 struct Taken {
     store: Store,
     moment: Moment,
+    /// Keeps the keys of trees that are dropped after the snapshot.
+    _hold: Hold,
 }
 
 impl Drop for Taken {
@@ -61,8 +67,51 @@ impl Drop for Taken {
 impl Snapshot {
     /// Takes a snapshot, which holds `store`.
     pub(crate) fn take(store: Store) -> Result<Snapshot, Error> {
+        let hold = store.inner().trees.reclaimer.hold();
         let moment = snapshots(store.inner().engine()?)?.take_snapshot()?;
-        Ok(Snapshot { taken: Arc::new(Taken { store, moment }) })
+        let snapshot = Snapshot { taken: Arc::new(Taken { store, moment, _hold: hold }), space: Space::Whole };
+        let space = snapshot.space_of(None)?.unwrap_or(Space::Whole);
+        Ok(Snapshot { space, ..snapshot })
+    }
+
+    /// Returns the snapshot's view of the tree that had this name at its moment, or `None` if there was none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.tree("jobs")?.put("1", "resize cat.png")?;
+    /// let evening = store.snapshot()?;
+    /// store.drop_tree("jobs")?;
+    /// let jobs = evening.tree("jobs")?.expect("it existed");
+    /// assert_eq!(jobs.get("1")?.as_deref(), Some(&b"resize cat.png"[..]));
+    /// assert!(evening.tree("other")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::get`].
+    pub fn tree(&self, name: impl AsRef<str>) -> Result<Option<Snapshot>, Error> {
+        let space = self.space_of(Some(name.as_ref()))?;
+        Ok(space.map(|space| Snapshot { taken: Arc::clone(&self.taken), space }))
+    }
+
+    /// Returns a view of all stored keys, those of the catalog included.
+    pub(crate) fn stored(&self) -> Snapshot {
+        Snapshot { taken: Arc::clone(&self.taken), space: Space::Whole }
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        self.space
+    }
+
+    fn space_of(&self, name: Option<&str>) -> Result<Option<Space>, Error> {
+        if !self.store().inner().engine()?.has_trees() {
+            return Ok(name.is_none().then_some(Space::Whole));
+        }
+        let stored = self.stored();
+        catalog::space_at(name, |key| stored.get_in_place(key, <[u8]>::to_vec))
     }
 
     /// Returns the store in its present state.
@@ -84,10 +133,12 @@ impl Snapshot {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_in_place<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        let (mut read, mut result) = (Some(read), None);
-        let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
-        self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut found)?;
-        Ok(result)
+        self.space.with_stored(key.as_ref(), |key| {
+            let (mut read, mut result) = (Some(read), None);
+            let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
+            self.engine()?.get_at(self.taken.moment, key, &mut found)?;
+            Ok(result)
+        })
     }
 
     /// Returns true if the key existed at the snapshot.
@@ -95,7 +146,8 @@ impl Snapshot {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut |_, _, _| {})
+        let engine = self.engine()?;
+        self.space.with_stored(key.as_ref(), |key| engine.get_at(self.taken.moment, key, &mut |_, _, _| {}))
     }
 
     /// Returns copies of several keys' values at the snapshot.
@@ -146,7 +198,7 @@ impl Snapshot {
         each: impl FnMut(&[u8], &[u8], Expiry) -> R,
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Option<R::Break>, Error> {
-        walk(each, |cursor, show| self.engine()?.walk_at(self.taken.moment, cursor, show, damaged))
+        walk(self.space, each, |cursor, show| self.engine()?.walk_at(self.taken.moment, cursor, show, damaged))
     }
 
     /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. Builds

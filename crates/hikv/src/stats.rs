@@ -14,6 +14,7 @@ use uuid::Uuid;
 use engine::{Engine, Figure, Worker};
 
 use crate::files_status::FilesStatus;
+use crate::trees::ReclaimFigures;
 
 /// Properties that do not change while a store is open.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +191,10 @@ pub struct Stats {
     pub kept_count: u64,
     /// Bytes of these items, whose space is not free.
     pub kept_bytes: u64,
+    /// Dropped or cleared trees whose keys are not all deleted yet.
+    pub dead_tree_count: u64,
+    /// Keys of such trees that were deleted since open.
+    pub reclaimed_count: u64,
     /// The journal's figures, if the store has a journal.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub journal: Option<JournalStats>,
@@ -206,6 +211,7 @@ impl Stats {
         journal: Option<JournalStats>,
         workers: &[Worker],
         files: FilesStatus,
+        reclaim: ReclaimFigures,
     ) -> Stats {
         let oldest_pin = epoch::oldest_pin().filter(|pin| pin.age >= Duration::from_millis(1));
         let figures = engine.stats();
@@ -250,6 +256,8 @@ impl Stats {
             oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
             kept_count: figures.snapshots.kept_count,
             kept_bytes: figures.snapshots.kept_bytes,
+            dead_tree_count: reclaim.id_count,
+            reclaimed_count: reclaim.key_count,
             journal,
             flush_instruction: arch::flush_instruction(),
             fence_free_readers: epoch::readers_are_fence_free(),

@@ -66,6 +66,20 @@ impl Store {
         Store(tree)
     }
 
+    /// Returns a handle of the store whose keys are the stored ones of all trees.
+    pub(crate) fn with_stored_keys(&self) -> Store {
+        Store(self.stored())
+    }
+
+    /// Like [`Store::with_stored_keys`], for a front end with its own mapping of keys: until the store is closed, it
+    /// keeps the form of its stored keys. A store without named trees refuses its first one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_front_end(&self) -> Store {
+        self.inner().trees.fix_form();
+        self.with_stored_keys()
+    }
+
     /// Returns another handle, counted as one of this kind.
     pub(crate) fn another(&self, kind: Kind) -> Store {
         Store(self.held_by(kind))

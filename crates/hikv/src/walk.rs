@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use engine::Cursor;
 use uuid::Uuid;
 
-use crate::Error;
-use crate::store::Inner;
+use crate::{Error, Tree};
 
 /// The number of cursors that are kept.
 const KEPT_COUNT_MAX: usize = 4096;
@@ -59,16 +58,16 @@ impl Walks {
 /// Walks over all items by numbers, from [`Tree::cursors`](crate::Tree::cursors).
 #[derive(Clone, Copy)]
 pub struct Cursors<'s> {
-    inner: &'s Inner,
+    tree: &'s Tree,
 }
 
 impl<'s> Cursors<'s> {
-    pub(crate) fn of(inner: &'s Inner) -> Cursors<'s> {
-        Cursors { inner }
+    pub(crate) fn of(tree: &'s Tree) -> Cursors<'s> {
+        Cursors { tree }
     }
 
-    /// Calls `each` with the items of the next part of the store, at most about a thousand, in no order, and returns
-    /// the next cursor. 0 means both the beginning and the end.
+    /// Calls `each` with the tree's items in the next part of the store, at most about a thousand, in no order, and
+    /// returns the next cursor. 0 means both the beginning and the end.
     ///
     /// A cursor stays valid while the store grows and after it is opened again. A key that exists during the entire
     /// walk is visited exactly once. Any other number is harmless. Engines without numbered walks
@@ -94,14 +93,18 @@ impl<'s> Cursors<'s> {
     /// # Errors
     /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
     pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
-        let engine = self.inner.engine()?;
+        let (engine, space) = (self.tree.inner().engine()?, self.tree.space()?);
         let cursor = match from {
             0 => Cursor::Start,
             number if engine.features().numbered_walk => Cursor::Number(number),
-            number => self.inner.walks.cursor(number).ok_or(Error::CursorForgotten { number })?,
+            number => self.tree.inner().walks.cursor(number).ok_or(Error::CursorForgotten { number })?,
         };
-        let next = engine.walk(cursor, &mut |key, value, _| each(key, value))?;
-        Ok(self.inner.walks.number(next))
+        let next = engine.walk(cursor, &mut |stored, value, _| {
+            if let Some(key) = space.key_of(stored) {
+                each(key, value);
+            }
+        })?;
+        Ok(self.tree.inner().walks.number(next))
     }
 
     /// Returns a cursor for [`Cursors::walk`] at a random part of the store, chosen by `seed`.
@@ -109,6 +112,6 @@ impl<'s> Cursors<'s> {
     /// # Errors
     /// [`Error::Forked`].
     pub fn random(&self, seed: u64) -> Result<u64, Error> {
-        Ok(self.inner.walks.number(self.inner.engine()?.random_cursor(seed)))
+        Ok(self.tree.inner().walks.number(self.tree.inner().engine()?.random_cursor(seed)))
     }
 }

@@ -22,27 +22,18 @@ const PAUSE: Duration = Duration::from_micros(20);
 /// The number of the next gate of this process. Windows show numbers to the closers of all stores.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(SHUT + 1);
 
-/// The gate of a tree, with the tree's id. All writes to the tree pass it.
+/// The gate of a tree. All writes to the tree pass it.
 #[derive(Debug)]
 pub struct Gate {
     number: u64,
     word: AtomicU64,
 }
 
-impl Gate {
-    /// Creates an open gate of a tree with this id, which is below 2⁶³.
-    #[must_use]
-    pub fn new(id: u64) -> Gate {
+impl Default for Gate {
+    /// Creates an open gate.
+    fn default() -> Gate {
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        Gate { number, word: AtomicU64::new(protocol::open_gate(id)) }
-    }
-
-    /// Returns the tree's id. It stays the same while the calling thread has a window open for the tree, or has closed
-    /// the gate.
-    #[inline(always)]
-    #[must_use]
-    pub fn id(&self) -> u64 {
-        protocol::id_of(&self.word)
+        Gate { number, word: AtomicU64::new(protocol::OPEN) }
     }
 }
 
@@ -158,8 +149,8 @@ fn idle() -> Result<Announcement, Inside> {
 pub struct GateLock(FairMutex<()>);
 
 impl GateLock {
-    /// Opens a window for a write to the gate's tree, whose id is then [`Gate::id`]. Waits while the gate is closed.
-    /// Costs no locked instruction and no fence while the gate is open.
+    /// Opens a window for a write to the gate's tree. Waits while the gate is closed. Costs no locked instruction and no
+    /// fence while the gate is open.
     ///
     /// # Errors
     /// [`Inside::Body`]; [`Inside::Write`] if the gate is closed and the thread is inside another write.
@@ -200,7 +191,7 @@ impl GateLock {
 /// A guard: the thread holds the gate lock of a store. When it is dropped, the gates that it has closed open first.
 #[must_use]
 pub struct Holder<'l> {
-    closed: RefCell<Vec<(Arc<Gate>, u64)>>,
+    closed: RefCell<Vec<Arc<Gate>>>,
     _lock: FairMutexGuard<'l, ()>,
 }
 
@@ -220,8 +211,9 @@ impl Holder<'_> {
         let mut closed = self.closed.borrow_mut();
         let first = closed.len();
         for gate in gates {
-            if !closed.iter().any(|(other, _)| other.number == gate.number) {
-                closed.push((Arc::clone(gate), protocol::close(&gate.word)));
+            if !closed.iter().any(|other| other.number == gate.number) {
+                protocol::close(&gate.word);
+                closed.push(Arc::clone(gate));
             }
         }
         if first == closed.len() {
@@ -230,21 +222,15 @@ impl Holder<'_> {
         epoch::heavy_barrier();
         let ended = epoch::announcements().try_for_each(|window| wait_for(window, &closed[first..], patience));
         if ended.is_err() {
-            closed.drain(first..).for_each(|(gate, id)| protocol::reopen(&gate.word, id));
+            closed.drain(first..).for_each(|gate| protocol::reopen(&gate.word));
         }
         ended
-    }
-
-    /// Sets the id that the tree of a closed gate has when the gate opens.
-    pub fn set_id(&self, gate: &Gate, id: u64) {
-        let mut closed = self.closed.borrow_mut();
-        closed.iter_mut().filter(|(closed, _)| closed.number == gate.number).for_each(|(_, of)| *of = id);
     }
 }
 
 /// Waits until the window shows none of the gates.
-fn wait_for(window: &AtomicU64, gates: &[(Arc<Gate>, u64)], patience: Duration) -> Result<(), Busy> {
-    let is_awaited = || gates.iter().any(|(gate, _)| protocol::shows(window, gate.number));
+fn wait_for(window: &AtomicU64, gates: &[Arc<Gate>], patience: Duration) -> Result<(), Busy> {
+    let is_awaited = || gates.iter().any(|gate| protocol::shows(window, gate.number));
     let spins_until_ended = || {
         (0..SPIN_COUNT).any(|_| {
             hint::spin_loop();
@@ -265,7 +251,7 @@ fn wait_for(window: &AtomicU64, gates: &[(Arc<Gate>, u64)], patience: Duration) 
 
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
-        self.closed.get_mut().iter().for_each(|(gate, id)| protocol::reopen(&gate.word, *id));
+        self.closed.get_mut().iter().for_each(|gate| protocol::reopen(&gate.word));
     }
 }
 
@@ -278,7 +264,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn gates<const N: usize>() -> (GateLock, [Arc<Gate>; N]) {
-        (GateLock::default(), std::array::from_fn(|id| Arc::new(Gate::new(id as u64))))
+        (GateLock::default(), std::array::from_fn(|_| Arc::new(Gate::default())))
     }
 
     #[test]
@@ -302,20 +288,20 @@ mod tests {
     }
 
     #[test]
-    fn shut_out_writer_gets_new_id() {
+    fn shut_out_writer_sees_the_closers_change() {
         let (lock, [gate]) = gates();
+        let id = AtomicU64::new(1);
         let holder = lock.lock().unwrap();
         holder.close([&gate].into_iter(), PATIENCE).unwrap();
         thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let _window = lock.enter(&gate).unwrap();
-                gate.id()
+                id.load(Ordering::Relaxed)
             });
-            holder.set_id(&gate, 7);
+            id.store(7, Ordering::Relaxed);
             drop(holder);
             assert_eq!(writer.join().unwrap(), 7);
         });
-        assert_eq!(gate.id(), 7);
     }
 
     #[test]

@@ -1,32 +1,31 @@
 //! The steps of windows and gates, independent of where the words are stored and how barriers are made.
 //!
-//! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree: its id, and a bit
-//! of closed gates. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order
-//! accesses as two sequentially consistent fences would (`epoch::heavy_barrier`).
+//! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree, [`OPEN`] or
+//! [`CLOSED`]. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order accesses as two
+//! sequentially consistent fences would (`epoch::heavy_barrier`).
 //!
 //! | step | writer | closer |
 //! |---|---|---|
 //! | 1 | store the gate's number in the window, light barrier | take the gate lock |
-//! | 2 | load the gate; if it is closed: shut the window, take the gate lock, open the window, release the lock | set the gate's bit, heavy barrier |
-//! | 3 | write, under the id that the gate showed | wait until no window shows the gate's number |
+//! | 2 | load the gate; if it is closed: shut the window, take the gate lock, open the window, release the lock | close the gate, heavy barrier |
+//! | 3 | read the tree's id, and write | wait until no window shows the gate's number |
 //! | 4 | shut the window | read and write as if alone; set a new id |
-//! | 5 | | clear the bit, then release the lock |
+//! | 5 | | open the gate, then release the lock |
 //!
 //! # Why it is sound
 //! While a closer is in step 4, no writer of the tree is in step 3:
 //! - A writer whose light barrier comes before the heavy one has stored its window before, so the closer sees that
 //!   store or a later one of the same thread. If the closer sees the window shut, it also sees everything that the
 //!   writer wrote, because shutting releases and the closer's load acquires.
-//! - A writer whose light barrier comes after the heavy one loads the gate after the bit was set. It sees the bit, or
-//!   the clearing of step 5, which releases everything that the closer did.
+//! - A writer whose light barrier comes after the heavy one loads the gate after it was closed. It finds it closed, or
+//!   opened in step 5, which releases everything that the closer did.
 //! - A writer that opens its window under the gate lock does so while every gate is open, because only the lock's
 //!   holder closes gates, and opens them before it releases the lock. The next closer acquires the lock afterwards, and
 //!   sees the window.
 //! - A thread that is not in the list of windows when the closer reads it (after the heavy barrier) opens its first
 //!   window later, as in the second case.
 //!
-//! The id that a writer loads with an open gate stays the tree's id until its window is shut, because ids change in
-//! step 4.
+//! The tree's id that a writer reads in step 3 stays the same until its window is shut, because ids change in step 4.
 
 use std::sync::atomic::Ordering;
 
@@ -39,13 +38,10 @@ pub(crate) const ALL: u64 = u64::MAX;
 /// The value of the window of a thread that runs the body of a transaction, and writes nothing. It names no gate.
 pub(crate) const BODY: u64 = u64::MAX - 1;
 
-/// The bit of a closed gate.
+/// The word of an open gate.
+pub(crate) const OPEN: u64 = 0;
+/// The word of a closed gate.
 const CLOSED: u64 = 1;
-
-/// Returns the word of an open gate.
-pub(crate) const fn open_gate(id: u64) -> u64 {
-    id << 1
-}
 
 /// Does the writer's step 1.
 #[inline(always)]
@@ -57,14 +53,7 @@ pub(crate) fn open<W: Word>(window: &W, number: u64, light_barrier: impl FnOnce(
 /// Returns true unless the gate is closed.
 #[inline(always)]
 pub(crate) fn is_open<W: Word>(gate: &W) -> bool {
-    gate.load(Ordering::Acquire) & CLOSED == 0
-}
-
-/// Returns the id of the gate's tree. A thread whose window was opened by the steps reads the same id until it shuts
-/// the window, because a closer that has set the bit since then waits.
-#[inline(always)]
-pub(crate) fn id_of<W: Word>(gate: &W) -> u64 {
-    gate.load(Ordering::Acquire) >> 1
+    gate.load(Ordering::Acquire) == OPEN
 }
 
 /// Shuts the window, or sets it back to the value of an outer write.
@@ -73,9 +62,9 @@ pub(crate) fn shut<W: Word>(window: &W, outer: u64) {
     window.store(outer, Ordering::Release);
 }
 
-/// Sets the bit of the closer's step 2 and returns the id. The heavy barrier follows.
-pub(crate) fn close<W: Word>(gate: &W) -> u64 {
-    gate.fetch_or(CLOSED, Ordering::SeqCst) >> 1
+/// Closes the gate in the closer's step 2. The heavy barrier follows.
+pub(crate) fn close<W: Word>(gate: &W) {
+    gate.store(CLOSED, Ordering::SeqCst);
 }
 
 /// Returns true if the window shows the gate's number, and the closer has to wait.
@@ -85,8 +74,8 @@ pub(crate) fn shows<W: Word>(window: &W, number: u64) -> bool {
 }
 
 /// Does the first half of the closer's step 5.
-pub(crate) fn reopen<W: Word>(gate: &W, id: u64) {
-    gate.store(open_gate(id), Ordering::Release);
+pub(crate) fn reopen<W: Word>(gate: &W) {
+    gate.store(OPEN, Ordering::Release);
 }
 
 /// Explores every interleaving of writers and closers, with the reorderings that the memory model allows. Fences model
@@ -119,7 +108,7 @@ mod tests {
 
     use Variant::*;
 
-    /// A tree: the number of writes, and the id of the last one.
+    /// A tree: its id, and the number of writes.
     struct World {
         gate: Modelled,
         window: Modelled,
@@ -133,7 +122,7 @@ mod tests {
     impl World {
         fn new(variant: Variant, is_listed: bool) -> World {
             World {
-                gate: Modelled::new(open_gate(1)),
+                gate: Modelled::new(OPEN),
                 window: Modelled::new(SHUT),
                 is_listed: AtomicU64::new(u64::from(is_listed)),
                 lock: Mutex::new(()),
@@ -171,9 +160,8 @@ mod tests {
             if self.variant == ShutBeforeWriting {
                 shut(&self.window, SHUT);
             }
-            let id = id_of(&self.gate);
             // SAFETY: the window is open; loom checks whether that suffices.
-            self.contents.with_mut(|contents| unsafe { *contents = ((*contents).0 + 1, id) });
+            self.contents.with_mut(|contents| unsafe { (*contents).1 += 1 });
             shut(&self.window, SHUT);
         }
 
@@ -207,8 +195,8 @@ mod tests {
             }
             let lock = (self.variant != LockReleasedBeforeGate).then_some(lock);
             // SAFETY: the gate is closed and no window shows it; loom checks whether that suffices.
-            self.contents.with_mut(|contents| unsafe { *contents = ((*contents).0 + 1, (*contents).1) });
-            reopen(&self.gate, new_id);
+            self.contents.with_mut(|contents| unsafe { *contents = (new_id, (*contents).1 + 1) });
+            reopen(&self.gate);
             drop(lock);
         }
     }

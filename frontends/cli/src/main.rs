@@ -5,6 +5,7 @@ mod durable;
 mod failure;
 mod formats;
 mod given;
+mod in_tree;
 mod input;
 mod interrupt;
 mod kept;

@@ -216,13 +216,7 @@ impl Script {
     #[must_use]
     pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {
         let setup = [Op::Format].into_iter().chain(setup).collect();
-        Script {
-            seed,
-            setup,
-            explored: ops.into_iter().collect(),
-            rival: PREFIX.to_vec(),
-            has_rival_batches: false,
-        }
+        Script { seed, setup, explored: ops.into_iter().collect(), rival: PREFIX.to_vec(), has_rival_batches: false }
     }
 
     /// Returns the candidate keys for the second writer.

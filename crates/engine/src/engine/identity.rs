@@ -1,6 +1,7 @@
 //! An engine's name, its features and limits, and the identity of its store.
 
-use crate::{Features, Limits};
+use super::unsupported;
+use crate::{Error, Features, Limits};
 
 /// The name, the features and the limits of an engine, and the identity of its store.
 pub trait Identity: Send + Sync {
@@ -19,4 +20,17 @@ pub trait Identity: Send + Sync {
 
     /// Returns the store's identity, from its superblock.
     fn uuid(&self) -> [u8; 16];
+
+    /// Returns true if the store's region has the flag of named trees.
+    fn has_trees(&self) -> bool {
+        false
+    }
+
+    /// Sets the flag of named trees permanently. It is durable before anything that is written after this returns.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] if the store takes no writes; [`Error::Unsupported`] of an engine without batches.
+    fn set_has_trees(&self) -> Result<(), Error> {
+        Err(unsupported(self.name(), "named trees"))
+    }
 }

@@ -40,6 +40,16 @@ impl<M: Medium, D: Dram> Identity for Ink<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.tree().heap().region().superblock().uuid
     }
+
+    fn has_trees(&self) -> bool {
+        self.tree().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        may_write(self.tree().medium())?;
+        self.tree().heap().region().set_features(self.tree().medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
 }
 
 impl<M: Medium, D: Dram> Reads for Ink<M, D> {

@@ -41,6 +41,17 @@ impl<M: Medium, D: Dram> Identity for Pmekv<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.reader().region().heap().region().superblock().uuid
     }
+
+    fn has_trees(&self) -> bool {
+        self.reader().region().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        let region = self.reader().region();
+        region.may_write()?;
+        region.heap().region().set_features(region.medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
 }
 
 impl<M: Medium, D: Dram> Reads for Pmekv<M, D> {

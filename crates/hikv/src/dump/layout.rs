@@ -41,6 +41,9 @@ pub const PIECE_BYTES: usize = 65_536;
 /// The longest value that is stored in its record, in bytes. A longer one follows in pieces.
 pub const WHOLE_VALUE_BYTES_MAX: usize = 32_768;
 
+/// The dump's flag for keys in their stored form, of all trees of a store and of its catalog.
+pub const DUMP_HAS_TREES: u32 = 1;
+
 /// The only kind of record: a key and its value.
 pub const RECORD_ITEM: u8 = 1;
 /// The record's flag for an expiry, in milliseconds since the Unix epoch.
@@ -101,10 +104,11 @@ pub struct End {
 
 /// Returns the header of a dump of the store `uuid`.
 #[must_use]
-pub fn header(uuid: [u8; 16]) -> [u8; HEADER_BYTES] {
+pub fn header(uuid: [u8; 16], flags: u32) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&flags.to_le_bytes());
     bytes[16..32].copy_from_slice(&uuid);
     let checksum = crc32c(0, &bytes[..CHECKSUM_AT]);
     bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());

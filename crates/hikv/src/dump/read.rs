@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use super::DumpError;
 use super::layout::{
-    BlockKind, FLAG_EXPIRY, FLAG_PIECES, HEADER_BYTES, MAGIC, RECORD_HEADER_BYTES, RECORD_ITEM, RecordHeader, VERSION,
-    field, is_whole,
+    BlockKind, DUMP_HAS_TREES, FLAG_EXPIRY, FLAG_PIECES, HEADER_BYTES, MAGIC, RECORD_HEADER_BYTES, RECORD_ITEM,
+    RecordHeader, VERSION, field, is_whole,
 };
 use super::stream::{Stream, item_count};
 use crate::Limits;
@@ -14,6 +14,7 @@ use crate::Limits;
 pub struct DumpReader<R> {
     stream: Stream<R>,
     uuid: [u8; 16],
+    has_trees: bool,
     records: Vec<u8>,
     /// The offset of the records' block in the dump; `read_bytes` of the records were read.
     records_at: u64,
@@ -84,6 +85,7 @@ impl<R: Read> DumpReader<R> {
         Ok(DumpReader {
             stream,
             uuid: field(&header, 16),
+            has_trees: u32::from_le_bytes(field(&header, 12)) & DUMP_HAS_TREES != 0,
             records: Vec::new(),
             records_at: 0,
             read_bytes: 0,
@@ -96,6 +98,12 @@ impl<R: Read> DumpReader<R> {
     /// Returns the identity of the dumped store.
     pub fn uuid(&self) -> [u8; 16] {
         self.uuid
+    }
+
+    /// Returns true if the dump is one of a store with named trees: its keys are the stored ones of all trees
+    /// (`docs/format/catalog.md`).
+    pub fn has_trees(&self) -> bool {
+        self.has_trees
     }
 
     /// Returns the number of items read so far.
@@ -181,8 +189,8 @@ fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), DumpError> {
     if found > VERSION {
         return Err(DumpError::Newer { found, supported: VERSION });
     }
-    if flags != 0 {
-        return Err(DumpError::UnknownFlags { flags });
+    if flags & !DUMP_HAS_TREES != 0 {
+        return Err(DumpError::UnknownFlags { flags: flags & !DUMP_HAS_TREES });
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use pmem::Checksum;
 
 use super::layout::{
-    BlockHeader, BlockKind, End, FLAG_EXPIRY, FLAG_PIECES, PIECE_BYTES, RECORD_HEADER_BYTES, RECORD_ITEM, RecordHeader,
-    WHOLE_VALUE_BYTES_MAX, header,
+    BlockHeader, BlockKind, DUMP_HAS_TREES, End, FLAG_EXPIRY, FLAG_PIECES, PIECE_BYTES, RECORD_HEADER_BYTES,
+    RECORD_ITEM, RecordHeader, WHOLE_VALUE_BYTES_MAX, header,
 };
 use crate::Error;
 
@@ -29,6 +29,19 @@ impl<W: Write> DumpWriter<W> {
     /// # Errors
     /// The output's error.
     pub fn new(out: W, uuid: [u8; 16]) -> io::Result<DumpWriter<W>> {
+        DumpWriter::begin(out, uuid, 0)
+    }
+
+    /// Begins a dump of the store `uuid` with named trees. Its keys are the stored ones of all trees.
+    ///
+    /// # Errors
+    /// The output's error.
+    #[doc(hidden)]
+    pub fn of_trees(out: W, uuid: [u8; 16]) -> io::Result<DumpWriter<W>> {
+        DumpWriter::begin(out, uuid, DUMP_HAS_TREES)
+    }
+
+    fn begin(out: W, uuid: [u8; 16], flags: u32) -> io::Result<DumpWriter<W>> {
         let mut writer = DumpWriter {
             out,
             records: Vec::with_capacity(PIECE_BYTES),
@@ -37,7 +50,7 @@ impl<W: Write> DumpWriter<W> {
             at: 0,
             checksum: Checksum::default(),
         };
-        writer.write(&header(uuid))?;
+        writer.write(&header(uuid, flags))?;
         Ok(writer)
     }
 

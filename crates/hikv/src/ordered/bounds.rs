@@ -2,6 +2,9 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use catalog::Space;
+use engine::Direction;
+
 /// A range of keys, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -29,6 +32,12 @@ impl Bounds {
             low: Bound::Included(prefix.to_vec()),
             high: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),
         }
+    }
+
+    /// Returns the ranges of stored keys that hold this range of a tree's keys, in order.
+    pub(super) fn stored(&self, space: Space) -> Vec<Bounds> {
+        let ranges = space.ranges(self.low(), self.high()).into_iter();
+        ranges.map(|(low, high)| Bounds { low, high }).filter(|bounds| !bounds.is_empty()).collect()
     }
 
     pub(super) fn into_ends(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
@@ -59,6 +68,20 @@ impl Bounds {
     /// Removes the keys up to and including `key`.
     pub(crate) fn raise(&mut self, key: &[u8]) {
         self.low = Bound::Excluded(key.to_vec());
+    }
+
+    /// Returns the range from `from` on, in a direction.
+    pub(super) fn from(from: Bound<&[u8]>, direction: Direction) -> Bounds {
+        let from = from.map(<[u8]>::to_vec);
+        match direction {
+            Direction::Forward => Bounds { low: from, high: Bound::Unbounded },
+            Direction::Backward => Bounds { low: Bound::Unbounded, high: from },
+        }
+    }
+
+    /// Returns the bound at which a scan begins.
+    pub(super) fn start(&self, direction: Direction) -> Bound<&[u8]> {
+        if direction == Direction::Forward { self.low() } else { self.high() }
     }
 
     /// Removes the keys from `key` on.

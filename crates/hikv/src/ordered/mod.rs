@@ -6,6 +6,7 @@ mod range;
 
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
+use catalog::Space;
 use engine::{Direction, Early, Engine, Error, Order, OrderState, OrderedEngine, ScanCursor};
 
 #[cfg(doc)]
@@ -210,18 +211,15 @@ impl Ordered {
     pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
         let bounds = Bounds::of(&range);
         let engine = self.caught_up()?;
-        if bounds.is_empty() {
-            return Ok(0);
-        }
-        let mut cursor = ScanCursor::new(bounds.low(), Direction::Forward);
         let mut total = 0;
-        loop {
-            let (count, has_more) = engine.count(&mut cursor, bounds.high())?;
-            total += count;
-            if !has_more {
-                return Ok(total);
+        for bounds in bounds.stored(self.tree.space()?) {
+            let (mut cursor, mut goes_on) = (ScanCursor::new(bounds.low(), Direction::Forward), true);
+            while goes_on {
+                let (count, has_more) = engine.count(&mut cursor, bounds.high())?;
+                (total, goes_on) = (total + count, has_more);
             }
         }
+        Ok(total)
     }
 
     /// Deletes the keys of `range` one by one, and returns their number. Not atomic for readers or for a crash.
@@ -238,7 +236,7 @@ impl Ordered {
 
     pub(crate) fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
         self.caught_up()?;
-        Ok(Range::new(&self.tree, bounds))
+        Range::new(&self.tree, bounds)
     }
 
     fn nearest(&self, from: Bound<&[u8]>, direction: Direction) -> Result<Option<Item>, Error> {
@@ -252,8 +250,28 @@ impl Ordered {
         mut each: impl FnMut(&[u8], &[u8]) -> R,
     ) -> Result<Option<R::Break>, Error> {
         let engine = self.caught_up()?;
-        let (mut cursor, mut stopped) = (ScanCursor::new(from, direction), None);
-        while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}
+        let (space, mut stopped) = (self.tree.space()?, None);
+        if space == Space::Whole {
+            let mut cursor = ScanCursor::new(from, direction);
+            while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}
+            return Ok(stopped);
+        }
+        let mut ranges = Bounds::from(from, direction).stored(space);
+        if direction == Direction::Backward {
+            ranges.reverse();
+        }
+        for bounds in ranges {
+            let mut cursor = ScanCursor::new(bounds.start(direction), direction);
+            let mut show = |stored: &[u8], value: &[u8]| match space.key_of(stored).filter(|_| bounds.contains(stored))
+            {
+                Some(key) => keep(each(key, value), &mut stopped),
+                None => ControlFlow::Break(()),
+            };
+            while engine.scan(&mut cursor, &mut show)? {}
+            if stopped.is_some() {
+                break;
+            }
+        }
         Ok(stopped)
     }
 

@@ -5,6 +5,7 @@ use std::iter::FusedIterator;
 use std::mem;
 use std::ops::ControlFlow;
 
+use catalog::Space;
 use engine::{Direction, Error, ScanCursor, Visit};
 
 use super::bounds::Bounds;
@@ -24,6 +25,8 @@ const AHEAD_GROWTH: usize = 4;
 #[derive(Debug)]
 pub struct Range {
     tree: Tree,
+    /// The tree's keys when the range began. The range of a cleared tree ends.
+    space: Space,
     /// The snapshot to read, or `None` for the present items.
     snapshot: Option<Snapshot>,
     /// The unread part of the range.
@@ -70,16 +73,21 @@ impl Side {
 }
 
 impl Range {
-    pub(super) fn new(tree: &Tree, bounds: Bounds) -> Range {
+    pub(super) fn new(tree: &Tree, bounds: Bounds) -> Result<Range, Error> {
+        Ok(Range::of(tree, tree.space()?, bounds))
+    }
+
+    fn of(tree: &Tree, space: Space, bounds: Bounds) -> Range {
         let side = || Side { is_at_end: bounds.is_empty(), ..Side::default() };
         let (front, back) = (side(), side());
         let tree = tree.held_by(Kind::Range);
-        Range { tree, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
+        Range { tree, space, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
     }
 
     /// Reads a snapshot. The ordered index must have every change that the snapshot sees.
     pub(crate) fn at_snapshot(snapshot: Snapshot, bounds: Bounds) -> Range {
-        Range { snapshot: Some(snapshot.clone()), ..Range::new(snapshot.store(), bounds) }
+        let space = snapshot.space();
+        Range { snapshot: Some(snapshot.clone()), ..Range::of(snapshot.store(), space, bounds) }
     }
 
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
@@ -155,6 +163,17 @@ impl Range {
         Ok(other.items.pop_back().map(|place| other.item(place)))
     }
 
+    /// Returns the space of the range's keys, or `None` if the tree was cleared after the range began.
+    fn space_now(&self) -> Result<Option<Space>, Error> {
+        if self.snapshot.is_some() {
+            return Ok(Some(self.space));
+        }
+        let now = self.tree.space()?;
+        // A store may get its catalog while a range reads nameless keys: they are then stored under other names.
+        let is_same = now == self.space || (self.space, now) == (Space::Whole, Space::Nameless);
+        Ok(is_same.then_some(now))
+    }
+
     fn side(&mut self, direction: Direction) -> &mut Side {
         match direction {
             Direction::Forward => &mut self.front,
@@ -167,24 +186,37 @@ impl Range {
         if self.front.is_at_end || self.back.is_at_end {
             return Ok(());
         }
-        let from = if direction == Direction::Forward { self.rest.low() } else { self.rest.high() };
-        let mut cursor = ScanCursor::new(from, direction);
-        let ahead_bytes = self.ahead_bytes;
+        let Some(space) = self.space_now()? else {
+            self.side(direction).is_at_end = true;
+            return Ok(());
+        };
         let mut side = mem::take(self.side(direction));
         side.bytes.clear();
-        let mut is_outside = false;
-        let mut goes_on = true;
-        while goes_on && side.items.is_empty() && !is_outside {
-            goes_on = self.read_page(&mut cursor, &mut |key, value| {
-                is_outside = !self.rest.contains(key);
-                if is_outside {
-                    return ControlFlow::Break(());
-                }
-                side.push(key, value);
-                if side.bytes.len() < ahead_bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })?;
+        side.is_at_end = true;
+        let mut ranges = self.rest.stored(space);
+        if direction == Direction::Backward {
+            ranges.reverse();
         }
-        side.is_at_end = is_outside || !goes_on && side.bytes.len() < ahead_bytes;
+        let ahead_bytes = self.ahead_bytes;
+        for stored in &ranges {
+            let mut cursor = ScanCursor::new(stored.start(direction), direction);
+            let (mut is_outside, mut goes_on) = (false, true);
+            while goes_on && side.items.is_empty() && !is_outside {
+                goes_on = self.read_page(&mut cursor, &mut |key, value| {
+                    let Some(key) = space.key_of(key).filter(|_| stored.contains(key)) else {
+                        is_outside = true;
+                        return ControlFlow::Break(());
+                    };
+                    side.push(key, value);
+                    if side.bytes.len() < ahead_bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+            }
+            if !side.items.is_empty() {
+                let is_last = std::ptr::eq(stored, ranges.last().unwrap_or(stored));
+                side.is_at_end = is_last && (is_outside || !goes_on && side.bytes.len() < ahead_bytes);
+                break;
+            }
+        }
         if let Some(&last) = side.items.back() {
             let (last, _) = side.item(last);
             match direction {

@@ -7,6 +7,7 @@ use engine::{Error, Features, Limits};
 
 use crate::files_status::FilesStatus;
 use crate::stats::{JournalStats, Stats};
+use crate::store::Inner;
 use crate::{EngineKind, Store, files};
 
 impl Store {
@@ -63,7 +64,9 @@ impl Store {
             .as_ref()
             .map(|journal| JournalStats::of(journal.figures(), self.inner().sync_interval));
         let files = self.inner().files.last_seen();
-        Ok(Stats::gather(self.inner().engine()?, &self.inner().identity, journal, &self.inner().workers, files))
+        let Inner { identity, workers, trees, .. } = self.inner();
+        let reclaim = trees.reclaimer.figures();
+        Ok(Stats::gather(self.inner().engine()?, identity, journal, workers, files, reclaim))
     }
 
     /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files

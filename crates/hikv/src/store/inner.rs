@@ -10,10 +10,11 @@ use engine::{Engine, Error, Expiry, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
-use transact::{Gate, GateLock};
+use transact::{Gate, GateLock, Inside, Window};
 
 use crate::files_status::{Files, FilesStatus};
 use crate::stats::Identity;
+use crate::trees::Trees;
 use crate::walk::Walks;
 use crate::{Expires, events};
 
@@ -35,8 +36,9 @@ pub(crate) struct Inner {
     pub(crate) is_read_only: bool,
     pub(crate) walks: Walks,
     pub(crate) gate_lock: GateLock,
-    /// The gate of the store's keys.
+    /// The gate of the keys of the tree without a name.
     pub(crate) gate: Arc<Gate>,
+    pub(crate) trees: Trees,
 }
 
 /// A running write of the engine. It is dropped only if the write panics.
@@ -86,24 +88,42 @@ impl Inner {
     /// Makes a change within a window of the calling thread (crate `transact`). Then waits for the disk, and reports
     /// keys that had expired before the change.
     #[inline(always)]
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn change<R>(
+        &self,
+        gate: &Gate,
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let engine = self.writable_engine()?;
         match &self.journal {
             None => {
-                let window = self.gate_lock.enter(&self.gate)?;
+                let window = self.gate_lock.enter(gate)?;
                 self.carry_out(engine, window, change)
             }
-            Some(_) => self.change_on_journal(engine, change),
+            Some(_) => self.change_on_journal(engine, || self.gate_lock.enter(gate), change),
         }
+    }
+
+    /// Like [`Inner::change`], for several trees.
+    pub(crate) fn change_all<R>(
+        &self,
+        gates: &[&Arc<Gate>],
+        change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let enter = || match gates {
+            [gate] => self.gate_lock.enter(gate),
+            _ => self.gate_lock.enter_all(gates.iter().map(|gate| &***gate)),
+        };
+        self.change_on_journal(self.writable_engine()?, enter, change)
     }
 
     #[inline(never)]
     fn change_on_journal<R>(
         &self,
         engine: &dyn Engine,
+        enter: impl FnOnce() -> Result<Window, Inside>,
         change: impl FnOnce(&dyn Engine) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        self.settled(|| self.carry_out(engine, self.gate_lock.enter(&self.gate)?, change))
+        self.settled(|| self.carry_out(engine, enter()?, change))
     }
 
     /// Like [`Inner::change`], for a caller that opens the window itself, or has closed the gate.
@@ -229,6 +249,7 @@ impl Inner {
             return Ok(());
         }
         let mut workers = mem::take(&mut self.workers);
+        self.trees.reclaimer.stop();
         let Some(own) = workers.iter().position(Worker::is_current) else {
             drop(workers);
             return self.engine.close();

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use engine::{Check, CompactionProgress, CompactionReport, Depth, Engine, Error, OnExpired, OnExpiredItem};
+use catalog::Catalog;
+use engine::{Check, CompactionProgress, CompactionReport, Damage, Depth, Engine, Error, OnExpired, OnExpiredItem};
 
 #[cfg(doc)]
 use crate::Tree;
@@ -51,7 +52,7 @@ impl Store {
     ///
     /// A background thread removes expired items within about a second. A write to the same key may remove an item
     /// earlier, and so may a writer of other expiring keys if the background is behind. [`Tree::clear`] causes no
-    /// calls.
+    /// calls. Keys of trees with names are not reported.
     ///
     /// The callback runs on the thread that removed the item, which then holds no locks of the store. It may use the
     /// store in any way, including [`Tree::clear`] and this function, which in that case does not wait for the
@@ -82,7 +83,15 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
-        self.inner().engine()?.on_expired(callback);
+        let engine = self.inner().engine()?;
+        if self.shows_all() {
+            engine.on_expired(callback);
+            return Ok(());
+        }
+        let key_of = self.inner().trees.nameless_keys();
+        engine.on_expired(callback.map(|callback| -> Arc<OnExpired> {
+            Arc::new(move |stored: &[u8]| key_of(stored).into_iter().for_each(|key| callback(key)))
+        }));
         Ok(())
     }
 
@@ -114,7 +123,15 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`].
     pub fn on_expired_item(&self, callback: Arc<OnExpiredItem>) -> Result<(), Error> {
-        self.inner().engine()?.on_expired_item(callback);
+        let engine = self.inner().engine()?;
+        if self.shows_all() {
+            engine.on_expired_item(callback);
+            return Ok(());
+        }
+        let key_of = self.inner().trees.nameless_keys();
+        engine.on_expired_item(Arc::new(move |stored: &[u8], value: &[u8], expiry| {
+            key_of(stored).into_iter().for_each(|key| callback(key, value, expiry));
+        }));
         Ok(())
     }
 
@@ -197,6 +214,9 @@ fn check<A: CallbackReply>(
     let (mut damage, mut check) = (Vec::new(), Check::new(depth));
     while progress(VerifyProgress { items: check.item_count(), items_total }).flow().is_continue() && !check.is_done() {
         engine.check(&mut check, &mut |found| damage.push(found))?;
+    }
+    if depth == Depth::Deep && check.is_done() && damage.is_empty() {
+        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
     }
     Ok(Report { items: check.item_count(), damage })
 }

@@ -1,87 +1,55 @@
 //! One attempt of a transaction: its reads, its changes, and its commit.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::iter;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use engine::{BatchOp, Direction, Early, Engine, Error, Expiry, ScanCursor, Version};
-use transact::Holder;
+use engine::{BatchOp, Condition, Direction, Early, Error, Version};
+use transact::{Gate, Holder};
 
-use super::reads::{Part, Reads};
+use super::part::{Changes, Part};
+use super::reads::{RangePart, RangeRead, Rows};
 use super::{PATIENCE, ROW_COUNT_MAX};
-use crate::Store;
-use crate::ordered::{Bounds, ordered_engine};
-
-/// The changes that an attempt wants to make, by key.
-pub(super) type Writes = BTreeMap<Vec<u8>, Change>;
-
-/// A change of one key.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    Put(Vec<u8>, Expiry),
-    Delete,
-}
-
-impl Change {
-    /// Returns the value that the key will have.
-    pub(super) fn value(&self) -> Option<&[u8]> {
-        match self {
-            Change::Put(value, _) => Some(value),
-            Change::Delete => None,
-        }
-    }
-
-    /// Returns the expiry that the key will have, `None` if the key is deleted.
-    pub(super) fn expiry(&self) -> Option<Expiry> {
-        match *self {
-            Change::Put(_, expiry) => Some(expiry),
-            Change::Delete => None,
-        }
-    }
-
-    fn op<'a>(&'a self, key: &'a [u8]) -> BatchOp<'a> {
-        match self {
-            Change::Put(value, expiry) if expiry.is_never() => BatchOp::Put { key, value },
-            Change::Put(value, expiry) => BatchOp::PutUntil { key, value, expiry: *expiry },
-            Change::Delete => BatchOp::Delete { key },
-        }
-    }
-}
+use crate::handles::Kind;
+use crate::ordered::Ordered;
+use crate::tree::StoredKeys;
+use crate::{Store, Tree};
 
 /// One attempt.
 #[derive(Debug)]
 pub(super) struct Attempt<'s> {
     store: &'s Store,
     number: u32,
-    is_exclusive: bool,
+    /// Of an exclusive attempt: holds the gate lock. The gates of all its trees are closed.
+    holder: Option<Holder<'s>>,
     /// No space that the attempt has read is reused before the safe epoch is two above this one.
     began: Cell<u64>,
-    reads: RefCell<Reads>,
-    writes: RefCell<Writes>,
+    /// The trees that the attempt uses. The first is that of the store.
+    parts: RefCell<Vec<Part<'s>>>,
     /// A read has shown that another thread has changed a key since an earlier read.
     is_doomed: Cell<bool>,
 }
 
 impl<'s> Attempt<'s> {
-    pub(super) fn new(store: &'s Store, number: u32, is_exclusive: bool) -> Attempt<'s> {
-        Attempt {
-            store,
-            number,
-            is_exclusive,
-            began: Cell::new(epoch::safe()),
-            reads: RefCell::default(),
-            writes: RefCell::default(),
-            is_doomed: Cell::new(false),
-        }
+    /// Begins an attempt. Of an exclusive one, waits for the gate lock and for writes under way.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], and those of `Tree::space`.
+    pub(super) fn begin(store: &'s Store, number: u32, is_exclusive: bool) -> Result<Attempt<'s>, Error> {
+        let holder = if is_exclusive { Some(store.inner().gate_lock.lock()?) } else { None };
+        let (parts, began) = (RefCell::default(), Cell::new(epoch::safe()));
+        let attempt = Attempt { store, number, holder, began, parts, is_doomed: Cell::new(false) };
+        attempt.add(Part::of_store(store)?)?;
+        Ok(attempt)
     }
 
     /// Forgets all reads and changes, before the body runs again.
-    pub(super) fn restart(&self) {
+    pub(super) fn restart(&self) -> Result<(), Error> {
         self.began.set(epoch::safe());
-        self.reads.take();
-        self.writes.take();
         self.is_doomed.set(false);
+        self.parts.borrow_mut().clear();
+        self.add(Part::of_store(self.store)?).map(drop)
     }
 
     pub(super) fn store(&self) -> &'s Store {
@@ -93,93 +61,110 @@ impl<'s> Attempt<'s> {
     }
 
     pub(super) fn is_exclusive(&self) -> bool {
-        self.is_exclusive
+        self.holder.is_some()
     }
 
-    pub(super) fn reads_mut(&self) -> RefMut<'_, Reads> {
-        self.reads.borrow_mut()
+    /// Returns the number of the tree's part.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTree`] of a dropped tree, or of a tree of another store; [`Error::Contended`].
+    pub(super) fn part_of(&self, tree: &Tree) -> Result<usize, Error> {
+        if !tree.is_of(self.store) {
+            return Err(Error::NoSuchTree { name: tree.name().unwrap_or_default().into() });
+        }
+        let found = self.parts.borrow().iter().position(|part| part.tree().mapping().is_same(tree.mapping()));
+        found.map_or_else(|| self.add(Part::of_tree(tree)?), Ok)
     }
 
-    pub(super) fn writes(&self) -> Ref<'_, Writes> {
-        self.writes.borrow()
+    fn add(&self, part: Part<'s>) -> Result<usize, Error> {
+        self.close([part.tree().gate()].into_iter())?;
+        let mut parts = self.parts.borrow_mut();
+        parts.push(part);
+        Ok(parts.len() - 1)
     }
 
-    pub(super) fn writes_mut(&self) -> RefMut<'_, Writes> {
-        self.writes.borrow_mut()
+    /// Closes gates if the attempt is exclusive.
+    fn close<'g>(&self, gates: impl Iterator<Item = &'g Arc<Gate>>) -> Result<(), Error> {
+        self.holder.as_ref().map_or(Ok(()), |holder| self.close_by(holder, gates))
+    }
+
+    fn close_by<'g>(&self, holder: &Holder<'_>, gates: impl Iterator<Item = &'g Arc<Gate>>) -> Result<(), Error> {
+        holder.close(gates, PATIENCE).map_err(|_| Error::Contended { attempts: self.number })
+    }
+
+    pub(super) fn part(&self, number: usize) -> Ref<'_, Part<'s>> {
+        Ref::map(self.parts.borrow(), |parts| &parts[number])
+    }
+
+    pub(super) fn part_mut(&self, number: usize) -> RefMut<'_, Part<'s>> {
+        RefMut::map(self.parts.borrow_mut(), |parts| &mut parts[number])
+    }
+
+    /// Returns the changes of all trees.
+    pub(super) fn all_changes(&self) -> Vec<Changes> {
+        self.parts.borrow().iter().map(Part::all_changes).collect()
+    }
+
+    /// Sets the changes of all trees. Those that are not among them have no change.
+    pub(super) fn set_all_changes(&self, all: Vec<Changes>) {
+        let all = all.into_iter().chain(iter::repeat_with(Changes::new));
+        self.parts.borrow_mut().iter_mut().zip(all).for_each(|(part, changes)| part.set_changes(changes));
     }
 
     /// Returns the number of items of ranges that the attempt has read.
     pub(super) fn row_count(&self) -> u64 {
-        self.reads.borrow().row_count()
+        self.parts.borrow().iter().flat_map(Part::ranges).map(RangeRead::row_count).sum()
     }
 
     /// Records the version of a key that the attempt has read.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another thread has changed the key since an earlier read.
-    pub(super) fn note(&self, key: &[u8], version: Option<Version>) -> Result<(), Error> {
-        self.reads.borrow_mut().note(key, version).inspect_err(|_| self.is_doomed.set(true))
+    pub(super) fn note(&self, number: usize, key: &[u8], version: Option<Version>) -> Result<(), Error> {
+        self.part_mut(number).note(key, version).inspect_err(|_| self.is_doomed.set(true))
     }
 
     /// Returns an error if the attempt cannot commit: another thread has changed a key that was read.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.is_doomed.get() {
-            return Err(Error::Conflict);
-        }
-        let reads = self.reads.borrow();
-        for (key, &noted) in reads.points() {
-            if self.version_of(key)? != noted {
-                self.is_doomed.set(true);
-                return Err(Error::Conflict);
-            }
-        }
-        Ok(())
+        let checked = if self.is_doomed.get() { Err(Error::Conflict) } else { check_all(&self.parts.borrow()) };
+        checked.inspect_err(|_| self.is_doomed.set(true))
     }
 
-    /// Commits the attempt: see the module's head. The caller may hold the gate lock, with the gate closed.
-    pub(super) fn commit(&self, holder: Option<&Holder<'_>>) -> Result<(), Error> {
-        let writes = self.writes.borrow();
-        let ops: Vec<_> = writes.iter().map(|(key, change)| change.op(key)).collect();
-        self.commit_ops(&ops, holder)
+    /// Commits the attempt: see the module's head.
+    pub(super) fn commit(&self) -> Result<(), Error> {
+        self.finish(true)
     }
 
     /// Returns an error if the reads of a failed body do not fit together at one moment.
-    pub(super) fn validate(&self, holder: Option<&Holder<'_>>) -> Result<(), Error> {
-        self.commit_ops(&[], holder)
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        self.finish(false)
     }
 
-    fn commit_ops(&self, ops: &[BatchOp<'_>], holder: Option<&Holder<'_>>) -> Result<(), Error> {
+    fn finish(&self, with_changes: bool) -> Result<(), Error> {
         if self.is_doomed.get() {
             return Err(Error::Conflict);
         }
-        let (reads, inner) = (self.reads.borrow(), self.store.inner());
+        let parts = self.parts.borrow();
+        let writes = with_changes && parts.iter().any(Part::has_changes);
+        let has_ranges = parts.iter().any(Part::has_ranges);
         // Nobody writes to a store that was opened for reading.
-        if inner.is_read_only && ops.is_empty() {
+        if !writes && (self.store.inner().is_read_only || !has_ranges && self.were_together(&parts)?) {
             return Ok(());
         }
-        let has_ranges = reads.ranges().iter().any(|range| range.parts().next().is_some());
-        if !has_ranges && ops.is_empty() && self.were_together(&reads)? {
-            return Ok(());
-        }
-        let conditions = reads.conditions();
-        let write = |engine: &dyn Engine| engine.write_batch_if(&conditions, ops);
-        let written = match holder {
-            None if !has_ranges => inner.change(write),
+        let written = match &self.holder {
+            None if !has_ranges => self.write(&parts, writes, false),
             None => {
-                if reads.row_count() <= ROW_COUNT_MAX {
-                    self.read_again(&reads)?;
+                if self.row_count() <= ROW_COUNT_MAX {
+                    read_again(&parts)?;
                 }
-                inner.settled(|| {
-                    let holder = inner.gate_lock.lock()?;
-                    let closed = holder.close([&inner.gate].into_iter(), PATIENCE);
-                    closed.map_err(|_| Error::Contended { attempts: self.number })?;
-                    self.read_again(&reads)?;
-                    inner.change_without_window(write)
-                })
+                let holder = self.store.inner().gate_lock.lock()?;
+                self.close_by(&holder, parts.iter().filter(|part| part.has_ranges()).map(|part| part.tree().gate()))?;
+                read_again(&parts)?;
+                self.write(&parts, writes, true)
             }
             Some(_) => {
-                self.read_again(&reads)?;
-                inner.change_without_window(write)
+                read_again(&parts)?;
+                self.write(&parts, writes, true)
             }
         };
         written.map_err(|error| match error {
@@ -188,61 +173,100 @@ impl<'s> Attempt<'s> {
         })
     }
 
+    /// Writes the batch, with the versions as conditions, if all trees are as they were.
+    fn write(&self, parts: &[Part<'_>], writes: bool, is_alone: bool) -> Result<(), Error> {
+        let mappings: Vec<_> = parts.iter().map(|part| part.tree().mapping()).collect();
+        self.store.change_trees(&mappings, is_alone, |engine, spaces| {
+            if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
+                return Err(Error::Conflict);
+            }
+            let mut stored = StoredKeys::default();
+            let points = || parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point)));
+            let changes = || parts.iter().flat_map(|part| part.changes().map(|change| (part.space(), change)));
+            points().for_each(|(space, (key, _))| stored.push(space, key));
+            changes().for_each(|(space, (key, _))| stored.push(space, key));
+            let mut keys = stored.iter();
+            let conditions: Vec<_> =
+                points().zip(&mut keys).map(|((_, (_, version)), key)| Condition { key, version }).collect();
+            let ops: Vec<BatchOp<'_>> = changes().zip(keys).map(|((_, (_, change)), key)| change.op(key)).collect();
+            engine.write_batch_if(&conditions, if writes { &ops } else { &[] })
+        })
+    }
+
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
-    fn were_together(&self, reads: &Reads) -> Result<bool, Error> {
-        let points = reads.points();
-        let is_absent = |version: &Option<Version>| version.is_none();
-        if points.len() <= 1 {
+    fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
+        let points = || parts.iter().flat_map(|part| part.points().map(move |point| (part, point)));
+        let is_absent = |version: Option<Version>| version.is_none();
+        if points().take(2).count() <= 1 {
             return Ok(true);
         }
         let is_distinct = self.store.inner().engine()?.features().distinct_versions;
-        if !is_distinct || points.values().filter(|version| is_absent(version)).count() > 1 {
+        if !is_distinct || points().filter(|(_, (_, version))| is_absent(*version)).count() > 1 {
             return Ok(false);
         }
-        let absent = points.iter().filter(|(_, version)| is_absent(version));
-        let present = points.iter().filter(|(_, version)| !is_absent(version));
-        for (key, &noted) in absent.chain(present) {
-            if self.version_of(key)? != noted {
+        let absent = points().filter(|(_, (_, version))| is_absent(*version));
+        let present = points().filter(|(_, (_, version))| !is_absent(*version));
+        for (part, (key, noted)) in absent.chain(present) {
+            if part.version_of(key)? != noted {
                 return Err(Error::Conflict);
             }
         }
+        check_spaces(parts)?;
         // The reads above come before this load.
         fence(Ordering::Acquire);
         Ok(epoch::safe() < self.began.get() + 2)
     }
+}
 
-    /// Returns the version of the key in the store, `None` if it is absent.
-    pub(super) fn version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
-        self.store.in_place().get_item(key, |item| item.version())
+/// Returns [`Error::Conflict`] if a key that was read has another version now, or a tree another space.
+fn check_all(parts: &[Part<'_>]) -> Result<(), Error> {
+    for part in parts {
+        for (key, noted) in part.points() {
+            if part.version_of(key)? != noted {
+                return Err(Error::Conflict);
+            }
+        }
     }
+    check_spaces(parts)
+}
 
-    /// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone.
-    fn read_again(&self, reads: &Reads) -> Result<(), Error> {
-        for (bounds, direction, part) in reads.ranges().iter().flat_map(|range| range.parts()) {
-            match self.read_part(&bounds, direction, part) {
-                Ok(now) if now.is_same(part) => {}
+fn check_spaces(parts: &[Part<'_>]) -> Result<(), Error> {
+    for part in parts {
+        if part.tree().space()? != part.space() {
+            return Err(Error::Conflict);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone.
+fn read_again(parts: &[Part<'_>]) -> Result<(), Error> {
+    check_spaces(parts)?;
+    for part in parts {
+        for read in part.ranges().flat_map(RangeRead::parts) {
+            match is_unchanged(part.tree(), &read) {
+                Ok(true) => {}
                 // An error means that the order was lost, and would have to be built again.
-                Ok(_) | Err(Error::NotOrderedYet { .. }) => return Err(Error::Conflict),
+                Ok(false) | Err(Error::NotOrderedYet { .. }) => return Err(Error::Conflict),
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Reads a part of a range, up to one item more than `limit` has.
-    fn read_part(&self, bounds: &Bounds, direction: Direction, limit: &Part) -> Result<Part, Error> {
-        let engine = ordered_engine(self.store.inner().engine()?)?;
-        engine.catch_up(Early::Refuse)?;
-        let from = if direction == Direction::Forward { bounds.low() } else { bounds.high() };
-        let (mut cursor, mut now) = (ScanCursor::new(from, direction), Part::default());
-        let mut each = |key: &[u8], value: &[u8]| {
-            if !bounds.contains(key) || now.is_longer(limit) {
-                return ControlFlow::Break(());
-            }
-            now.add(key, value);
-            ControlFlow::Continue(())
+fn is_unchanged(tree: &Tree, read: &RangePart<'_>) -> Result<bool, Error> {
+    let mut range = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse).range_within(read.bounds.clone())?;
+    let mut now = Rows::default();
+    loop {
+        let item = match read.direction {
+            Direction::Forward => range.next_ref()?,
+            Direction::Backward => range.next_back_ref()?,
         };
-        while !bounds.is_empty() && engine.scan(&mut cursor, &mut each)? {}
-        Ok(now)
+        match item {
+            Some((key, value)) if now.row_count() < read.rows.row_count() => now.add(key, value),
+            Some(_) => return Ok(false),
+            None => return Ok(now.is_same(read.rows)),
+        }
     }
 }

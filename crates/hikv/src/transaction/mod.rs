@@ -1,8 +1,8 @@
 //! Transactions over keys and ranges.
 //!
-//! An attempt collects the body's reads (`Reads`) and changes (`Writes`), and commits in one step. All reads must give
-//! the same results at the moment of the commit; otherwise nothing is written, and the body runs again. A body may see
-//! different moments, but then its attempt fails.
+//! An attempt collects the body's reads and changes, by tree (`Part`), and commits in one step. All reads must give the
+//! same results at the moment of the commit; otherwise nothing is written, and the body runs again. A body may see
+//! different moments, but then its attempt fails. A tree that was cleared or dropped meanwhile is a conflict.
 //!
 //! # Commit of keys only
 //! The versions that were read are conditions of one batch, which the engine judges under its locks. The batch is
@@ -10,10 +10,10 @@
 //!
 //! # Commit with ranges
 //! 1. Take the gate lock. Read short ranges again; a difference is a conflict, with no gate closed.
-//! 2. Close the gate of the tree, and wait until the writes under way have ended.
-//! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gate, nothing is written.*
+//! 2. Close the gates of the ranges' trees, and wait until the writes under way have ended.
+//! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gates, nothing is written.*
 //! 4. Write the batch, with the versions as conditions. *Crash before its commit word: nothing; after: all.*
-//! 5. Open the gate, release the lock.
+//! 5. Open the gates, release the lock.
 //! 6. Wait for the disk.
 //!
 //! # Reads only
@@ -23,15 +23,16 @@
 //! engine's versions return with their values, the versions are the conditions of a batch without operations.
 //!
 //! # Exclusive attempts
-//! After several conflicts, an attempt takes the gate lock and closes the gate before its body begins. Only an expiry
-//! or a compaction can then change the results of its reads. If one does, the body runs again, and the gate stays
-//! closed.
+//! After several conflicts, an attempt takes the gate lock before its body begins, and closes the gate of each tree
+//! before its first use. Only an expiry or a compaction can then change the results of its reads. If one does, the body
+//! runs again, and the gates stay closed.
 //!
 //! # Lock order
 //! Gate lock, windows, locks of the engine. A body holds at most the gate lock, and can open no window.
 
 mod attempt;
 mod options;
+mod part;
 mod range;
 mod reads;
 mod tree;
@@ -43,7 +44,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::Error;
-use transact::{Body, Holder};
+use transact::Body;
 
 use crate::Store;
 use attempt::Attempt;
@@ -88,14 +89,14 @@ impl Transaction<'_> {
     /// changed.
     pub fn commit(self) -> Result<(), Error> {
         let attempt = self.0.attempt();
-        attempt.store().settled(|| attempt.commit(None))
+        attempt.store().settled(|| attempt.commit())
     }
 }
 
 /// The outcome of one attempt of a closure.
 enum Tried<R, E> {
     Done(Result<R, E>),
-    Conflict,
+    Conflict { row_count: u64 },
 }
 
 impl Store {
@@ -175,20 +176,15 @@ impl Store {
         let (began, mut number, mut is_exclusive) = (Instant::now(), 0, options.is_exclusive_first);
         loop {
             number += 1;
-            let attempt = Rc::new(Attempt::new(self, number, is_exclusive));
-            let tried = self.settled(|| match is_exclusive {
-                true => self.try_exclusively(&attempt, &mut body),
-                false => try_once(&attempt, None, &mut body),
-            });
-            if let Tried::Done(result) = tried? {
-                return result;
-            }
+            let row_count = match self.settled(|| self.try_once(number, is_exclusive, &mut body))? {
+                Tried::Done(result) => return result,
+                Tried::Conflict { row_count } => row_count,
+            };
             if options.attempt_count_max.is_some_and(|max| number >= max) {
                 return Err(Error::Contended { attempts: number }.into());
             }
-            let is_long = attempt.row_count() > ROW_COUNT_MAX;
             let is_late = number >= CONFLICT_COUNT_MAX || began.elapsed() > OPTIMISTIC_TIME_MAX;
-            is_exclusive |= options.may_be_exclusive && (is_late || is_long);
+            is_exclusive |= options.may_be_exclusive && (is_late || row_count > ROW_COUNT_MAX);
             if !is_exclusive {
                 pause(number);
             }
@@ -218,43 +214,30 @@ impl Store {
     /// [`Error::Forked`].
     pub fn begin(&self) -> Result<Transaction<'_>, Error> {
         self.inner().engine()?;
-        Ok(Transaction(TxTree::of(Rc::new(Attempt::new(self, 1, false)))))
+        Ok(Transaction(TxTree::of(Rc::new(Attempt::begin(self, 1, false)?))))
     }
 
-    /// Makes attempts with the gate closed, until nothing that was read has expired or moved meanwhile.
-    fn try_exclusively<'s, R, E: From<Error>>(
-        &'s self,
-        attempt: &Rc<Attempt<'s>>,
+    /// Runs the body and commits. An exclusive attempt repeats this until nothing that was read has expired or moved
+    /// meanwhile.
+    fn try_once<R, E: From<Error>>(
+        &self,
+        number: u32,
+        is_exclusive: bool,
         body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
     ) -> Result<Tried<R, E>, Error> {
-        let inner = self.inner();
-        let holder = inner.gate_lock.lock()?;
-        let closed = holder.close([&inner.gate].into_iter(), PATIENCE);
-        closed.map_err(|_| Error::Contended { attempts: attempt.number() })?;
+        let attempt = Rc::new(Attempt::begin(self, number, is_exclusive)?);
         loop {
-            let tried = try_once(attempt, Some(&holder), body)?;
-            if let Tried::Done(_) = tried {
-                return Ok(tried);
+            let inside = Body::begin()?;
+            let result = body(&Transaction(TxTree::of(Rc::clone(&attempt))));
+            drop(inside);
+            let committed = if result.is_ok() { attempt.commit() } else { attempt.validate() };
+            match committed {
+                Err(Error::Conflict) if is_exclusive => attempt.restart()?,
+                Err(Error::Conflict) => return Ok(Tried::Conflict { row_count: attempt.row_count() }),
+                Err(error) if result.is_ok() => return Err(error),
+                _ => return Ok(Tried::Done(result)),
             }
-            attempt.restart();
         }
-    }
-}
-
-/// Runs the body and commits.
-fn try_once<'s, R, E: From<Error>>(
-    attempt: &Rc<Attempt<'s>>,
-    holder: Option<&Holder<'_>>,
-    body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
-) -> Result<Tried<R, E>, Error> {
-    let inside = Body::begin()?;
-    let result = body(&Transaction(TxTree::of(Rc::clone(attempt))));
-    drop(inside);
-    let committed = if result.is_ok() { attempt.commit(holder) } else { attempt.validate(holder) };
-    match committed {
-        Err(Error::Conflict) => Ok(Tried::Conflict),
-        Err(error) if result.is_ok() => Err(error),
-        _ => Ok(Tried::Done(result)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading a range in a transaction, with the transaction's own writes.
 
 use std::iter::FusedIterator;
+use std::rc::Rc;
 
 use engine::{Direction, Error};
 
@@ -12,9 +13,11 @@ use crate::{Item, Range};
 /// changes. From both ends. Items that the iterator has not reached count as not read, so that a consumer of the first
 /// item of a queue does not conflict with its producers.
 #[derive(Debug)]
-pub struct TxRange<'t> {
-    attempt: &'t Attempt<'t>,
-    /// The number of the range among the attempt's reads.
+pub struct TxRange<'s> {
+    attempt: Rc<Attempt<'s>>,
+    /// The number of the tree among those of the attempt.
+    part: usize,
+    /// The number of the range among those of the tree.
     number: usize,
     rows: Range,
     /// Items of the store that were read from each end, but not handed out.
@@ -25,12 +28,12 @@ pub struct TxRange<'t> {
     is_over: bool,
 }
 
-impl<'t> TxRange<'t> {
-    pub(super) fn new(attempt: &'t Attempt<'t>, bounds: Bounds) -> Result<TxRange<'t>, Error> {
-        let rows = attempt.store().ordered()?.range_within(bounds.clone())?;
-        let number = attempt.reads_mut().begin_range(bounds.clone());
+impl<'s> TxRange<'s> {
+    pub(super) fn new(attempt: &Rc<Attempt<'s>>, part: usize, bounds: Bounds) -> Result<TxRange<'s>, Error> {
+        let rows = attempt.part(part).tree().ordered()?.range_within(bounds.clone())?;
+        let number = attempt.part_mut(part).begin_range(bounds.clone());
         let is_over = bounds.is_empty();
-        Ok(TxRange { attempt, number, rows, front: None, back: None, rest: bounds, is_over })
+        Ok(TxRange { attempt: Rc::clone(attempt), part, number, rows, front: None, back: None, rest: bounds, is_over })
     }
 
     /// Returns the next item of one end.
@@ -60,7 +63,7 @@ impl<'t> TxRange<'t> {
             };
             let Some((key, value)) = item else {
                 self.is_over = true;
-                self.attempt.reads_mut().range_mut(self.number).is_read();
+                self.attempt.part_mut(self.part).range_mut(self.number).is_read();
                 break;
             };
             match direction {
@@ -68,7 +71,7 @@ impl<'t> TxRange<'t> {
                 Direction::Backward => self.rest.lower(&key),
             }
             if let Some(value) = value {
-                self.attempt.reads_mut().range_mut(self.number).part_mut(direction).reaches(&key);
+                self.attempt.part_mut(self.part).range_mut(self.number).rows_mut(direction).reaches(&key);
                 return Ok(Some((key, value)));
             }
         }
@@ -100,18 +103,14 @@ impl<'t> TxRange<'t> {
 
     /// Returns the transaction's next own change of one end, with `None` for a delete.
     fn own(&self, direction: Direction) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let writes = self.attempt.writes();
-        let mut within = writes.range::<[u8], _>((self.rest.low(), self.rest.high()));
-        let next = if direction == Direction::Forward { within.next() } else { within.next_back() };
-        next.map(|(key, change)| (key.clone(), change.value().map(<[u8]>::to_vec)))
+        let part = self.attempt.part(self.part);
+        let next = part.change_within(&self.rest, direction == Direction::Backward);
+        next.map(|(key, change)| (key.to_vec(), change.value().map(<[u8]>::to_vec)))
     }
 
     /// Records that an item of the store was read.
     fn note(&self, direction: Direction, (key, value): &Item) {
-        self.attempt.reads_mut().range_mut(self.number).part_mut(direction).add(key, value);
+        self.attempt.part_mut(self.part).range_mut(self.number).rows_mut(direction).add(key, value);
     }
 
     fn guarded(&mut self, direction: Direction) -> Option<Result<Item, Error>> {

@@ -1,11 +1,10 @@
-//! The reads of an attempt.
+//! The ranges that an attempt has read.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 use std::sync::LazyLock;
 
-use engine::{Condition, Direction, Error, Version};
+use engine::Direction;
 
 use crate::ordered::Bounds;
 
@@ -13,106 +12,65 @@ use crate::ordered::Bounds;
 /// equal digests.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The keys and ranges that an attempt has read.
-#[derive(Debug, Default)]
-pub(super) struct Reads {
-    /// The version of each key, `None` if it was absent.
-    points: BTreeMap<Vec<u8>, Option<Version>>,
-    ranges: Vec<RangeRead>,
-}
-
-impl Reads {
-    /// Records the version of a key.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] if the key had another version before.
-    pub(super) fn note(&mut self, key: &[u8], version: Option<Version>) -> Result<(), Error> {
-        match self.points.get(key) {
-            Some(&noted) if noted != version => Err(Error::Conflict),
-            Some(_) => Ok(()),
-            None => {
-                self.points.insert(key.to_vec(), version);
-                Ok(())
-            }
-        }
-    }
-
-    /// Begins the read of a range, and returns its number.
-    pub(super) fn begin_range(&mut self, bounds: Bounds) -> usize {
-        self.ranges.push(RangeRead { bounds, front: Part::default(), back: Part::default(), is_whole: false });
-        self.ranges.len() - 1
-    }
-
-    pub(super) fn range_mut(&mut self, number: usize) -> &mut RangeRead {
-        &mut self.ranges[number]
-    }
-
-    pub(super) fn ranges(&self) -> &[RangeRead] {
-        &self.ranges
-    }
-
-    pub(super) fn points(&self) -> &BTreeMap<Vec<u8>, Option<Version>> {
-        &self.points
-    }
-
-    /// Returns the versions as conditions of a batch.
-    pub(super) fn conditions(&self) -> Vec<Condition<'_>> {
-        self.points.iter().map(|(key, &version)| Condition { key, version }).collect()
-    }
-
-    /// Returns the number of items of all ranges.
-    pub(super) fn row_count(&self) -> u64 {
-        self.ranges.iter().map(|range| range.front.row_count + range.back.row_count).sum()
-    }
-}
-
 /// The part of a range that was read, from both ends.
 #[derive(Debug)]
 pub(super) struct RangeRead {
     bounds: Bounds,
-    front: Part,
-    back: Part,
-    /// No unread item is left between the parts.
+    front: Rows,
+    back: Rows,
+    /// No unread item is left between the two ends.
     is_whole: bool,
 }
 
 /// The items that were read from one end of a range.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct Rows {
     digest: u64,
     row_count: u64,
     /// The last key that was handed out.
     last: Option<Vec<u8>>,
 }
 
-impl Part {
+impl Rows {
     /// Adds an item of the store.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
         self.digest = SECRET.hash_one((self.digest, key, value));
         self.row_count += 1;
     }
 
-    /// Records that the part reaches to this key.
+    /// Records that the read reaches to this key.
     pub(super) fn reaches(&mut self, key: &[u8]) {
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(key);
     }
 
-    /// Returns true if this has more items.
-    pub(super) fn is_longer(&self, other: &Part) -> bool {
-        self.row_count > other.row_count
+    pub(super) fn row_count(&self) -> u64 {
+        self.row_count
     }
 
     /// Returns true if the items are the same.
-    pub(super) fn is_same(&self, other: &Part) -> bool {
+    pub(super) fn is_same(&self, other: &Rows) -> bool {
         (self.digest, self.row_count) == (other.digest, other.row_count)
     }
 }
 
+/// A contiguous part of a range, all of which was read from one of its ends.
+#[derive(Debug)]
+pub(super) struct RangePart<'r> {
+    pub(super) bounds: Bounds,
+    pub(super) direction: Direction,
+    pub(super) rows: &'r Rows,
+}
+
 impl RangeRead {
-    /// Returns the part of one end.
-    pub(super) fn part_mut(&mut self, direction: Direction) -> &mut Part {
+    /// Begins to read a range.
+    pub(super) fn new(bounds: Bounds) -> RangeRead {
+        RangeRead { bounds, front: Rows::default(), back: Rows::default(), is_whole: false }
+    }
+
+    /// Returns the rows of one end.
+    pub(super) fn rows_mut(&mut self, direction: Direction) -> &mut Rows {
         match direction {
             Direction::Forward => &mut self.front,
             Direction::Backward => &mut self.back,
@@ -124,20 +82,24 @@ impl RangeRead {
         self.is_whole = true;
     }
 
-    /// Returns the keys that were read, handed out or not: the range up to the last item of each end, or all of it.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (Bounds, Direction, &Part)> {
+    pub(super) fn row_count(&self) -> u64 {
+        self.front.row_count + self.back.row_count
+    }
+
+    /// Returns the parts that were read: up to the last item of each end, or the whole range.
+    pub(super) fn parts(&self) -> impl Iterator<Item = RangePart<'_>> {
         let included = |key: &Vec<u8>| Bound::Included(key.clone());
+        let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
         let high = match (&self.front.last, &self.back.last) {
             (_, Some(last)) if self.is_whole => Some(Bound::Excluded(last.clone())),
-            _ if self.is_whole => Some(self.bounds.high().map(<[u8]>::to_vec)),
+            _ if self.is_whole => Some(owned(self.bounds.high())),
             (last, _) => last.as_ref().map(included),
         };
-        let front = high.map(|high| {
-            (Bounds::between(self.bounds.low().map(<[u8]>::to_vec), high), Direction::Forward, &self.front)
-        });
         let low = self.back.last.as_ref().map(included);
-        let back = low
-            .map(|low| (Bounds::between(low, self.bounds.high().map(<[u8]>::to_vec)), Direction::Backward, &self.back));
+        let front = high.map(|high| Bounds::between(owned(self.bounds.low()), high));
+        let back = low.map(|low| Bounds::between(low, owned(self.bounds.high())));
+        let front = front.map(|bounds| RangePart { bounds, direction: Direction::Forward, rows: &self.front });
+        let back = back.map(|bounds| RangePart { bounds, direction: Direction::Backward, rows: &self.back });
         front.into_iter().chain(back)
     }
 }

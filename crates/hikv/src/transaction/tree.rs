@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use engine::{Decision, Error, Expiry, Limits};
 
-use super::attempt::{Attempt, Change};
+use super::attempt::Attempt;
+use super::part::Change;
 use super::range::TxRange;
 use crate::ordered::Bounds;
-use crate::{Expires, Value, VersionedValue};
+use crate::{Expires, Item, Tree, Value, VersionedValue};
 
 /// The keys of a store as a transaction sees them: those of the store, with the transaction's own changes.
 ///
@@ -17,11 +18,41 @@ use crate::{Expires, Value, VersionedValue};
 #[derive(Clone, Debug)]
 pub struct TxTree<'s> {
     attempt: Rc<Attempt<'s>>,
+    /// The number of the tree among those of the attempt.
+    part: usize,
 }
 
 impl<'s> TxTree<'s> {
+    /// Returns the store's own tree.
     pub(super) fn of(attempt: Rc<Attempt<'s>>) -> TxTree<'s> {
-        TxTree { attempt }
+        TxTree { attempt, part: 0 }
+    }
+
+    /// Returns another tree of the store, as the transaction sees it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Error;
+    ///
+    /// let (todo, running) = (store.tree("todo")?, store.tree("running")?);
+    /// todo.put("1", "resize cat.png")?;
+    /// store.transact(|tx| {
+    ///     let (todo, running) = (tx.tree(&todo)?, tx.tree(&running)?);
+    ///     let Some((number, job)) = todo.first()? else { return Ok::<_, Error>(()) };
+    ///     todo.delete(&number)?;
+    ///     running.put(&number, &job)
+    /// })?;
+    /// assert!(running.contains("1")? && !todo.contains("1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTree`] if the tree was dropped, or belongs to another store.
+    pub fn tree(&self, tree: &Tree) -> Result<TxTree<'s>, Error> {
+        Ok(TxTree { part: self.attempt.part_of(tree)?, attempt: Rc::clone(&self.attempt) })
     }
 
     pub(super) fn attempt(&self) -> &Attempt<'s> {
@@ -34,7 +65,7 @@ impl<'s> TxTree<'s> {
     /// [`Error::Conflict`]; otherwise as for [`Tree::get`](crate::Tree::get).
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
         let key = key.as_ref();
-        if let Some(change) = self.attempt.writes().get(key) {
+        if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.value().map(Value::copied));
         }
         Ok(self.item(key)?.map(|item| item.value))
@@ -42,8 +73,8 @@ impl<'s> TxTree<'s> {
 
     /// Returns the key's item in the store, and tracks the read.
     fn item(&self, key: &[u8]) -> Result<Option<VersionedValue>, Error> {
-        let item = self.attempt.store().get_item(key)?;
-        self.attempt.note(key, item.as_ref().map(|item| item.version))?;
+        let item = self.attempt.part(self.part).tree().get_item(key)?;
+        self.attempt.note(self.part, key, item.as_ref().map(|item| item.version))?;
         Ok(item)
     }
 
@@ -53,11 +84,11 @@ impl<'s> TxTree<'s> {
     /// As for [`TxTree::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let key = key.as_ref();
-        if let Some(change) = self.attempt.writes().get(key) {
+        if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.value().is_some());
         }
-        let version = self.attempt.version_of(key)?;
-        self.attempt.note(key, version)?;
+        let version = self.attempt.part(self.part).version_of(key)?;
+        self.attempt.note(self.part, key, version)?;
         Ok(version.is_some())
     }
 
@@ -67,7 +98,7 @@ impl<'s> TxTree<'s> {
     /// As for [`TxTree::get`].
     pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
         let key = key.as_ref();
-        if let Some(change) = self.attempt.writes().get(key) {
+        if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.expiry());
         }
         Ok(self.item(key)?.map(|item| item.expiry))
@@ -79,9 +110,10 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).
     pub fn get_untracked(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
-        match self.attempt.writes().get(key.as_ref()) {
+        let part = self.attempt.part(self.part);
+        match part.change_of(key.as_ref()) {
             Some(change) => Ok(change.value().map(Value::copied)),
-            None => self.attempt.store().get(key),
+            None => part.tree().get(key),
         }
     }
 
@@ -110,7 +142,7 @@ impl<'s> TxTree<'s> {
     fn put_until(&self, key: &[u8], value: Vec<u8>, expiry: Expiry) -> Result<(), Error> {
         Limits::check_key(key)?;
         Limits::check_value(value.len() as u64)?;
-        self.attempt.writes_mut().insert(key.to_vec(), Change::Put(value, expiry));
+        self.attempt.part_mut(self.part).change(key, Change::Put(value, expiry));
         Ok(())
     }
 
@@ -120,7 +152,7 @@ impl<'s> TxTree<'s> {
     /// [`Error::KeyTooLong`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         Limits::check_key(key.as_ref())?;
-        self.attempt.writes_mut().insert(key.as_ref().to_vec(), Change::Delete);
+        self.attempt.part_mut(self.part).change(key.as_ref(), Change::Delete);
         Ok(())
     }
 
@@ -183,32 +215,32 @@ impl<'s> TxTree<'s> {
     ///
     /// # Errors
     /// As for [`Tree::ordered`](crate::Tree::ordered): ranges need an engine with order.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TxRange<'_>, Error> {
-        TxRange::new(&self.attempt, Bounds::of(&range))
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TxRange<'s>, Error> {
+        TxRange::new(&self.attempt, self.part, Bounds::of(&range))
     }
 
     /// Returns an iterator over the items whose keys begin with `prefix`; see [`TxTree::range`].
     ///
     /// # Errors
     /// As for [`TxTree::range`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<TxRange<'_>, Error> {
-        TxRange::new(&self.attempt, Bounds::of_prefix(prefix.as_ref()))
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<TxRange<'s>, Error> {
+        TxRange::new(&self.attempt, self.part, Bounds::of_prefix(prefix.as_ref()))
     }
 
     /// Returns the item with the least key.
     ///
     /// # Errors
     /// As for [`TxTree::range`].
-    pub fn first(&self) -> Result<Option<crate::Item>, Error> {
-        TxRange::new(&self.attempt, Bounds::ALL)?.next().transpose()
+    pub fn first(&self) -> Result<Option<Item>, Error> {
+        TxRange::new(&self.attempt, self.part, Bounds::ALL)?.next().transpose()
     }
 
     /// Returns the item with the greatest key.
     ///
     /// # Errors
     /// As for [`TxTree::range`].
-    pub fn last(&self) -> Result<Option<crate::Item>, Error> {
-        TxRange::new(&self.attempt, Bounds::ALL)?.next_back().transpose()
+    pub fn last(&self) -> Result<Option<Item>, Error> {
+        TxRange::new(&self.attempt, self.part, Bounds::ALL)?.next_back().transpose()
     }
 
     /// Makes the transaction depend on all items of `range`: it commits only if none of them changes, comes or goes.
@@ -229,13 +261,13 @@ impl<'s> TxTree<'s> {
         self.attempt.check()
     }
 
-    /// Runs `part`, and undoes its writes if it returns an error. Its reads stay tracked.
+    /// Runs `part`, and undoes its changes of all trees if it returns an error. Its reads stay tracked.
     ///
     /// # Errors
     /// Those of `part`.
     pub fn savepoint<R, E>(&self, part: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
-        let before = self.attempt.writes().clone();
-        part().inspect_err(|_| *self.attempt.writes_mut() = before)
+        let before = self.attempt.all_changes();
+        part().inspect_err(|_| self.attempt.set_all_changes(before))
     }
 
     /// Returns the number of the attempt, from 1.

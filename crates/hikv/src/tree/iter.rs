@@ -59,8 +59,9 @@ impl Walk {
     }
 
     fn read_part(&mut self, cursor: Cursor, ahead_bytes_max: usize) -> Result<(), Error> {
-        let (mut part, mut ahead_bytes) = (Vec::new(), 0);
-        self.next = self.tree.inner().engine()?.walk(cursor, &mut |key, value, _| {
+        let (space, mut part, mut ahead_bytes) = (self.tree.space()?, Vec::new(), 0);
+        self.next = self.tree.inner().engine()?.walk(cursor, &mut |stored, value, _| {
+            let Some(key) = space.key_of(stored) else { return };
             ahead_bytes += value.len();
             part.push((key.to_vec(), (ahead_bytes <= ahead_bytes_max).then(|| value.to_vec())));
         })?;

@@ -20,7 +20,7 @@ impl Tree {
         &self,
         mut each: impl FnMut(&[u8], &[u8]) -> R,
     ) -> Result<Option<R::Break>, Error> {
-        walk(|key, value, _| each(key, value), |cursor, show| self.inner.engine()?.walk(cursor, show))
+        walk(self.space()?, |key, value, _| each(key, value), |cursor, show| self.inner.engine()?.walk(cursor, show))
     }
 
     /// Returns an iterator over all items, in no order. Not a snapshot: a key that is present all the time is returned
@@ -61,7 +61,7 @@ impl Tree {
     /// Returns walks over all items by numbers, for protocols whose clients keep a number between two calls.
     #[must_use]
     pub fn cursors(&self) -> Cursors<'_> {
-        Cursors::of(&self.inner)
+        Cursors::of(self)
     }
 
     /// Returns the ordered operations. The first call starts building the ordered index, in the background on all

@@ -1,6 +1,7 @@
 //! Reading values by key.
 
-use engine::{Limits, Ttl};
+use catalog::Space;
+use engine::{Cursor, Limits, OrderState, Ttl};
 
 use super::Tree;
 use crate::handles::Kind;
@@ -11,15 +12,32 @@ use crate::{PutOptions, WriteBatch};
 
 impl Tree {
     /// Returns the number of keys. Expired keys count until their space is freed, within about a second. Just after
-    /// open, this waits until all keys are counted. It also waits until deferred writes of other threads are durable,
-    /// as every read does.
+    /// open, this waits until all keys are counted. In a store with named trees, it visits keys: those of the tree if
+    /// the store keeps them in order, and otherwise those of all trees; expired keys do not count. It also waits until
+    /// deferred writes of other threads are durable, as every read does.
     ///
     /// # Errors
     /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
     /// store is damaged.
     pub fn len(&self) -> Result<u64, Error> {
-        let count = self.inner.engine()?.len()?;
+        let count = match self.space()? {
+            Space::Whole => self.inner.engine()?.len()?,
+            space => self.counted(space)?,
+        };
         self.inner.journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
+        Ok(count)
+    }
+
+    /// Counts the keys of a space.
+    fn counted(&self, space: Space) -> Result<u64, Error> {
+        let engine = self.inner.engine()?;
+        if engine.stats().order.is_some_and(|order| order.state == OrderState::Ready) {
+            return self.ordered()?.count::<&[u8]>(..);
+        }
+        let (mut cursor, mut count) = (Cursor::default(), 0);
+        while !cursor.is_done() {
+            cursor = engine.walk(cursor, &mut |stored, _, _| count += u64::from(space.key_of(stored).is_some()))?;
+        }
         Ok(count)
     }
 
@@ -127,7 +145,7 @@ impl Tree {
     #[inline(always)]
     #[must_use]
     pub fn in_place(&self) -> InPlace<'_> {
-        InPlace::of(&self.inner, self.supports_lookup)
+        InPlace::of(self)
     }
 
     /// Returns the key's remaining time to live, or `None` if the key is absent.
@@ -154,7 +172,8 @@ impl Tree {
     /// As for [`Tree::get`].
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
         let engine = self.inner.engine()?;
-        Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
+        let expiry = self.with_key(key.as_ref(), |key| engine.expiry(key))?;
+        Ok(expiry.map(|expiry| engine.clock().left(expiry)))
     }
 
     /// Returns a reader of the key's value, for values too large to copy in one step, or `None` if the key is absent.
@@ -162,13 +181,15 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
-        let (key, mut found) = (key.as_ref(), None);
-        self.inner.engine()?.get(key, &mut |witness, _, value| {
-            let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
-            found = Some((witness, value.len() as u64, held));
-        })?;
-        let reader = |(witness, len, held)| ValueReader::new(self.held_by(Kind::Reader), key, witness, len, held);
-        Ok(found.map(reader))
+        self.with_key(key.as_ref(), |key| {
+            let mut found = None;
+            self.inner.engine()?.get(key, &mut |witness, _, value| {
+                let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
+                found = Some((witness, value.len() as u64, held));
+            })?;
+            let reader = |(witness, len, held)| ValueReader::new(self.held_by(Kind::Reader), key, witness, len, held);
+            Ok(found.map(reader))
+        })
     }
 
     /// Returns true if the key exists.

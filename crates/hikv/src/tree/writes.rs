@@ -1,11 +1,13 @@
 //! Puts, deletes and expiry.
 
 use std::io::{self, Read};
+use std::iter;
 
-use engine::{BatchOp, Condition, CurrentItem, Decision};
+use catalog::Space;
+use engine::{BatchOp, Condition, CurrentItem, Cursor, Decision, Engine};
 use transact::Window;
 
-use super::Tree;
+use super::{Keys, StoredKeys, Tree};
 use crate::put_options::Expected;
 use crate::store::Inner;
 use crate::{Error, Expires, PutOptions, WriteBatch};
@@ -61,7 +63,7 @@ impl Tree {
     /// full, opened read-only, or its storage failed. Nothing has changed.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.change(|engine| engine.put(key.as_ref(), value.as_ref()))
+        self.change_key(None, key.as_ref(), |engine, key| engine.put(key, value.as_ref()))
     }
 
     /// Puts or replaces the key's value as `options` say: with an expiry, on a condition, at another durability.
@@ -94,7 +96,7 @@ impl Tree {
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: PutOptions) -> Result<(), Error> {
         let (key, value) = (key.as_ref(), value.as_ref());
         let expiry = self.inner.expiry(options.expires)?;
-        self.change_at(options.durability, |engine| match options.expected {
+        self.change_key(options.durability, key, |engine, key| match options.expected {
             None => engine.put_until(key, value, expiry),
             Some(Expected::Absent) => {
                 let mut put = |held: Option<CurrentItem<'_>>| match held {
@@ -135,7 +137,7 @@ impl Tree {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            self.change(|engine| engine.multi_put(&slices[..batch.len()]))?;
+            self.change_pairs(&slices[..batch.len()], |engine, pairs| engine.multi_put(pairs))?;
         }
         Ok(())
     }
@@ -152,14 +154,13 @@ impl Tree {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            let slices = &slices[..batch.len()];
             let mut each = |number: usize, done| on_result(first + number, done);
-            let asked = self.change(|engine| {
-                engine.multi_put_each(slices, &mut each);
+            let asked = self.change_pairs(&slices[..batch.len()], |engine, pairs| {
+                engine.multi_put_each(pairs, &mut each);
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.inner.writable_engine().map(drop)));
+                (0..batch.len()).for_each(|number| each(number, self.writable()));
             }
         }
     }
@@ -193,8 +194,21 @@ impl Tree {
     /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the
     /// batch is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
-        let ops = batch.ops(self.inner.engine()?.clock())?;
-        self.change(|engine| engine.write_batch_if(&batch.conditions(), &ops))
+        if !batch.is_all(|key| self.is_plain(key)) {
+            return self.write_stored(batch);
+        }
+        let ops = batch.ops(self.inner.engine()?.clock(), None)?;
+        self.change(|engine| engine.write_batch_if(&batch.conditions(None), &ops))
+    }
+
+    /// Writes a batch of which some keys are not stored under their own names.
+    fn write_stored(&self, batch: &WriteBatch) -> Result<(), Error> {
+        let trees: Vec<_> = iter::once(&self.keys).chain(batch.trees()).collect();
+        self.change_trees(&trees, false, |engine, spaces| {
+            let stored = batch.stored_keys(spaces);
+            let ops = batch.ops(engine.clock(), Some(&stored))?;
+            engine.write_batch_if(&batch.conditions(Some(&stored)), &ops)
+        })
     }
 
     /// Like [`Tree::put`], with a value of `len_bytes` that is read from `source` piece by piece.
@@ -230,19 +244,21 @@ impl Tree {
         &self,
         key: impl AsRef<[u8]>,
         len_bytes: u64,
-        source: impl Read,
+        mut source: impl Read,
         options: PutOptions,
     ) -> Result<(), Error> {
-        let expiry = self.inner.expiry(options.expires)?;
-        let inner = &*self.inner;
+        let (expiry, inner) = (self.inner.expiry(options.expires)?, &*self.inner);
+        let put = |engine: &dyn Engine, key: &[u8], source: &mut dyn Read| match options.expected {
+            None => engine.put_from_until(key, len_bytes, source, expiry),
+            Some(_) => Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" }),
+        };
+        if !self.is_plain(key.as_ref()) {
+            // The key's stored form is needed now, and must stay the same.
+            return self.change_key(options.durability, key.as_ref(), |engine, key| put(engine, key, &mut source));
+        }
         let put = || {
             let mut source = LateWindow::new(inner, source, len_bytes)?;
-            inner.change_without_window(|engine| match options.expected {
-                None => engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry),
-                Some(_) => {
-                    Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" })
-                }
-            })
+            inner.change_without_window(|engine| put(engine, key.as_ref(), &mut source))
         };
         match options.durability.or(self.level) {
             None => put(),
@@ -272,7 +288,7 @@ impl Tree {
     /// As for [`Tree::put_with`].
     pub fn expire(&self, key: impl AsRef<[u8]>, expires: impl Into<Expires>) -> Result<bool, Error> {
         let expiry = self.inner.expiry(expires.into())?;
-        self.change(|engine| engine.expire(key.as_ref(), expiry))
+        self.change_key(None, key.as_ref(), |engine, key| engine.expire(key, expiry))
     }
 
     /// Deletes the key. Returns false if it was absent.
@@ -281,7 +297,7 @@ impl Tree {
     /// As for [`Tree::put`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.change(|engine| engine.delete(key.as_ref()))
+        self.change_key(None, key.as_ref(), |engine, key| engine.delete(key))
     }
 
     /// Deletes several keys, and calls `on_result` with each key's index and result: true if the key existed. Faster
@@ -292,23 +308,50 @@ impl Tree {
         for (first, batch) in keys.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
             let mut slices = [&[][..]; BATCH_COUNT];
             slices.iter_mut().zip(batch).for_each(|(slice, key)| *slice = key.as_ref());
-            let slices = &slices[..batch.len()];
             let mut each = |number: usize, done| on_result(first + number, done);
-            let asked = self.change(|engine| {
-                engine.multi_delete_each(slices, &mut each);
+            let asked = self.change_keys(&slices[..batch.len()], |engine, keys| {
+                engine.multi_delete_each(keys, &mut each);
                 Ok(())
             });
             if asked.is_err() {
-                (0..slices.len()).for_each(|number| each(number, self.inner.writable_engine().map(|_| false)));
+                (0..batch.len()).for_each(|number| each(number, self.writable().map(|()| false)));
             }
         }
     }
 
-    /// Deletes every key as one atomic step, for readers and for a crash.
+    /// Deletes every key of the tree as one atomic step, for readers and for a crash. A tree with a name is cleared in
+    /// the time of a small write, whatever its size; its space becomes free in the background.
     ///
     /// # Errors
-    /// [`Error::SnapshotLive`] while there are snapshots; otherwise as for [`Tree::put`]. Nothing has changed.
+    /// [`Error::BatchTooLong`] for the nameless tree of a store with named trees, whose keys are deleted by one batch.
+    /// Of a store without, [`Error::SnapshotLive`] while there are snapshots. Of a tree with a name,
+    /// [`Error::TreeBusy`] if its writes do not end within ten seconds, and [`Error::InsideCallback`] within a callback
+    /// of one. Otherwise as for [`Tree::put`]. Nothing has changed.
     pub fn clear(&self) -> Result<(), Error> {
-        self.change(|engine| engine.clear())
+        let trees = &self.inner.trees;
+        match &self.keys {
+            Keys::Named(named) if named.space()? != Space::Nameless => {
+                self.change_alone(|engine| trees.clear(engine, &self.inner.gate_lock, named))
+            }
+            Keys::Stored => {
+                self.change_alone(|engine| trees.clear_all(engine, &self.inner.gate_lock, &self.inner.gate))
+            }
+            Keys::Named(_) | Keys::Nameless if trees.is_begun() => self.clear_nameless(),
+            Keys::Named(_) | Keys::Nameless => self.change(|engine| engine.clear()),
+        }
+    }
+
+    /// Deletes all nameless keys of a store with a catalog by one batch.
+    fn clear_nameless(&self) -> Result<(), Error> {
+        let (mut cursor, mut keys) = (Cursor::default(), StoredKeys::default());
+        while !cursor.is_done() {
+            cursor = self.inner.engine()?.walk(cursor, &mut |stored, _, _| {
+                if Space::Nameless.key_of(stored).is_some() {
+                    keys.push(Space::Whole, stored);
+                }
+            })?;
+        }
+        let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
+        self.change(|engine| engine.write_batch(&deletes))
     }
 }

@@ -26,4 +26,6 @@ mod standing;
 mod texts;
 mod thread_ends;
 mod transactions;
+mod trees;
+mod trees_kept;
 mod written_together;

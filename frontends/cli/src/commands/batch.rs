@@ -5,12 +5,13 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hikv::{Clock, Error, Expiry, Limits, PutOptions, Store, Version, WriteBatch};
+use hikv::{Clock, Error, Expiry, Limits, PutOptions, Tree, Version, WriteBatch};
 
 use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::{Change, ChangeReader, FileFormat, Format, Operation, ReadError};
+use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
@@ -32,6 +33,8 @@ pub(crate) struct Batch {
     /// Format of FILE [default: by its extension; tsv for standard input]
     #[arg(long, value_enum)]
     format: Option<ChangeFormat>,
+    #[command(flatten)]
+    tree: InTree,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
@@ -101,9 +104,11 @@ impl Batch {
         let reader = reader
             .ok_or_else(|| Failure::at(self.file.display(), "operations cannot be csv; give --format tsv or jsonl"))?;
         let store = self.kept.options(self.durable.options()).open(&self.dir)?;
-        let gathered = self.gather(&store, reader);
+        let tree = self.tree.made(&store, &self.dir)?;
+        let gathered = self.gather(&tree, reader);
         let outcome = interrupt.check(|| "nothing was applied".to_owned()).and(gathered);
-        let outcome = outcome.and_then(|changed| self.write(&store, &changed));
+        let outcome = outcome.and_then(|changed| self.write(&tree, &changed));
+        drop(tree);
         store.close().map_err(Failure::at_path(&self.dir))?;
         outcome
     }
@@ -121,11 +126,7 @@ impl Batch {
     }
 
     /// Reads all operations before the first write. No other thread or process writes to the store during this.
-    fn gather(
-        &self,
-        store: &Store,
-        mut reader: ChangeReader<BufReader<Interruptible<'_>>>,
-    ) -> Result<Changed, Failure> {
+    fn gather(&self, tree: &Tree, mut reader: ChangeReader<BufReader<Interruptible<'_>>>) -> Result<Changed, Failure> {
         let (mut changed, clock) = (Changed::default(), Clock::default());
         loop {
             let (line, change) = match reader.next() {
@@ -138,12 +139,12 @@ impl Batch {
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;
             if let Operation::Expect(_) | Operation::Absent = change.operation {
-                changed.conditions.push(self.required(store, line, change)?);
+                changed.conditions.push(self.required(tree, line, change)?);
                 continue;
             }
             let now = match changed.by_key.get(&change.key) {
                 Some(now) => now.clone(),
-                None => held(store, &change.key).map_err(Failure::at_path(&self.dir))?,
+                None => held(tree, &change.key).map_err(Failure::at_path(&self.dir))?,
             };
             let next = match (change.operation, now) {
                 (Operation::Put(value, time), _) => Some((value, time.map_or(Expiry::NEVER, |time| clock.after(time)))),
@@ -158,9 +159,9 @@ impl Batch {
     }
 
     /// Returns the condition in a line.
-    fn required(&self, store: &Store, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
+    fn required(&self, tree: &Tree, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
         let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
-        match store.get_item(&key).map_err(Failure::at_path(&self.dir))? {
+        match tree.get_item(&key).map_err(Failure::at_path(&self.dir))? {
             Some(held) if held.value == value => Ok(Required { line, key, version: Some(held.version) }),
             Some(_) => Err(self.unmet(line, format!("the key '{}' has another value", key.escape_ascii()))),
             None => Err(self.unmet(line, not_found(&self.dir, &key))),
@@ -180,7 +181,7 @@ impl Batch {
         }
     }
 
-    fn write(&self, store: &Store, changed: &Changed) -> Result<(), Failure> {
+    fn write(&self, tree: &Tree, changed: &Changed) -> Result<(), Failure> {
         let mut batch = WriteBatch::new();
         for Required { key, version, .. } in &changed.conditions {
             match version {
@@ -194,7 +195,7 @@ impl Batch {
                 None => batch.delete(key),
             };
         }
-        store.write(&batch).map_err(|error| match error {
+        tree.write(&batch).map_err(|error| match error {
             Error::ConditionFailed { condition } => {
                 let Required { line, key, version } = &changed.conditions[condition];
                 let what = if version.is_some() { "has changed" } else { "exists" };
@@ -223,6 +224,6 @@ impl Batch {
 }
 
 /// Returns the present value and expiry of the key.
-fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
-    Ok(store.get_item(key)?.map(|held| (held.value.into_vec(), held.expiry)))
+fn held(tree: &Tree, key: &[u8]) -> Result<Made, Error> {
+    Ok(tree.get_item(key)?.map(|held| (held.value.into_vec(), held.expiry)))
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::Escaped;
+use crate::in_tree::InTree;
 use crate::kept::Kept;
 use crate::opening;
 
@@ -35,6 +36,8 @@ pub(crate) struct Cas {
     #[arg(long)]
     delete: bool,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
@@ -48,7 +51,9 @@ impl Cas {
         let (expected, new) = self.expected_and_new()?;
         let store = opening::open(&self.kept.options(self.durable.options()).create(self.absent), &self.dir)?;
         let key = self.key.as_bytes();
-        let is_swapped = store.compare_and_swap(key, expected, new).map_err(Failure::at_path(&self.dir))?;
+        let tree = if self.absent { self.tree.made(&store, &self.dir) } else { self.tree.existing(&store, &self.dir) }?;
+        let is_swapped = tree.compare_and_swap(key, expected, new).map_err(Failure::at_path(&self.dir))?;
+        drop(tree);
         store.close().map_err(Failure::at_path(&self.dir))?;
         if is_swapped { Ok(()) } else { Err(Failure::Negative(self.refusal())) }
     }

@@ -9,6 +9,7 @@ use clap::Args;
 use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
+use crate::in_tree::InTree;
 use crate::opening;
 
 /// Remove keys and their values
@@ -21,18 +22,22 @@ pub(crate) struct Del {
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<OsString>,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     durable: Durable,
 }
 
 impl Del {
     pub(super) fn run(self) -> Result<(), Failure> {
         let store = opening::open(&self.durable.options().create(false), &self.dir)?;
+        let tree = self.tree.existing(&store, &self.dir)?;
         let mut missing = Vec::new();
         for key in self.keys.iter().map(|key| key.as_bytes()) {
-            if !store.delete(key).map_err(Failure::at_path(&self.dir))? {
+            if !tree.delete(key).map_err(Failure::at_path(&self.dir))? {
                 missing.push(not_found(&self.dir, key));
             }
         }
+        drop(tree);
         store.close().map_err(Failure::at_path(&self.dir))?;
         let Some(last) = missing.pop() else { return Ok(()) };
         missing.iter().for_each(|message| complain(message));

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 use hikv::dump::DumpWriter;
-use hikv::{Damage, Error, Expiry, Options, Store};
+use hikv::{Damage, Error, Expiry, Options, ReadView};
 
 use super::listing::Listing;
-use crate::failure::{Failure, with_sources};
+use crate::failure::{Failure, warn, with_sources};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
+use crate::in_tree::InTree;
 use crate::opening;
 use crate::output::Output;
 use crate::skipped::Skipped;
@@ -27,6 +28,8 @@ pub(crate) struct Dump {
     dir: PathBuf,
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    tree: InTree,
     /// Format of the dump [default: by the extension of FILE; tsv for standard output]
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
@@ -44,6 +47,11 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
+        if format == FileFormat::Hikv && self.tree.is_named() {
+            return Err(Failure::Error(
+                "a dump of format hikv has all trees; give --format tsv, csv or jsonl with --tree".into(),
+            ));
+        }
         let options = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(self.skip_damaged));
         let store = opening::open(&options, &self.dir)?;
         // Some engines count items by a walk, which fails at damage. The dump then reports the damage.
@@ -61,8 +69,13 @@ impl Dump {
                 if !self.bare {
                     listing.write(|out| format.begin(out));
                 }
-                let skipped =
-                    self.show_all(&store, &mut listing, |out, key, value, _| format.write(key, value, out))?;
+                let view = self.tree.view(&store, &self.dir)?;
+                let tree_count = store.trees().map_err(|error| self.stopped_by(&error))?.len();
+                if tree_count > 0 && !self.tree.is_named() {
+                    let advice = "--tree NAME dumps one, and --format hikv all";
+                    warn(&format!("{}: {tree_count} named trees are not in this dump; {advice}", self.dir.display()));
+                }
+                let skipped = self.show_all(&view, &mut listing, |out, key, value, _| format.write(key, value, out))?;
                 let items = listing.items();
                 // Last: an incomplete dump must have no last line.
                 listing.finish_with(|mut out| match self.bare {
@@ -72,8 +85,10 @@ impl Dump {
                 skipped
             }
             FileFormat::Hikv => {
-                let mut listing = listing.wrapped(|out| DumpWriter::new(out, store.uuid()))?;
-                let skipped = self.show_all(&store, &mut listing, |dump, key, value, expiry| {
+                let view = store.read_view().map_err(|error| self.stopped_by(&error))?.stored();
+                let begin = if store.has_trees() { DumpWriter::of_trees } else { DumpWriter::new };
+                let mut listing = listing.wrapped(|out| begin(out, store.uuid()))?;
+                let skipped = self.show_all(&view, &mut listing, |dump, key, value, expiry| {
                     dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))
                 })?;
                 // Last: an incomplete dump must have no last line.
@@ -87,17 +102,17 @@ impl Dump {
     /// Writes all items; returns the damaged items that were skipped.
     fn show_all<S>(
         &self,
-        store: &Store,
+        view: &ReadView,
         listing: &mut Listing<S>,
         mut write: impl FnMut(&mut S, &[u8], &[u8], Expiry) -> io::Result<()>,
     ) -> Result<Skipped, Failure> {
         let mut skipped = Skipped::default();
         let each = |key: &[u8], value: &[u8], expiry| listing.show(|out| write(out, key, value, expiry));
         let damaged = |damage: Damage| skipped.skip(&damage);
-        let shown = store.read_view().and_then(|view| match self.skip_damaged {
+        let shown = match self.skip_damaged {
             true => view.for_each_skipping_damage(each, damaged),
             false => view.for_each(each),
-        });
+        };
         shown.map_err(|error| self.stopped_by(&error))?;
         Ok(skipped)
     }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Error, Expires, Store};
+use hikv::{Error, Expires, Tree};
 
 use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
+use crate::in_tree::InTree;
 use crate::{opening, ttl_seconds};
 
 /// Set the expiry of a key
@@ -25,6 +26,8 @@ pub(crate) struct Expire {
     #[arg(value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     seconds: Duration,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     durable: Durable,
 }
 
@@ -37,29 +40,32 @@ pub(crate) struct Persist {
     /// The key: any bytes, may be empty
     key: OsString,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     durable: Durable,
 }
 
 impl Expire {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire(key, self.seconds))
+        change(&self.dir, &self.durable, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, self.seconds))
     }
 }
 
 impl Persist {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire(key, Expires::Never))
+        change(&self.dir, &self.durable, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, Expires::Never))
     }
 }
 
 fn change(
     dir: &Path,
     durable: &Durable,
+    tree: &InTree,
     key: &[u8],
-    change: impl FnOnce(&Store, &[u8]) -> Result<bool, Error>,
+    change: impl FnOnce(&Tree, &[u8]) -> Result<bool, Error>,
 ) -> Result<(), Failure> {
     let store = opening::open(&durable.options().create(false), dir)?;
-    let was_there = change(&store, key).map_err(Failure::at_path(dir))?;
+    let was_there = change(&tree.existing(&store, dir)?, key).map_err(Failure::at_path(dir))?;
     store.close().map_err(Failure::at_path(dir))?;
     if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }
 }

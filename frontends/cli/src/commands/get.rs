@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::missing::not_found;
 use crate::failure::Failure;
+use crate::in_tree::InTree;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 use crate::verified::Level;
@@ -23,6 +24,8 @@ pub(crate) struct Get {
     dir: PathBuf,
     /// The key: any bytes, may be empty
     key: OsString,
+    #[command(flatten)]
+    tree: InTree,
     /// Data to compare with its checksum
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Absence)]
     verify: Level,
@@ -33,9 +36,13 @@ impl Get {
         let key = self.key.as_bytes();
         let store = match opening::verified(&self.dir, self.verify.into()) {
             Ok(store) => store,
-            Err(error) => return self.ask_server(serving::instead(error)?, key),
+            Err(error) => {
+                let server = serving::instead(error)?;
+                self.tree.refuse_server(&self.dir)?;
+                return self.ask_server(server, key);
+            }
         };
-        match store.reader(key).map_err(Failure::at_path(&self.dir))? {
+        match self.tree.existing(&store, &self.dir)?.reader(key).map_err(Failure::at_path(&self.dir))? {
             Some(value) => write_out(value).map_err(Failure::output("the value")),
             None => Err(Failure::Negative(not_found(&self.dir, key))),
         }

@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::durable::Durable;
 use crate::failure::Failure;
+use crate::in_tree::InTree;
 use crate::opening;
 
 /// Add to the decimal number in a key, and print the sum
@@ -25,13 +26,19 @@ pub(crate) struct Incr {
     #[arg(default_value_t = 1, allow_negative_numbers = true)]
     by: i64,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     durable: Durable,
 }
 
 impl Incr {
     pub(super) fn run(self) -> Result<(), Failure> {
         let store = opening::open(&self.durable.options().create(false), &self.dir)?;
-        let sum = store.increment(self.key.as_bytes(), self.by).map_err(Failure::at_path(&self.dir))?;
+        let sum = self
+            .tree
+            .existing(&store, &self.dir)?
+            .increment(self.key.as_bytes(), self.by)
+            .map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "{sum}").map_err(Failure::output("the sum"))
     }

@@ -23,6 +23,7 @@ mod repair;
 mod scan;
 mod serve;
 mod stats;
+mod trees;
 mod ttl;
 
 use clap::Subcommand;
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Load(load::Load),
     Dump(dump::Dump),
     Scan(scan::Scan),
+    Trees(trees::Trees),
     Check(check::Check),
     Compact(compact::Compact),
     Backup(backup::Backup),
@@ -75,6 +77,7 @@ impl Command {
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
+            Command::Trees(trees) => trees.run(),
             Command::Check(check) => check.run(),
             Command::Compact(compact) => compact.run(),
             Command::Backup(backup) => backup.run(),

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Limits, PutOptions, Store};
+use hikv::{Limits, PutOptions, Tree};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
+use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
@@ -37,6 +38,8 @@ pub(crate) struct Put {
     #[arg(long, value_name = "SECONDS", value_parser = ttl_seconds::of_text, allow_negative_numbers = true)]
     ttl: Option<Duration>,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
@@ -52,7 +55,9 @@ impl Put {
         };
         let source = interrupt.check(|| "nothing was stored".to_owned()).and(source)?;
         let store = opening::open(&self.kept.options(self.durable.options()), &self.dir)?;
-        source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
+        source
+            .put(&self.tree.made(&store, &self.dir)?, self.key.as_bytes(), self.ttl)
+            .map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }
 }
@@ -78,12 +83,12 @@ impl<'a> Source<'a> {
         open().map_err(Failure::at_path(path))
     }
 
-    fn put(self, store: &Store, key: &[u8], ttl: Option<Duration>) -> Result<(), hikv::Error> {
+    fn put(self, tree: &Tree, key: &[u8], ttl: Option<Duration>) -> Result<(), hikv::Error> {
         let options = ttl.map_or(PutOptions::new(), |ttl| PutOptions::new().ttl(ttl));
         match self {
-            Source::Given(value) => store.put_with(key, value, options),
-            Source::File { file, len_bytes } => store.put_from_with(key, len_bytes, file, options),
-            Source::Spooled { file, len_bytes } => store.put_from_with(key, len_bytes, file, options),
+            Source::Given(value) => tree.put_with(key, value, options),
+            Source::File { file, len_bytes } => tree.put_from_with(key, len_bytes, file, options),
+            Source::Spooled { file, len_bytes } => tree.put_from_with(key, len_bytes, file, options),
         }
     }
 }

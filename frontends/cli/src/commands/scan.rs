@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hikv::{Error, Item, Ordered, Range, Store, Tree, prefix_range};
+use hikv::{Error, Item, Ordered, Range, Tree, prefix_range};
 
 use super::listing::{Listing, Out};
 use super::order::put_in_order;
 use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
+use crate::in_tree::InTree;
 use crate::opening;
 use crate::verified::Verified;
 
@@ -48,6 +49,8 @@ pub(crate) struct Scan {
     #[arg(long, value_enum, default_value_t = Form::Tsv)]
     format: Form,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     verified: Verified,
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
@@ -72,7 +75,7 @@ impl Scan {
         self.check()?;
         let store = opening::verified(&self.dir, self.verified.level())?;
         let every = Duration::from_secs(self.progress_every);
-        let items = self.items(&store, every).map_err(Failure::at_path(&self.dir))?;
+        let items = self.items(&self.tree.existing(&store, &self.dir)?, every).map_err(Failure::at_path(&self.dir))?;
         let mut listing = Listing::begin("scanned", None, every)?;
         for item in items {
             let (key, value) = item.map_err(Failure::at_path(&self.dir))?;
@@ -95,12 +98,12 @@ impl Scan {
         }
     }
 
-    fn items(&self, store: &Store, every: Duration) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
+    fn items(&self, tree: &Tree, every: Duration) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
         if let Some(limit) = self.limit.filter(|&limit| limit <= FEW_MAX) {
             let few = if self.reverse { Tree::last_items } else { Tree::first_items };
-            return Ok(Box::new(few(store, self.ends(), limit)?.into_iter().map(Ok)));
+            return Ok(Box::new(few(tree, self.ends(), limit)?.into_iter().map(Ok)));
         }
-        let range = self.range(&put_in_order(store, every)?)?;
+        let range = self.range(&put_in_order(tree, every)?)?;
         let limit = self.limit.unwrap_or(usize::MAX);
         Ok(if self.reverse { Box::new(range.rev().take(limit)) } else { Box::new(range.take(limit)) })
     }

@@ -11,6 +11,7 @@ use hikv::Ttl as Left;
 
 use super::missing::not_found;
 use crate::failure::Failure;
+use crate::in_tree::InTree;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
@@ -22,14 +23,20 @@ pub(crate) struct Ttl {
     dir: PathBuf,
     /// The key: any bytes, may be empty
     key: OsString,
+    #[command(flatten)]
+    tree: InTree,
 }
 
 impl Ttl {
     pub(super) fn run(self) -> Result<(), Failure> {
         let key = self.key.as_bytes();
         let left = match opening::read_only(&self.dir) {
-            Ok(store) => store.ttl(key).map_err(Failure::at_path(&self.dir))?,
-            Err(error) => self.ask_server(serving::instead(error)?, key)?,
+            Ok(store) => self.tree.existing(&store, &self.dir)?.ttl(key).map_err(Failure::at_path(&self.dir))?,
+            Err(error) => {
+                let server = serving::instead(error)?;
+                self.tree.refuse_server(&self.dir)?;
+                self.ask_server(server, key)?
+            }
         };
         let shown = match left {
             None => return Err(Failure::Negative(not_found(&self.dir, key))),

@@ -39,4 +39,5 @@ mod strace;
 mod support;
 mod texts;
 mod transfer;
+mod trees;
 mod whole_files;

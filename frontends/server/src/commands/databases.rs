@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use hikv::Ordered;
+use hikv::{Order, Ordered};
 
 use super::moving::database_of;
 use crate::errors::{FixedError, Refusal};
@@ -26,17 +26,22 @@ fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// count; otherwise the keys of the other namespaces are counted in the ordered index.
 pub(crate) fn key_count(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
     let databases = &shared.keyspace.databases;
-    if namespace != Namespace::FIRST {
+    if !namespace.is_first() || databases.has_catalog() {
         return if databases.is_used(namespace) { counted(shared, items, namespace) } else { Ok(0) };
     }
     let mut count = items.len()?.saturating_sub(databases.is_stored().into());
-    for other in Namespace::all().skip(1).filter(|other| databases.is_used(*other)) {
+    for other in databases.used_beyond_first() {
         count = count.saturating_sub(counted(shared, items, other)?);
     }
     Ok(count)
 }
 
 fn counted(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
+    if shared.keyspace.features.order == Order::No && shared.keyspace.databases.has_catalog() {
+        let mut count = 0;
+        each_key(items, namespace, |_| count += 1)?;
+        return Ok(count);
+    }
     let (ordered, mut count) = (ordered(shared)?, 0);
     for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
         count += items.count(ordered, range)?;
@@ -58,7 +63,15 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
     call.touch_where(|db, key| has(call, db, key));
-    shared.keyspace.databases.clear(call.store())?;
+    let databases = &shared.keyspace.databases;
+    if databases.has_catalog() {
+        // Other trees stay.
+        for db in Database::all() {
+            delete_all(call, databases.namespace(db))?;
+        }
+    } else {
+        databases.clear(call.store())?;
+    }
     call.invalidate_all();
     call.ok();
     Ok(())
@@ -71,16 +84,39 @@ fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (shared, namespace) = (call.shared, call.namespace());
     call.touch_where(|db, key| db == call.session.db && has(call, db, key));
     let databases = &shared.keyspace.databases;
-    if namespace == Namespace::FIRST && !Namespace::all().skip(1).any(|other| databases.is_used(other)) {
+    if namespace.is_first() && !databases.has_catalog() && databases.used_beyond_first().next().is_none() {
         databases.clear_first(call.store())?;
     } else if databases.is_used(namespace) {
-        for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
-            call.store().delete_range(ordered(shared)?, range)?;
-        }
+        delete_all(call, namespace)?;
     }
     call.invalidate_all();
     call.ok();
     Ok(())
+}
+
+/// Deletes the keys of a namespace one by one.
+fn delete_all(call: &Call<'_>, namespace: Namespace) -> Result<(), Refusal> {
+    let (shared, items) = (call.shared, call.store());
+    if shared.keyspace.features.order == Order::No && shared.keyspace.databases.has_catalog() {
+        let mut keys = Vec::new();
+        each_key(items, namespace, |raw| keys.push(raw.to_vec()))?;
+        return keys.iter().try_for_each(|key| items.delete(key).map(drop));
+    }
+    for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
+        items.delete_range(ordered(shared)?, range)?;
+    }
+    Ok(())
+}
+
+/// Calls `each` with the keys of a namespace, as the store names them, in no order.
+fn each_key(items: Items<'_>, namespace: Namespace, mut each: impl FnMut(&[u8])) -> Result<(), Refusal> {
+    let mut cursor = 0;
+    loop {
+        cursor = items.walk(cursor, |raw| namespace.key_of(raw).into_iter().for_each(|_| each(raw)))?;
+        if cursor == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Returns whether the database has the key, including uncommitted changes of the request's transaction.

@@ -36,6 +36,7 @@ mod tests {
             compaction: true,
             numbered_walk: true,
             salvage: true,
+            distinct_versions: true,
         };
         let cases = [
             (Needs::Order, Features { order: Order::No, ..all }, "order"),

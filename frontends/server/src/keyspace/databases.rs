@@ -13,125 +13,205 @@
 //! begins with `FF` and a byte up to 16. No two keys of databases share one key in the store. Namespace 0 keeps the
 //! order of its keys.
 //!
+//! A store with named trees has the same keys in the form of `docs/format/catalog.md`, and a catalog instead of the
+//! table: a database is the tree `hikv:` and its number. There, deleting everything deletes the databases' keys one by
+//! one, because other trees stay.
+//!
 //! The table records the namespace of each database, and which namespaces other than 0 were ever used: `SWAPDB` changes
 //! the table and no key. The table is written before a namespace is first used. Without a table, each database is the
 //! namespace of its own number.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
+use catalog::{RESERVED, TreeId, tree_records};
 use hikv::Store;
 use parking_lot::Mutex;
 
 use super::database::Database;
-use super::namespace::{DATABASE_COUNT, MARK, Namespace};
+use super::namespace::{DATABASE_COUNT, Form, MARK, Namespace};
 use crate::errors::Refusal;
-use crate::keyspace::items::Items;
+use crate::keyspace::items::{Change, Items};
 
 pub(super) const TABLE_KEY: [u8; 2] = [MARK, DATABASE_COUNT as u8];
 /// A byte for each database, and the bits of the used namespaces.
 const TABLE_BYTES: usize = DATABASE_COUNT + 2;
 
-/// The stored form of the table.
-pub(crate) struct Table([u8; TABLE_BYTES]);
+/// The namespaces of all databases, and which of them were used.
+#[derive(Clone, Copy)]
+pub(crate) struct Table {
+    ids: [TreeId; DATABASE_COUNT],
+    used: u16,
+}
+
+impl Table {
+    const NEW: Table = {
+        let (mut ids, mut db) = ([TreeId::NAMELESS; DATABASE_COUNT], 0);
+        while db < DATABASE_COUNT {
+            ids[db] = TreeId::new(db as u32);
+            db += 1;
+        }
+        Table { ids, used: 0 }
+    };
+
+    /// Returns the table of a stored one; `None` if it is invalid: each namespace must occur once.
+    fn of(stored: &[u8]) -> Option<Table> {
+        let (ids, used) = stored.split_first_chunk::<DATABASE_COUNT>()?;
+        let used = u16::from_le_bytes(used.try_into().ok()?);
+        let is_whole = (0..DATABASE_COUNT as u8).all(|id| ids.contains(&id));
+        is_whole.then(|| Table { ids: ids.map(|id| TreeId::new(id.into())), used })
+    }
+
+    /// Returns the table of a store with a catalog.
+    fn of_trees(store: &Store) -> Result<Table, hikv::Error> {
+        let mut table = Table::NEW;
+        for tree in store.trees()? {
+            let db = tree.name.strip_prefix(RESERVED).and_then(|db| db.parse::<usize>().ok());
+            if let Some(id) = db.and_then(|db| table.ids.get_mut(db)) {
+                *id = TreeId::new(tree.id);
+                table.used |= 1u16.checked_shl(tree.id).unwrap_or(0);
+            }
+        }
+        Ok(table)
+    }
+
+    fn bytes(&self) -> [u8; TABLE_BYTES] {
+        let mut bytes = [0; TABLE_BYTES];
+        bytes.iter_mut().zip(self.ids).for_each(|(byte, id)| *byte = id.number() as u8);
+        bytes[DATABASE_COUNT..].copy_from_slice(&self.used.to_le_bytes());
+        bytes
+    }
+}
 
 /// The namespace of each database. It changes only under exclusive access.
 pub(crate) struct Databases {
-    namespaces: [AtomicU8; DATABASE_COUNT],
+    namespaces: [AtomicU32; DATABASE_COUNT],
     /// A bit for each namespace that may have keys; the bit of namespace 0 is not used.
     used: AtomicU16,
-    /// The store contains the table, which may equal the default.
+    /// The store contains the table, which may equal the default, or a catalog.
     stored: AtomicBool,
+    form: Form,
     noting: Mutex<()>,
 }
 
 impl Databases {
-    /// Loads the table from the store.
+    /// Loads the table or the catalog from the store.
     pub(crate) fn load(store: &Store) -> io::Result<Databases> {
-        let table = store.get(TABLE_KEY).map_err(io::Error::other)?;
-        let databases = Databases::new();
-        if let Some(table) = table {
-            databases
-                .take(&table)
-                .ok_or_else(|| io::Error::other("the table of databases is damaged; repair or restore the store"))?;
+        let form = if store.has_catalog() { Form::Catalog } else { Form::Table };
+        let databases = Databases::new(form);
+        match databases.read(store).map_err(io::Error::other)? {
+            None => {}
+            Some(Some(table)) => databases.take(&table),
+            Some(None) => {
+                return Err(io::Error::other("the table of databases is damaged; repair or restore the store"));
+            }
         }
         Ok(databases)
     }
 
+    fn new(form: Form) -> Databases {
+        Databases {
+            namespaces: std::array::from_fn(|db| AtomicU32::new(db as u32)),
+            used: AtomicU16::new(0),
+            stored: AtomicBool::new(false),
+            form,
+            noting: Mutex::new(()),
+        }
+    }
+
+    /// Returns the stored table, or `None` if there is none. The inner `None` is a damaged one.
+    fn read(&self, store: &Store) -> Result<Option<Option<Table>>, hikv::Error> {
+        match self.form {
+            Form::Table => Ok(store.get(TABLE_KEY)?.map(|table| Table::of(&table))),
+            Form::Catalog => Table::of_trees(store).map(|table| Some(Some(table))),
+        }
+    }
+
     /// Returns the current table.
     pub(crate) fn now(&self) -> Table {
-        Table(self.table(self.used.load(Ordering::Acquire)))
+        let ids = std::array::from_fn(|db| TreeId::new(self.namespaces[db].load(Ordering::Relaxed)));
+        Table { ids, used: self.used.load(Ordering::Acquire) }
     }
 
     /// Restores the stored table after a transaction that changed it was not written; if the store cannot be read,
     /// restores `before`.
     pub(crate) fn reload(&self, store: &Store, before: &Table) {
         let _one_at_a_time = self.noting.lock();
-        match store.get(TABLE_KEY) {
+        match self.read(store) {
             Ok(None) => self.forget(),
-            found => {
-                let taken = found.ok().flatten().and_then(|table| self.take(&table));
-                taken.or_else(|| self.take(&before.0));
-            }
+            found => self.take(&found.ok().flatten().flatten().unwrap_or(*before)),
         }
     }
 
     fn forget(&self) {
+        self.set(&Table::NEW);
         self.stored.store(false, Ordering::Relaxed);
-        self.namespaces.iter().zip(0..).for_each(|(namespace, db)| namespace.store(db, Ordering::Relaxed));
-        self.used.store(0, Ordering::Release);
     }
 
-    fn new() -> Databases {
-        Databases {
-            namespaces: std::array::from_fn(|db| AtomicU8::new(db as u8)),
-            used: AtomicU16::new(0),
-            stored: AtomicBool::new(false),
-            noting: Mutex::new(()),
-        }
-    }
-
-    /// Applies a table; returns `None`, without a change, if it is invalid: each namespace must occur once.
-    fn take(&self, table: &[u8]) -> Option<()> {
-        let (namespaces, used) = table.split_at_checked(DATABASE_COUNT)?;
-        let used = u16::from_le_bytes(used.try_into().ok()?);
-        if !(0..DATABASE_COUNT as u8).all(|namespace| namespaces.contains(&namespace)) {
-            return None;
-        }
-        self.namespaces.iter().zip(namespaces).for_each(|(own, namespace)| own.store(*namespace, Ordering::Relaxed));
-        self.used.store(used, Ordering::Relaxed);
+    fn take(&self, table: &Table) {
+        self.set(table);
         self.stored.store(true, Ordering::Relaxed);
-        Some(())
+    }
+
+    fn set(&self, table: &Table) {
+        let own = self.namespaces.iter().zip(table.ids);
+        own.for_each(|(own, id)| own.store(id.number(), Ordering::Relaxed));
+        self.used.store(table.used, Ordering::Release);
     }
 
     /// Returns the namespace of database `db`.
     pub(crate) fn namespace(&self, db: Database) -> Namespace {
-        Namespace(self.namespaces[db.index()].load(Ordering::Relaxed))
+        Namespace::new(TreeId::new(self.namespaces[db.index()].load(Ordering::Relaxed)), self.form)
+    }
+
+    /// Returns the namespaces that may have keys, without the first one.
+    pub(crate) fn used_beyond_first(&self) -> impl Iterator<Item = Namespace> {
+        let namespaces = Database::all().map(|db| self.namespace(db));
+        namespaces.filter(|namespace| !namespace.is_first() && self.is_used(*namespace))
+    }
+
+    /// Returns the namespace of a key of the store, if it is not the first one.
+    #[inline]
+    pub(crate) fn beyond_first(&self, raw: &[u8]) -> Option<Namespace> {
+        Namespace::beyond_first(raw, self.form)
     }
 
     /// Returns whether the namespace may have keys.
     pub(crate) fn is_used(&self, namespace: Namespace) -> bool {
-        namespace == Namespace::FIRST || self.used.load(Ordering::Acquire) & (1 << namespace.0) != 0
+        let bit = 1u16.checked_shl(namespace.id().number());
+        namespace.is_first() || bit.is_none_or(|bit| self.used.load(Ordering::Acquire) & bit != 0)
     }
 
-    /// Returns whether the store contains the table.
+    /// Returns whether the store contains the table or a catalog.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the store may have trees other than databases.
+    pub(crate) fn has_catalog(&self) -> bool {
+        self.form == Form::Catalog
     }
 
     /// Records in the table that `namespace` has keys, before it has any.
     ///
     /// The table is written to the store immediately, even in a transaction: other clients rely on the record from now
     /// on, and add their own. Exception: a transaction that has swapped databases, or deleted everything, keeps the
-    /// table among its changes; no command of another client uses a key until it ends.
+    /// table among its changes; no command of another client uses a key until it ends. A catalog has a record of its
+    /// own for each namespace, which is always written immediately.
     pub(crate) fn note_use(&self, items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
         if self.is_used(namespace) {
             return Ok(());
         }
         let _one_at_a_time = self.noting.lock();
-        let used = self.used.load(Ordering::Acquire) | 1 << namespace.0;
-        let items = if items.has_changed(&TABLE_KEY) { items } else { items.of_store() };
-        items.put(TABLE_KEY, self.table(used))?;
+        let used = self.used.load(Ordering::Acquire) | 1 << namespace.id().number();
+        match self.form {
+            Form::Table => {
+                let items = if items.has_changed(&TABLE_KEY) { items } else { items.of_store() };
+                items.put(TABLE_KEY, Table { used, ..self.now() }.bytes())?;
+            }
+            // A namespace without a record has the number of its database.
+            Form::Catalog => items.store().create_database(namespace.id().number() as u8)?,
+        }
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);
         Ok(())
@@ -140,12 +220,34 @@ impl Databases {
     /// Swaps two databases.
     pub(crate) fn swap(&self, items: Items<'_>, a: Database, b: Database) -> Result<(), Refusal> {
         let (first, second) = (self.namespace(a), self.namespace(b));
-        let mut table = self.table(self.used.load(Ordering::Acquire));
-        table.swap(a.index(), b.index());
-        items.put(TABLE_KEY, table)?;
+        match self.form {
+            Form::Table => {
+                let mut table = self.now();
+                table.ids.swap(a.index(), b.index());
+                items.put(TABLE_KEY, table.bytes())?;
+            }
+            Form::Catalog => {
+                for namespace in [first, second] {
+                    self.note_use(items, namespace)?;
+                }
+                if first.is_first() || second.is_first() {
+                    items.store().create_database(0)?;
+                }
+                let now_ms = hikv::Clock::default().now_ms();
+                let names = [a, b].map(|db| format!("{RESERVED}{}", db.index()));
+                let records = [(&names[0], second), (&names[1], first)]
+                    .map(|(name, namespace)| tree_records(name, namespace.id(), now_ms));
+                let puts: Vec<_> = records
+                    .as_flattened()
+                    .iter()
+                    .map(|(key, record)| (&key[..], Change::Put(record, hikv::Expiry::NEVER)))
+                    .collect();
+                items.change_all(&puts)?;
+            }
+        }
         self.stored.store(true, Ordering::Release);
-        self.namespaces[a.index()].store(second.0, Ordering::Relaxed);
-        self.namespaces[b.index()].store(first.0, Ordering::Relaxed);
+        self.namespaces[a.index()].store(second.id().number(), Ordering::Relaxed);
+        self.namespaces[b.index()].store(first.id().number(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -161,17 +263,10 @@ impl Databases {
     pub(crate) fn clear_first(&self, items: Items<'_>) -> Result<(), Refusal> {
         items.clear()?;
         if self.stored.swap(false, Ordering::AcqRel) {
-            items.put(TABLE_KEY, self.table(0))?;
+            items.put(TABLE_KEY, Table { used: 0, ..self.now() }.bytes())?;
             self.stored.store(true, Ordering::Release);
         }
         Ok(())
-    }
-
-    fn table(&self, used: u16) -> [u8; TABLE_BYTES] {
-        let mut table = [0; TABLE_BYTES];
-        table.iter_mut().zip(&self.namespaces).for_each(|(byte, namespace)| *byte = namespace.load(Ordering::Relaxed));
-        table[DATABASE_COUNT..].copy_from_slice(&used.to_le_bytes());
-        table
     }
 }
 
@@ -197,8 +292,9 @@ mod tests {
         let ((sender, receiver), asked) = (mpsc::channel(), Arc::clone(&databases));
         let callback = move |_: &[u8]| sender.send(asked.noting.is_locked()).expect("it is listened to");
         store.on_expired(Some(Arc::new(callback))).expect("it is accepted");
-        databases.note_use(Items::new(&store, &databases, None), Namespace(3)).expect("it is written");
+        let third = Namespace::new(TreeId::new(3), Form::Table);
+        databases.note_use(Items::new(&store, &databases, None), third).expect("it is written");
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [true]);
-        assert!(databases.is_used(Namespace(3)) && !databases.noting.is_locked());
+        assert!(databases.is_used(third) && !databases.noting.is_locked());
     }
 }

@@ -44,6 +44,52 @@ fn store_of_several_databases_is_served_again() {
     }
 }
 
+/// A store with named trees has the databases in its catalog: they are the same trees for the library and the server,
+/// and the other trees are not the server's.
+#[test]
+fn databases_are_trees_of_the_library() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::new().engine(engine);
+        let store = options.open(dir.path()).unwrap();
+        store.put("k", "0").unwrap();
+        store.put([0xFF, 0x12], "marked").unwrap();
+        store.tree("own").unwrap().put("k", "own").unwrap();
+        store.close().unwrap();
+        let server = TestServer::at_dir(dir);
+        let mut client = server.client();
+        client.converse([("DBSIZE", int(2)), ("GET k", bulk("0")), ("SELECT 3", ok()), ("DBSIZE", int(0))]);
+        client.converse([("SET k 3", ok()), ("DBSIZE", int(1)), ("SWAPDB 3 5", ok()), ("GET k", Value::Null)]);
+        client.converse([("MULTI", ok()), ("SWAPDB 5 0", queued()), ("SET after 1", queued())]);
+        assert_eq!(client.say("EXEC"), Value::Array(vec![ok(), ok()]));
+        let server = server.restarted();
+        let mut client = server.client();
+        client.converse([("GET k", bulk("3")), ("DBSIZE", int(1)), ("SELECT 3", ok()), ("GET after", bulk("1"))]);
+        client.converse([("SELECT 5", ok()), ("GET k", bulk("0")), ("DBSIZE", int(2))]);
+        let value = |name: &str, key: &str| {
+            let tree = server.store.existing_tree(name).unwrap();
+            tree.and_then(|tree| tree.get(key).unwrap()).map(|value| value.to_vec())
+        };
+        assert_eq!(value("hikv:0", "k").as_deref(), Some(&b"3"[..]));
+        assert_eq!(value("hikv:5", "k").as_deref(), Some(&b"0"[..]));
+        assert_eq!(value("hikv:3", "after").as_deref(), Some(&b"1"[..]));
+        client.converse([("FLUSHDB", ok()), ("DBSIZE", int(0)), ("FLUSHALL", ok()), ("SELECT 0", ok())]);
+        client.converse([("DBSIZE", int(0)), ("SELECT 3", ok()), ("DBSIZE", int(0))]);
+        assert_eq!(value("own", "k").as_deref(), Some(&b"own"[..]));
+        assert_eq!(server.store.verify(|_| {}).unwrap().damage, []);
+    }
+}
+
+/// A server relies on the form of stored keys that it has found.
+#[test]
+fn first_tree_is_refused_while_a_server_uses_the_store() {
+    let server = server_on(EngineKind::HiKv);
+    assert!(matches!(server.store.tree("t"), Err(hikv::Error::TreeBusy { name }) if &*name == "t"));
+    server.client().converse([("SELECT 3", ok()), ("SET k v", ok())]);
+    let database = server.store.existing_tree("hikv:3").unwrap().unwrap();
+    assert_eq!(database.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
 /// An engine without order cannot count the keys of several databases: it may refuse that only if another database has
 /// a key.
 #[test]

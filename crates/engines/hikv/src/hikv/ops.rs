@@ -49,6 +49,16 @@ impl<M: Medium, D: Memory> Identity for HiKv<M, D> {
     fn uuid(&self) -> [u8; 16] {
         self.writer.space().heap().region().superblock().uuid
     }
+
+    fn has_trees(&self) -> bool {
+        self.writer.space().heap().region().has_features(heap::FEATURE_TREES)
+    }
+
+    fn set_has_trees(&self) -> Result<(), Error> {
+        may_write(self.medium())?;
+        self.writer.space().heap().region().set_features(self.medium(), heap::FEATURE_TREES);
+        Ok(())
+    }
 }
 
 impl<M: Medium, D: Memory> Reads for HiKv<M, D> {

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::Store;
 use hikv::dump::layout::MAGIC;
+use hikv::{Store, Tree};
 
 use crate::durable::Durable;
 use crate::failure::{Failure, complain, warn};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
+use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
@@ -49,6 +50,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
     #[command(flatten)]
+    tree: InTree,
+    #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
@@ -72,6 +75,7 @@ impl Load {
         )?;
         let mut loading = Loading {
             store: &store,
+            tree: self.tree.made(&store, &self.dir)?,
             interrupt: &interrupt,
             progress: Progress::new("loaded", total_bytes, Duration::from_secs(self.progress_every)),
             arguments: &self,
@@ -83,7 +87,8 @@ impl Load {
             FileFormat::Hikv => loading.all_of_dump(source),
         };
         let outcome = outcome.and(loading.sync().map_err(Stop::from));
-        let (progress, bad, is_unmarked) = (loading.progress, loading.bad, loading.is_unmarked);
+        let Loading { progress, bad, is_unmarked, tree, .. } = loading;
+        drop(tree);
         store.close().map_err(Failure::at_path(&self.dir))?;
         conclude(outcome, progress, bad)?;
         if is_unmarked {
@@ -134,6 +139,8 @@ impl From<Failure> for Stop {
 
 struct Loading<'a> {
     store: &'a Store,
+    /// The tree of the items.
+    tree: Tree,
     interrupt: &'a Interrupt,
     progress: Progress,
     arguments: &'a Load,

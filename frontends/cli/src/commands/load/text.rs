@@ -28,7 +28,7 @@ impl Loading<'_> {
     }
 
     fn put(&mut self, item: &Item, reader: &Reader<Source<'_>>) -> Result<(), Failure> {
-        match self.store.put(&item.key, &item.value) {
+        match self.tree.put(&item.key, &item.value) {
             Ok(()) => self.stored(reader.done_bytes())?,
             Err(error @ (hikv::Error::KeyTooLong { .. } | hikv::Error::ValueTooLong { .. })) => {
                 self.malformed(reader.item_line(), &error.to_string())?;

@@ -13,7 +13,6 @@ use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, PutOptions,
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
-use crate::keyspace::namespace::Namespace;
 
 pub(crate) use pending::Pending;
 pub(crate) use watched_keys::{KeyState, WatchedKeys};
@@ -37,6 +36,10 @@ impl<'a> Items<'a> {
         Items { store, databases, pending }
     }
 
+    pub(crate) fn store(self) -> &'a Store {
+        self.store
+    }
+
     /// Returns the items of the store, without the transaction's changes.
     pub(crate) fn of_store(self) -> Items<'a> {
         Items { pending: None, ..self }
@@ -51,7 +54,7 @@ impl<'a> Items<'a> {
     /// several namespaces are used.
     #[inline]
     fn prepare(self, key: &[u8]) -> Result<(), Refusal> {
-        Namespace::beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))
+        self.databases.beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))
     }
 
     pub(crate) fn get(self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
@@ -183,7 +186,7 @@ impl<'a> Items<'a> {
         mut decide: impl FnMut(Option<CurrentItem<'_>>) -> Decision<'v>,
     ) -> Result<bool, Refusal> {
         let key = key.as_ref();
-        if let Some(namespace) = Namespace::beyond_first(key)
+        if let Some(namespace) = self.databases.beyond_first(key)
             && !self.databases.is_used(namespace)
         {
             // It has no key, so the decision is known beforehand.

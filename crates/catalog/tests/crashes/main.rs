@@ -1,0 +1,122 @@
+//! The catalog crashed at every step, on every engine: each change is done or not, no key of a dead tree stays, and
+//! broken variants are caught.
+
+mod engines;
+mod subject;
+
+use engines::{Of, OfHiKv, OfInk, OfPmekv, OfRewoHash, REGION_BYTES};
+use subject::{BeginsInTwo, ClearsOneByOne, ForgetsFirst, Nameless, OneTree, Sound, UsesIdEarly, Way};
+use testkit::{Made, Objection, OnDisk, Op, Script, Settings, Subject, Visitor, explore, survives};
+
+fn settings() -> Settings {
+    Settings {
+        region_bytes: REGION_BYTES,
+        visitors: vec![Visitor::Nobody],
+        images_per_step_max: 6,
+        images_per_op_max: 60,
+        nested_images_max: 2,
+        ..Settings::default()
+    }
+}
+
+fn key(number: u8) -> Vec<u8> {
+    format!("key {number:02}").into_bytes()
+}
+
+/// Puts, then each way of clearing, with keys in between.
+fn changes() -> Script {
+    let put = |number| Op::Put(key(number), vec![number; 9]);
+    let explored = [
+        Op::Clear,
+        put(1),
+        Op::Compact,
+        Op::Clear,
+        put(2),
+        put(3),
+        Op::Reopen,
+        Op::Clear,
+        put(4),
+        Op::Delete(key(4)),
+        Op::Compact,
+    ];
+    Script::after(1, (0..5).map(put), explored)
+}
+
+/// Keys that look like those of trees and of the catalog, before it begins and after.
+fn beginning() -> Script {
+    let marked: [&[u8]; 6] =
+        [&[0xFF, 0], &[0xFF, 0, 0xFF, 5], &[0xFF, 5], &[0xFF, 0x10, 0], &[0xFF, 0x11, 0, 16, 7], b"k"];
+    let puts = marked.map(|key| Op::Put(key.to_vec(), key.to_vec()));
+    let explored = [
+        Op::Compact,
+        Op::Put(vec![0xFF, 0x10, 0], b"after".to_vec()),
+        Op::Delete(vec![0xFF, 5]),
+        Op::Reopen,
+        Op::Put(vec![0xFF, 0, 0xFF, 5], b"again".to_vec()),
+        Op::Compact,
+    ];
+    Script::after(2, puts, explored)
+}
+
+fn changes_survive<K: Made>() {
+    let counts = survives::<OneTree<K>>(&[changes()], &settings());
+    assert!(counts.reach(100, 30, 0), "{counts:?}");
+    let counts = survives::<Nameless<K>>(&[beginning()], &settings());
+    assert!(counts.reach(20, 10, 0), "{counts:?}");
+}
+
+/// Asserts that an exploration objects to a broken way, and not for want of images.
+fn is_caught<S: Subject>(script: Script) {
+    match explore::<S>(&[script], &settings()) {
+        Err(Objection::Violation(_)) => {}
+        other => panic!("{} is not caught: {other:?}", std::any::type_name::<S>()),
+    }
+}
+
+fn broken_ways_are_caught<K: Made>() {
+    fn changes_by<K: Made, W: Way>() {
+        is_caught::<OneTree<K, W>>(changes());
+    }
+    changes_by::<K, UsesIdEarly>();
+    changes_by::<K, ForgetsFirst>();
+    changes_by::<K, ClearsOneByOne>();
+    is_caught::<Nameless<K, BeginsInTwo>>(beginning());
+}
+
+#[test]
+fn changes_survive_on_hikv() {
+    changes_survive::<Of<OfHiKv>>();
+}
+
+#[test]
+fn changes_survive_on_rewo_hash() {
+    changes_survive::<Of<OfRewoHash>>();
+}
+
+#[test]
+fn changes_survive_on_ink() {
+    changes_survive::<Of<OfInk>>();
+}
+
+#[test]
+fn changes_survive_on_pmekv() {
+    changes_survive::<Of<OfPmekv>>();
+}
+
+#[test]
+fn changes_survive_on_a_journal() {
+    let disk =
+        || Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 20, ..Settings::on_disk(REGION_BYTES) };
+    survives::<OneTree<Of<OfHiKv, OnDisk>, Sound>>(&[changes()], &disk());
+    survives::<OneTree<Of<OfInk, OnDisk>, Sound>>(&[changes()], &disk());
+}
+
+#[test]
+fn broken_ways_are_caught_on_hikv() {
+    broken_ways_are_caught::<Of<OfHiKv>>();
+}
+
+#[test]
+fn broken_ways_are_caught_on_ink() {
+    broken_ways_are_caught::<Of<OfInk>>();
+}

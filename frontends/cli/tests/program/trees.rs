@@ -1,0 +1,68 @@
+//! Tests `trees`, and `--tree` of the commands of keys.
+
+use crate::support::{Place, program};
+
+#[test]
+fn commands_work_on_a_tree() {
+    let place = Place::in_memory();
+    place.run("put", &["k", "nameless"]).succeeded();
+    place.run("put", &["--tree", "jobs", "k", "job"]).succeeded();
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"nameless");
+    assert_eq!(place.run("get", &["--tree", "jobs", "k"]).succeeded(), b"job");
+    place.run("cas", &["--tree", "jobs", "k", "job", "done"]).succeeded();
+    assert_eq!(place.run("incr", &["--tree", "jobs", "count", "5"]).succeeded(), b"5\n");
+    place.run("expire", &["--tree", "jobs", "count", "1000"]).succeeded();
+    assert!(place.run("ttl", &["--tree", "jobs", "count"]).succeeded().starts_with(b"999."));
+    place.run("persist", &["--tree", "jobs", "count"]).succeeded();
+    assert_eq!(place.run("ttl", &["--tree", "jobs", "count"]).succeeded(), b"unlimited\n");
+    place.run_with_input("batch", &["--tree", "jobs"], b"put\tbatched\t1\ndelete\tcount\n").succeeded();
+    place.run_with_input("load", &["--tree", "jobs", "-"], b"loaded\t2\n");
+    assert_eq!(place.run("scan", &["--tree", "jobs"]).succeeded(), b"batched\t1\nk\tdone\nloaded\t2\n");
+    assert_eq!(place.run("scan", &["--tree", "jobs", "--limit", "1"]).succeeded(), b"batched\t1\n");
+    assert_eq!(place.run("scan", &[""; 0]).succeeded(), b"k\tnameless\n");
+    place.run("del", &["--tree", "jobs", "k", "batched"]).succeeded();
+    assert_eq!(place.run("dump", &["--tree", "jobs", "--bare"]).succeeded(), b"loaded\t2\n");
+    place.run("get", &["--tree", "other", "k"]).failed(2, &["the store has no tree 'other'"]);
+    place.run("put", &["--tree", "hikv:3", "k", "v"]).failed(2, &["hikv:3", "reserved"]);
+}
+
+#[test]
+fn trees_are_listed_and_changed() {
+    let place = Place::in_memory();
+    place.run("trees", &["create", "x"]).failed(2, &["store"]);
+    for (name, key) in [("a", "1"), ("a", "2"), ("b", "1")] {
+        place.run("put", &["--tree", name, key, "v"]).succeeded();
+    }
+    let trees = |words: &[&str]| place.run("trees", words);
+    assert_eq!(trees(&[]).succeeded(), b"a\t2\nb\t1\n");
+    trees(&["create", "c"]).succeeded();
+    trees(&["rename", "a", "z"]).succeeded();
+    trees(&["swap", "z", "b"]).succeeded();
+    assert_eq!(trees(&[]).succeeded(), b"b\t2\nc\t0\nz\t1\n");
+    trees(&["clear", "b"]).succeeded();
+    trees(&["drop", "z"]).succeeded();
+    assert_eq!(trees(&[]).succeeded(), b"b\t0\nc\t0\n");
+    trees(&["rename", "b", "c"]).failed(2, &["has a tree 'c' already"]);
+    trees(&["drop", "z"]).failed(2, &["has no tree 'z'"]);
+    trees(&["create", "hikv:x"]).failed(2, &["reserved"]);
+    assert!(place.run("check", &["--deep"]).succeeded().len() < 1_000);
+}
+
+#[test]
+fn binary_dump_has_all_trees() {
+    let place = Place::in_memory();
+    place.run("put", &["k", "nameless"]).succeeded();
+    place.run("put", &["--tree", "a", "k", "of a"]).succeeded();
+    let dump = place.file("all.hikv");
+    place.run("dump", &[dump.as_os_str()]).succeeded();
+    let copy = place.file("copy");
+    let run =
+        |words: &[&str]| program().args([words[0].as_ref(), copy.as_os_str()]).args(&words[1..]).output().unwrap();
+    assert!(run(&["load", dump.to_str().unwrap()]).status.success());
+    assert_eq!(run(&["get", "--tree", "a", "k"]).stdout, b"of a");
+    assert_eq!(run(&["get", "k"]).stdout, b"nameless");
+    assert_eq!(run(&["trees"]).stdout, b"a\t1\n");
+    place.run("load", &[dump.as_os_str()]).failed(2, &["load it into a new one"]);
+    let left_out = place.run("dump", &["--format", "tsv"]);
+    assert!(String::from_utf8_lossy(&left_out.0.stderr).contains("1 named trees are not in this dump"));
+}
