@@ -24,3 +24,9 @@ pub const FPTREE_NEXT_BEFORE_LEAF: Canary = Canary("FpTreeNextBeforeLeaf");
 pub const FPTREE_LOG_NOT_ORDERED: Canary = Canary("FpTreeLogNotOrdered");
 /// FPTree: opening believes the lock of a leaf, although no writer lives.
 pub const FPTREE_LOCK_BELIEVED: Canary = Canary("FpTreeLockBelieved");
+/// NV-Tree: a leaf's number of entries may be durable before the entry.
+pub const NV_TREE_COUNT_BEFORE_ENTRY: Canary = Canary("NvTreeCountBeforeEntry");
+/// NV-Tree: a replacement changes the list before the new leaves are durable.
+pub const NV_TREE_NEXT_BEFORE_LEAF: Canary = Canary("NvTreeNextBeforeLeaf");
+/// NV-Tree: opening believes the lock of a leaf, although no writer lives.
+pub const NV_TREE_LOCK_BELIEVED: Canary = Canary("NvTreeLockBelieved");

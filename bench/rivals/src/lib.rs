@@ -23,12 +23,20 @@
 //!   process left visible.
 //!
 //! # Trees
-//! The trees with which HiKV's paper compares it: [`FpTree`], for keys of 16 bytes and values of any length. They use
-//! HiKV's heap, records, hash and epochs, so that a figure compares structures.
+//! The trees with which HiKV's paper compares it: [`NvTree`] (there: NVStore) and [`FpTree`], for keys of 16 bytes and values of any length. They use HiKV's heap, records, hash and epochs, so that a
+//! figure compares structures.
+//!
+//! | | NV-Tree | FPTree |
+//! |---|---|---|
+//! | leaf, in persistent memory | entries are appended; searched from the newest back | unsorted, searched by fingerprint |
+//! | inner nodes, in DRAM | contiguous, rebuilt when one of the last level is full | a B+tree with optimistic locks |
+//! | fences: put, update | 2; 4 if the leaf is replaced | 3; 6 with a split |
+//! | delete | 2; 4 if the leaf is replaced | 1; 3 if the leaf is unlinked |
 //!
 //! An operation that has returned survives a loss of power; an operation in progress is present completely or not at
-//! all. Threads may use a tree concurrently. Not guaranteed: detection of damage in records, and durability of data
-//! that a killed process left visible.
+//! all. Threads may use a tree concurrently. Not guaranteed: that a value survives which another thread has seen before
+//! its put has returned (NV-Tree), detection of damage in records, and durability of data that a killed process left
+//! visible.
 
 mod broken;
 mod bucket;
@@ -37,6 +45,7 @@ mod fptree;
 mod item;
 mod key;
 mod level;
+mod nv_tree;
 mod path;
 mod pfht;
 mod records;
@@ -52,6 +61,7 @@ pub use fptree::FpTree;
 pub use item::{KEY_BYTES, VALUE_BYTES_MAX};
 pub use key::KeyBytes;
 pub use level::LevelHash;
+pub use nv_tree::NvTree;
 pub use path::PathHash;
 pub use pfht::Pfht;
 pub use records::Records;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use pmem::{Counted, Medium};
 use pmem_sim::{Model, Sim, SimDram};
-use rivals::{FpTree, KeyBytes, Sizes, Tree, TreeError};
+use rivals::{FpTree, KeyBytes, NvTree, Sizes, Tree, TreeError};
 
 type OnSim = Counted<Sim>;
 
@@ -116,4 +116,28 @@ fn leaf_size_out_of_range_is_refused() {
         assert_eq!(refused.err(), Some(expected));
     }
     assert!(matches!(FpTree::open(sim(), SimDram).err(), Some(TreeError::Heap(heap::HeapError::Unformatted))));
+}
+
+#[test]
+fn nv_tree_meets_the_published_facts() {
+    let (tree, puts) = filled::<NvTree<OnSim, SimDram>>();
+    assert_eq!(puts.all(), [2, 4], "a put, and a put that replaces its leaf");
+    let splits = tree.reshapes().split_count();
+    assert!(puts.0[&4] <= splits && puts.0[&4] * 2 > splits, "the others made a chunk");
+    assert!(tree.reshapes().rebuild_count() > 0);
+    let compares = compares_per_get(&tree);
+    let per_leaf = f64::from(PAIR_COUNT) / (splits + 1) as f64;
+    assert!((0.35..0.65).contains(&(compares / per_leaf)), "{compares} of {per_leaf} entries");
+    let percent = dram_percent(&tree);
+    println!("nv-tree: {compares:.1} of {per_leaf:.1} entries compared, {percent:.2} % DRAM, {splits} splits");
+    scans_are_complete(&tree);
+
+    let (mut updates, mut deletes) = (Fences::default(), Fences::default());
+    (0..PAIR_COUNT).for_each(|i| updates.count(&tree, |tree| tree.put(&key(i), &VALUE).unwrap()));
+    assert_eq!(updates.all(), [2, 4]);
+    (0..PAIR_COUNT).for_each(|i| deletes.count(&tree, |tree| assert!(tree.delete(&key(i)).unwrap())));
+    assert_eq!(deletes.all(), [2, 4]);
+    let mut absent = Fences::default();
+    absent.count(&tree, |tree| assert!(!tree.delete(&key(0)).unwrap()));
+    assert!(absent.all() == [0] && tree.is_empty().unwrap());
 }

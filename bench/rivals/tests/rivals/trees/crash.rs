@@ -4,7 +4,7 @@
 
 use pmem::Canary;
 use pmem_sim::{Sim, SimDram};
-use rivals::{FpTree, Tree, canary};
+use rivals::{FpTree, NvTree, Tree, canary};
 use testkit::{Op, Operations, Script, Settings, Shape, Visitor, conformance, explore, hunt};
 
 use super::subject::{SIZES, Tested, fresh};
@@ -88,6 +88,8 @@ fn scripts_reach_every_change() {
     assert_eq!(reshaped::<FpTree<Sim, SimDram>>(splits())[0], 1);
     assert_eq!(reshaped::<FpTree<Sim, SimDram>>(updates_in_full_leaf())[0], 1);
     assert_eq!(reshaped::<FpTree<Sim, SimDram>>(empties_leaves())[1], 2);
+    assert_eq!(reshaped::<NvTree<Sim, SimDram>>(splits())[0], 1);
+    assert_eq!(reshaped::<NvTree<Sim, SimDram>>(compacts_and_merges()), [0, 1]);
 }
 
 fn keeps_its_claims<T: Tree<Sim, SimDram> + Send + Sync + 'static>() {
@@ -119,5 +121,19 @@ fn broken_fptrees_are_caught() {
         canary::FPTREE_NEXT_BEFORE_LEAF,
         canary::FPTREE_LOG_NOT_ORDERED,
         canary::FPTREE_LOCK_BELIEVED,
+    ]);
+}
+
+#[test]
+fn nv_tree_keeps_what_it_claims() {
+    keeps_its_claims::<NvTree<Sim, SimDram>>();
+}
+
+#[test]
+fn broken_nv_trees_are_caught() {
+    are_caught::<NvTree<Sim, SimDram>>(&[
+        canary::NV_TREE_COUNT_BEFORE_ENTRY,
+        canary::NV_TREE_NEXT_BEFORE_LEAF,
+        canary::NV_TREE_LOCK_BELIEVED,
     ]);
 }

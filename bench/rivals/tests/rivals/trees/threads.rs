@@ -1,7 +1,7 @@
 //! Histories of two and three threads on few keys, with changes of the structure in each, judged linearizable.
 
 use pmem_sim::{Sim, SimDram};
-use rivals::{FpTree, Reshapes, Tree};
+use rivals::{FpTree, NvTree, Reshapes, Tree};
 use testkit::{Contention, contend};
 
 use super::subject::fresh;
@@ -28,4 +28,17 @@ fn fptree_is_linearizable() {
     is_linearizable::<FpTree<Sim, SimDram>>((300, 12), |reshapes| {
         reshapes.split_count() > 2 && reshapes.removed_leaf_count() > 0
     });
+}
+
+#[test]
+fn nv_tree_is_linearizable() {
+    is_linearizable::<NvTree<Sim, SimDram>>((300, 12), |reshapes| {
+        reshapes.split_count() > 2 && reshapes.removed_leaf_count() > 0
+    });
+}
+
+/// So many keys that a node of the last inner level gets full.
+#[test]
+fn nv_tree_is_linearizable_while_inner_nodes_are_rebuilt() {
+    is_linearizable::<NvTree<Sim, SimDram>>((800, 400), |reshapes| reshapes.rebuild_count() > 0);
 }
