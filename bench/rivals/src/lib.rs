@@ -23,7 +23,8 @@
 //!   process left visible.
 //!
 //! # Trees
-//! The trees with which HiKV's paper compares it: [`NvTree`] (there: NVStore) and [`FpTree`], for keys of 16 bytes and values of any length. They use HiKV's heap, records, hash and epochs, so that a
+//! The trees with which HiKV's paper compares it: [`NvTree`] (there: NVStore), [`FpTree`], and [`FpTreeCached`] (there:
+//! FPTree-C), for keys of 16 bytes and values of any length. They use HiKV's heap, records, hash and epochs, so that a
 //! figure compares structures.
 //!
 //! | | NV-Tree | FPTree |
@@ -42,6 +43,7 @@ mod broken;
 mod bucket;
 pub mod canary;
 mod fptree;
+mod fptree_cached;
 mod item;
 mod key;
 mod level;
@@ -58,6 +60,7 @@ use std::fmt;
 use pmem::{Medium, MediumError};
 
 pub use fptree::FpTree;
+pub use fptree_cached::FpTreeCached;
 pub use item::{KEY_BYTES, VALUE_BYTES_MAX};
 pub use key::KeyBytes;
 pub use level::LevelHash;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use pmem::{Counted, Medium};
 use pmem_sim::{Model, Sim, SimDram};
-use rivals::{FpTree, KeyBytes, NvTree, Sizes, Tree, TreeError};
+use rivals::{FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree, TreeError};
 
 type OnSim = Counted<Sim>;
 
@@ -140,4 +140,23 @@ fn nv_tree_meets_the_published_facts() {
     let mut absent = Fences::default();
     absent.count(&tree, |tree| assert!(!tree.delete(&key(0)).unwrap()));
     assert!(absent.all() == [0] && tree.is_empty().unwrap());
+}
+
+/// A second get is served by the copy: it compares no key of a leaf, and the bytes of copies stay within the limit.
+#[test]
+fn cache_serves_what_was_read_last() {
+    let cache_bytes = 64 << 10;
+    let tree = filled::<FpTreeCached<OnSim, SimDram>>().0.caching(cache_bytes);
+    let compares = |i: u32| {
+        let tally = AtomicU64::new(0);
+        assert!(tree.get_counted(&key(i), |value| assert_eq!(value, VALUE), &tally).unwrap());
+        tally.load(Ordering::Relaxed)
+    };
+    assert!((0..10).all(|i| compares(i) > 0) && (0..10).all(|i| compares(i) == 0));
+    assert!((10..PAIR_COUNT).all(|i| compares(i) > 0) && compares(0) > 0, "the oldest copies left");
+    assert!((cache_bytes / 2..=cache_bytes).contains(&tree.cached_bytes()), "{} bytes", tree.cached_bytes());
+    let last = PAIR_COUNT - 1;
+    tree.put(&key(last), &[9; 256]).unwrap();
+    assert!(tree.get(&key(last), |value| assert_eq!(value, [9; 256])).unwrap());
+    assert!(tree.delete(&key(last)).unwrap() && !tree.get(&key(last), |_| {}).unwrap());
 }

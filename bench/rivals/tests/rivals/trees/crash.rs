@@ -4,7 +4,7 @@
 
 use pmem::Canary;
 use pmem_sim::{Sim, SimDram};
-use rivals::{FpTree, NvTree, Tree, canary};
+use rivals::{FpTree, FpTreeCached, NvTree, Tree, canary};
 use testkit::{Op, Operations, Script, Settings, Shape, Visitor, conformance, explore, hunt};
 
 use super::subject::{SIZES, Tested, fresh};
@@ -122,6 +122,11 @@ fn broken_fptrees_are_caught() {
         canary::FPTREE_LOG_NOT_ORDERED,
         canary::FPTREE_LOCK_BELIEVED,
     ]);
+}
+
+#[test]
+fn cached_fptree_keeps_what_it_claims() {
+    keeps_its_claims::<FpTreeCached<Sim, SimDram>>();
 }
 
 #[test]

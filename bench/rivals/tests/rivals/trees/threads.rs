@@ -1,7 +1,7 @@
 //! Histories of two and three threads on few keys, with changes of the structure in each, judged linearizable.
 
 use pmem_sim::{Sim, SimDram};
-use rivals::{FpTree, NvTree, Reshapes, Tree};
+use rivals::{FpTree, FpTreeCached, NvTree, Reshapes, Tree};
 use testkit::{Contention, contend};
 
 use super::subject::fresh;
@@ -28,6 +28,11 @@ fn fptree_is_linearizable() {
     is_linearizable::<FpTree<Sim, SimDram>>((300, 12), |reshapes| {
         reshapes.split_count() > 2 && reshapes.removed_leaf_count() > 0
     });
+}
+
+#[test]
+fn cached_fptree_is_linearizable() {
+    is_linearizable::<FpTreeCached<Sim, SimDram>>((300, 12), |reshapes| reshapes.split_count() > 2);
 }
 
 #[test]
