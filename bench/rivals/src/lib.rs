@@ -1,6 +1,7 @@
-//! The persistent hash tables with which the paper of Rewo-Hash compares it, for that paper's figures: [`Pfht`]
-//! (Debnath et al., 2016), [`PathHash`] (Zuo and Hua, 2017) and [`LevelHash`] (Zuo, Hua and Wu, 2018). Each follows its
-//! paper's description, at a fixed size, for keys of 16 bytes and values of up to 15 bytes.
+//! The persistent hash tables with which the paper of Rewo-Hash compares it, and the trees with which HiKV's paper does
+//! (see below), for those papers' figures. The tables are [`Pfht`] (Debnath et al., 2016), [`PathHash`] (Zuo and Hua,
+//! 2017) and [`LevelHash`] (Zuo, Hua and Wu, 2018). Each follows its paper's description, at a fixed size, for keys of
+//! 16 bytes and values of up to 15 bytes.
 //!
 //! | | PFHT | Path hashing | Level hashing |
 //! |---|---|---|---|
@@ -20,25 +21,55 @@
 //! - Not guaranteed: readers or writers concurrent with a writer (one caller at a time; none of the three tables has
 //!   locks here), detection of damage, resizing (a full table returns an error), and durability of data that a killed
 //!   process left visible.
+//!
+//! # Trees
+//! The trees with which HiKV's paper compares it: [`NvTree`] (there: NVStore), [`FpTree`], and [`FpTreeCached`] (there:
+//! FPTree-C), for keys of 16 bytes and values of any length. They use HiKV's heap, records, hash and epochs, so that a
+//! figure compares structures.
+//!
+//! | | NV-Tree | FPTree |
+//! |---|---|---|
+//! | leaf, in persistent memory | entries are appended; searched from the newest back | unsorted, searched by fingerprint |
+//! | inner nodes, in DRAM | contiguous, rebuilt when one of the last level is full | a B+tree with optimistic locks |
+//! | fences: put, update | 2; 4 if the leaf is replaced | 3; 6 with a split |
+//! | delete | 2; 4 if the leaf is replaced | 1; 3 if the leaf is unlinked |
+//!
+//! An operation that has returned survives a loss of power; an operation in progress is present completely or not at
+//! all. Threads may use a tree concurrently. Not guaranteed: that a value survives which another thread has seen before
+//! its put has returned (NV-Tree), detection of damage in records, and durability of data that a killed process left
+//! visible.
 
 mod broken;
 mod bucket;
 pub mod canary;
+mod fptree;
+mod fptree_cached;
 mod item;
+mod key;
 mod level;
+mod nv_tree;
 mod path;
 mod pfht;
+mod records;
 mod region;
+mod tree;
+mod version;
 
 use std::fmt;
 
 use pmem::{Medium, MediumError};
 
+pub use fptree::FpTree;
+pub use fptree_cached::FpTreeCached;
 pub use item::{KEY_BYTES, VALUE_BYTES_MAX};
+pub use key::KeyBytes;
 pub use level::LevelHash;
+pub use nv_tree::NvTree;
 pub use path::PathHash;
 pub use pfht::Pfht;
+pub use records::Records;
 pub use region::Region;
+pub use tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
 
 /// The reason why a table refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]

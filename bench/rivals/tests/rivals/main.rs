@@ -3,3 +3,4 @@
 mod crash;
 mod persists;
 mod subject;
+mod trees;

@@ -20,7 +20,7 @@ pub(crate) fn padded(key: &[u8]) -> [u8; KEY_BYTES] {
     padded
 }
 
-fn unpadded(key: &[u8]) -> &[u8] {
+pub(crate) fn unpadded(key: &[u8]) -> &[u8] {
     &key[..usize::from(key[KEY_BYTES - 1])]
 }
 

@@ -1,0 +1,6 @@
+//! The trees compared with a map, crashed at every step, used by several threads, and counted.
+
+mod counts;
+mod crash;
+mod subject;
+mod threads;
