@@ -12,20 +12,9 @@ use acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
 use command_table::{self as table, Unknown, category};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("acl|cat", cat),
-    ("acl|deluser", deluser),
-    ("acl|dryrun", dryrun),
-    ("acl|genpass", genpass),
-    ("acl|getuser", getuser),
-    ("acl|list", list),
-    ("acl|load", load),
-    ("acl|log", log),
-    ("acl|save", save),
-    ("acl|setuser", setuser),
-    ("acl|users", users),
-    ("acl|whoami", whoami),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["acl|": [
+    cat, deluser, dryrun, genpass, getuser, list, load, log, save, setuser, users, whoami,
+]];
 
 /// As in Redis.
 const LOG_COUNT_DEFAULT: usize = 10;

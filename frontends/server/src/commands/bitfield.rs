@@ -8,7 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("bitfield", bitfield), ("bitfield_ro", bitfield_ro)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![bitfield, bitfield_ro];
 
 /// A signed integer of up to 64 bits, or an unsigned one of up to 63.
 #[derive(Clone, Copy)]

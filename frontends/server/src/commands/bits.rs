@@ -8,8 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("bitcount", bitcount), ("bitop", bitop), ("bitpos", bitpos), ("getbit", getbit), ("setbit", setbit)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![bitcount, bitop, bitpos, getbit, setbit];
 
 /// Parses a bit offset within the maximum value length.
 pub(super) fn offset_of(call: &Call<'_>, argument: &[u8]) -> Result<u64, Refusal> {

@@ -12,18 +12,9 @@ use crate::execution::call::{Call, Function};
 use crate::messages::LoopMessage;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("client|getname", getname),
-    ("client|id", id),
-    ("client|info", info),
-    ("client|kill", kill),
-    ("client|list", list),
-    ("client|no-evict", no_evict),
-    ("client|no-touch", no_touch),
-    ("client|reply", reply),
-    ("client|setinfo", setinfo),
-    ("client|setname", setname),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["client|": [
+    getname, id, info, kill, list, "no-evict" => no_evict, "no-touch" => no_touch, reply, setinfo, setname,
+]];
 
 fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(call.session.id as i64);

@@ -7,8 +7,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["client|": [pause, unblock, unpause]];
 
 /// Has exclusive access: after its reply, no command that the pause holds is executed.
 fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -4,23 +4,13 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("asking", disabled),
-    ("cluster|countkeysinslot", disabled),
-    ("cluster|getkeysinslot", disabled),
-    ("cluster|help", disabled),
-    ("cluster|info", disabled),
-    ("cluster|keyslot", disabled),
-    ("cluster|links", disabled),
-    ("cluster|myid", disabled),
-    ("cluster|nodes", disabled),
-    ("cluster|replicas", disabled),
-    ("cluster|reset", disabled),
-    ("cluster|shards", disabled),
-    ("cluster|slaves", disabled),
-    ("cluster|slots", disabled),
-    ("readonly", disabled),
-    ("readwrite", disabled),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    "": ["asking" => disabled, "readonly" => disabled, "readwrite" => disabled],
+    "cluster|": [
+        "countkeysinslot" => disabled, "getkeysinslot" => disabled, "help" => disabled, "info" => disabled,
+        "keyslot" => disabled, "links" => disabled, "myid" => disabled, "nodes" => disabled, "replicas" => disabled,
+        "reset" => disabled, "shards" => disabled, "slaves" => disabled, "slots" => disabled,
+    ],
 ];
 
 fn disabled(_: &mut Call<'_>) -> Result<(), Refusal> {

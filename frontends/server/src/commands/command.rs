@@ -8,14 +8,9 @@ use command_table::{self as table, Access, Argument, Command, Keys, Places, Unkn
 use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("command", all),
-    ("command|count", count),
-    ("command|docs", docs),
-    ("command|getkeys", getkeys),
-    ("command|getkeysandflags", getkeysandflags),
-    ("command|info", info),
-    ("command|list", list),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    "": ["command" => all],
+    "command|": [count, docs, getkeys, getkeysandflags, info, list],
 ];
 
 fn all(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -8,8 +8,7 @@ use crate::execution::call::{Call, Function};
 use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("config|get", get), ("config|resetstat", resetstat), ("config|rewrite", rewrite), ("config|set", set)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["config|": [get, resetstat, rewrite, set]];
 
 /// Passwords are never returned, because they are not stored.
 fn get(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -8,8 +8,7 @@ use crate::execution::call::{Call, Function};
 use acl::{DEFAULT_USER, Reason};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("auth", auth), ("echo", echo), ("ping", ping), ("quit", quit), ("reset", reset), ("select", select)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![auth, echo, ping, quit, reset, select];
 
 fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {

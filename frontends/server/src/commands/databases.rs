@@ -13,8 +13,7 @@ use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("dbsize", dbsize), ("flushall", flushall), ("flushdb", flushdb), ("swapdb", swapdb)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![dbsize, flushall, flushdb, swapdb];
 
 fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = key_count(call.shared, call.store(), call.namespace())?;

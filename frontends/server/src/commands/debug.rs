@@ -11,7 +11,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("debug", debug)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![debug];
 
 /// The value that Redis returns.
 #[allow(clippy::approx_constant, reason = "clients compare it")]

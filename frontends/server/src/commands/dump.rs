@@ -6,7 +6,7 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![dump, restore];
 
 fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().get_with(call.key(1), rdb::dump)? {

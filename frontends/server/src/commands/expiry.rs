@@ -8,17 +8,8 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("expire", expire),
-    ("expireat", expireat),
-    ("expiretime", expiretime),
-    ("persist", persist),
-    ("pexpire", pexpire),
-    ("pexpireat", pexpireat),
-    ("pexpiretime", pexpiretime),
-    ("pttl", pttl),
-    ("ttl", ttl),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    functions![expire, expireat, expiretime, persist, pexpire, pexpireat, pexpiretime, pttl, ttl,];
 
 /// Conditions for changing a key's expiry.
 #[derive(Default, Clone, Copy)]

@@ -7,7 +7,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("hello", hello)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![hello];
 
 /// The Redis version whose replies are implemented; clients decide by it which commands to send.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -5,19 +5,19 @@ use crate::execution::call::{Call, Function};
 use command_table as table;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("acl|help", help),
-    ("client|help", help),
-    ("command|help", help),
-    ("config|help", help),
-    ("function|help", help),
-    ("latency|help", help),
-    ("memory|help", help),
-    ("module|help", help),
-    ("object|help", help),
-    ("pubsub|help", help),
-    ("script|help", help),
-    ("slowlog|help", help),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    "acl|": [help],
+    "client|": [help],
+    "command|": [help],
+    "config|": [help],
+    "function|": [help],
+    "latency|": [help],
+    "memory|": [help],
+    "module|": [help],
+    "object|": [help],
+    "pubsub|": [help],
+    "script|": [help],
+    "slowlog|": [help],
 ];
 
 /// Lists the subcommands of the requested command with their descriptions.

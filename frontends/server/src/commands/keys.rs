@@ -5,8 +5,9 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("del", del), ("exists", exists), ("touch", exists), ("type", type_of), ("unlink", del), ("wait", wait)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    del, exists, "touch" => exists, "type" => type_of, "unlink" => del, wait,
+];
 
 fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;

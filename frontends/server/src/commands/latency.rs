@@ -12,14 +12,9 @@ use crate::telemetry::{CommandTotal, Latencies};
 use command_table as table;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("latency|doctor", doctor),
-    ("latency|graph", graph),
-    ("latency|histogram", histogram),
-    ("latency|history", history),
-    ("latency|latest", latest),
-    ("latency|reset", reset),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["latency|": [
+    doctor, graph, histogram, history, latest, reset,
+]];
 
 /// Columns of a graph.
 const GRAPH_COLUMNS: usize = 80;

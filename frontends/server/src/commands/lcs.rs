@@ -4,7 +4,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![lcs];
 
 #[derive(Default)]
 struct Options {

@@ -5,13 +5,9 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("memory|doctor", doctor),
-    ("memory|malloc-stats", malloc_stats),
-    ("memory|purge", purge),
-    ("memory|stats", stats),
-    ("memory|usage", usage),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["memory|": [
+    doctor, "malloc-stats" => malloc_stats, purge, stats, usage,
+]];
 
 /// Overhead of an item in addition to its key and value: its header, and its entry in the index.
 const ITEM_BYTES: usize = 48;

@@ -1,7 +1,20 @@
 //! The commands' functions, one file per family.
 //!
-//! Their rows are in [`crate::table`]; each file maps row names to functions ([`functions`]). The number of arguments
-//! is checked before a function is called.
+//! Their rows are in [`crate::table`]; each file lists its functions, which have the names of their rows
+//! ([`functions`]). The number of arguments is checked before a function is called.
+
+/// Returns a list of row names and their functions. A row has the name of its function behind the prefix of the list,
+/// or the name before `=>`.
+macro_rules! functions {
+    ($($prefix:literal: [$($($name:literal =>)? $function:ident),* $(,)?]),* $(,)?) => {
+        &[$($((functions!(@name $prefix $function $($name)?), $function),)*)*]
+    };
+    (@name $prefix:literal $function:ident) => { concat!($prefix, stringify!($function)) };
+    (@name $prefix:literal $function:ident $name:literal) => { concat!($prefix, $name) };
+    ($($($name:literal =>)? $function:ident),* $(,)?) => {
+        functions!["": [$($($name =>)? $function),*]]
+    };
+}
 
 mod acl;
 mod bitfield;

@@ -8,8 +8,7 @@ use crate::keyspace::items::Change;
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("copy", copy), ("move", move_key), ("rename", rename), ("renamenx", renamenx)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![copy, "move" => move_key, rename, renamenx];
 
 fn rename(call: &mut Call<'_>) -> Result<(), Refusal> {
     rename_if(call, true)?;

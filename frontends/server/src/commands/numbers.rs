@@ -8,8 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::STRING;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("decr", decr), ("decrby", decrby), ("incr", incr), ("incrby", incrby), ("incrbyfloat", incrbyfloat)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![decr, decrby, incr, incrby, incrbyfloat];
 
 fn incr(call: &mut Call<'_>) -> Result<(), Refusal> {
     add(call, 1)

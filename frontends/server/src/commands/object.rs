@@ -4,12 +4,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("object|encoding", encoding),
-    ("object|freq", freq),
-    ("object|idletime", idletime),
-    ("object|refcount", refcount),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["object|": [encoding, freq, idletime, refcount]];
 
 /// The longest value that Redis stores together with its header.
 const EMBEDDED_BYTES_MAX: usize = 44;

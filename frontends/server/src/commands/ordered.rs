@@ -12,7 +12,7 @@ use crate::shared::Shared;
 use command_table::is_open_end;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("countrange", countrange), ("prefix", prefix), ("range", range)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![countrange, prefix, range];
 
 /// Maximum size of a reply; it is written in one piece while other clients wait.
 const REPLY_BYTES_MAX: usize = 64 << 20;

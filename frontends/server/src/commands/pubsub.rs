@@ -5,20 +5,9 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("psubscribe", psubscribe),
-    ("publish", publish),
-    ("pubsub|channels", channels),
-    ("pubsub|numpat", numpat),
-    ("pubsub|numsub", numsub),
-    ("pubsub|shardchannels", shardchannels),
-    ("pubsub|shardnumsub", shardnumsub),
-    ("punsubscribe", punsubscribe),
-    ("spublish", spublish),
-    ("ssubscribe", ssubscribe),
-    ("subscribe", subscribe),
-    ("sunsubscribe", sunsubscribe),
-    ("unsubscribe", unsubscribe),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    "": [psubscribe, publish, punsubscribe, spublish, ssubscribe, subscribe, sunsubscribe, unsubscribe],
+    "pubsub|": [channels, numpat, numsub, shardchannels, shardnumsub],
 ];
 
 fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -10,7 +10,7 @@ use crate::execution::call::{Call, Function};
 use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("keys", keys), ("randomkey", randomkey), ("scan", scan)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![keys, randomkey, scan];
 
 /// As in Redis.
 const COUNT_DEFAULT: u64 = 10;

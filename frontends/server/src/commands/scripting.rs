@@ -5,22 +5,14 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("function|delete", function_delete),
-    ("function|dump", function_dump),
-    ("function|flush", function_flush),
-    ("function|kill", kill),
-    ("function|list", function_list),
-    ("function|load", load),
-    ("function|restore", load),
-    ("function|stats", function_stats),
-    ("module|list", module_list),
-    ("replicaof", replicaof),
-    ("script|debug", script_debug),
-    ("script|exists", script_exists),
-    ("script|flush", script_flush),
-    ("script|kill", kill),
-    ("script|load", load),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    "function|": [
+        "delete" => function_delete, "dump" => function_dump, "flush" => function_flush, kill,
+        "list" => function_list, load, "restore" => load, "stats" => function_stats,
+    ],
+    "module|": ["list" => module_list],
+    "": [replicaof],
+    "script|": ["debug" => script_debug, "exists" => script_exists, "flush" => script_flush, kill, load],
 ];
 
 fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {

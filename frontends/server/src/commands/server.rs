@@ -6,17 +6,8 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("bgrewriteaof", bgrewriteaof),
-    ("bgsave", bgsave),
-    ("lastsave", lastsave),
-    ("lolwut", lolwut),
-    ("monitor", monitor),
-    ("role", role),
-    ("save", save),
-    ("shutdown", shutdown),
-    ("time", time),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    functions![bgrewriteaof, bgsave, lastsave, lolwut, monitor, role, save, shutdown, time,];
 
 fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -11,16 +11,7 @@ use crate::keyspace::items::Change;
 use crate::observers::events::{GENERIC, STRING};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("cas", cas),
-    ("getset", getset),
-    ("mset", mset),
-    ("msetnx", msetnx),
-    ("psetex", psetex),
-    ("set", set),
-    ("setex", setex),
-    ("setnx", setnx),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![cas, getset, mset, msetnx, psetex, set, setex, setnx];
 
 /// The condition for a write.
 #[derive(Clone, Copy, PartialEq, Eq)]

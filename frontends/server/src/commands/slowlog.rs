@@ -4,8 +4,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("slowlog|get", get), ("slowlog|len", len), ("slowlog|reset", reset)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["slowlog|": [get, len, reset]];
 
 /// As in Redis.
 const COUNT_DEFAULT: i64 = 10;

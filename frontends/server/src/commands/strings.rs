@@ -11,14 +11,8 @@ use crate::execution::call::{Call, Function};
 use crate::observers::events::{GENERIC, STRING};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("append", append),
-    ("getdel", getdel),
-    ("getex", getex),
-    ("getrange", getrange),
-    ("setrange", setrange),
-    ("strlen", strlen),
-    ("substr", getrange),
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
+    append, getdel, getex, getrange, setrange, strlen, "substr" => getrange,
 ];
 
 /// Refuses a value of this length if it exceeds the maximum.

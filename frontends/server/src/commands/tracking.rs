@@ -8,12 +8,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[
-    ("client|caching", caching),
-    ("client|getredir", getredir),
-    ("client|tracking", tracking),
-    ("client|trackinginfo", trackinginfo),
-];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["client|": [caching, getredir, tracking, trackinginfo]];
 
 fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;

@@ -18,8 +18,7 @@ use crate::shared::Shared;
 use command_table::Kind;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] =
-    &[("discard", discard), ("exec", exec), ("multi", multi), ("unwatch", unwatch), ("watch", watch)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![discard, exec, multi, unwatch, watch];
 
 fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {

@@ -9,7 +9,7 @@ use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::telemetry::EventCounts;
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("get", get), ("mget", mget)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![get, mget];
 
 fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, false)

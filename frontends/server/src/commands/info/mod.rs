@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::telemetry::{SAMPLED, Threads};
 
 /// Functions of these commands, by the names of their table rows.
-pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];
+pub(super) const FUNCTIONS: &[(&str, Function)] = functions![info];
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
