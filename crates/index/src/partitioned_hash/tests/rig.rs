@@ -9,8 +9,8 @@ use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Dram, Level, Medium, MediumError, Offset};
 use pmem_sim::{Model, Sim};
 
-use super::super::batch::record::record_bytes;
 use super::super::batch::Full;
+use super::super::batch::record::record_bytes;
 use super::super::layout::Geometry;
 use super::super::{Context, Cursor, Found, Garbage, Lookup, PartitionedHash, Published};
 use crate::Position;
