@@ -21,6 +21,7 @@ mod figure;
 pub mod garbage;
 mod hash;
 mod lookup;
+mod open_error;
 mod ordered_engine;
 pub mod pace;
 pub mod pool;
@@ -50,7 +51,7 @@ pub use engine::{
     OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
 };
 pub use engine_stats::EngineStats;
-pub use error::{Error, Limits, OpenError};
+pub use error::{Error, Limits};
 pub use expectation::Expectation;
 pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback, report_late};
 pub use features::{Features, Order};
@@ -59,6 +60,7 @@ pub use garbage::WriteThrottle;
 pub use hash::Hasher;
 pub use items::Expiry;
 pub use lookup::{Lookup, PackedLookup, ValueBuffer, empty_buffer};
+pub use open_error::OpenError;
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, QueueStats, Visit};
 pub use pace::Pace;
 pub use progress::Progress;

@@ -148,23 +148,6 @@ impl Store {
         latest.put_in_place()?;
         Ok(report)
     }
-
-    /// Checks that the path `place` is suitable for [`Store::backup_latest`].
-    ///
-    /// # Errors
-    /// [`BackupError::Place`] if it is the store's directory, above it, within it under another name than `backup`, or
-    /// not a directory; [`BackupError::Open`] if it cannot be examined.
-    pub fn check_backup_place(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
-        LatestBackup::of(self, place.as_ref())?.check_place(&self.inner().files)
-    }
-
-    /// Checks that `place` is empty or holds a backup that may be replaced.
-    ///
-    /// # Errors
-    /// [`BackupError::Occupied`] if it holds anything else; [`BackupError::Open`] if it cannot be examined.
-    pub fn check_latest_backup(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
-        LatestBackup::of(self, place.as_ref())?.check()
-    }
 }
 
 /// Creates a store in the new directory `dir` from a backup, or from any store that no process has open for
@@ -240,9 +223,9 @@ fn copy_items<A: CallbackReply>(
     copy.complete(|store| {
         let items_total = match damaged {
             // Some engines count by a walk over items that may be damaged.
-            Some(_) => source.stored().len().unwrap_or(0),
+            Some(_) => source.front_end().stored().len().unwrap_or(0),
             None => {
-                let items_total = source.stored().len()?;
+                let items_total = source.front_end().stored().len()?;
                 assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                 items_total
             }
@@ -261,7 +244,7 @@ pub(crate) fn copy_to<A: CallbackReply>(
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
     let copy = copy_of(from, out, purpose, from.engine_kind())?;
-    copy.complete(|store| write_items(&from.read_view()?, from.stored().len()?, store, progress, None))
+    copy.complete(|store| write_items(&from.read_view()?, from.front_end().stored().len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.

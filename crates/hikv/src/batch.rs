@@ -3,7 +3,7 @@
 use catalog::Space;
 use engine::{BatchOp, Clock, Condition, Error, Version};
 
-use crate::tree::{Keys, StoredKeys};
+use crate::tree::{Mapping, StoredKeys};
 use crate::{Expires, PutOptions, Tree};
 
 /// Puts and deletes that [`Tree::write`](crate::Tree::write) applies as one atomic step: after a crash, and for
@@ -36,7 +36,7 @@ pub struct WriteBatch {
     entries: Vec<Entry>,
     expected: Vec<Expectation>,
     /// The trees of [`WriteBatch::tree`], each once.
-    trees: Vec<Keys>,
+    trees: Vec<Mapping>,
     /// The tree of further operations: see [`Entry::tree`].
     tree: usize,
 }
@@ -86,9 +86,9 @@ impl WriteBatch {
     /// # }
     /// ```
     pub fn tree(&mut self, tree: &Tree) -> &mut WriteBatch {
-        let found = self.trees.iter().position(|other| other.is_same(tree.mapping()));
+        let found = self.trees.iter().position(|other| other.is_same(tree.keyspace().mapping()));
         self.tree = 1 + found.unwrap_or_else(|| {
-            self.trees.push(tree.mapping().clone());
+            self.trees.push(tree.keyspace().mapping().clone());
             self.trees.len() - 1
         });
         self
@@ -233,7 +233,7 @@ impl WriteBatch {
     }
 
     /// Returns the trees of [`WriteBatch::tree`].
-    pub(crate) fn trees(&self) -> &[Keys] {
+    pub(crate) fn trees(&self) -> &[Mapping] {
         &self.trees
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn write_items<A: CallbackReply>(
     damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<u64, BackupError> {
     let from = from.stored();
-    let marked = if from.has_trees()? { to.change(|engine| engine.set_has_trees()) } else { Ok(()) };
+    let marked = if from.has_trees()? { to.keyspace().change(|engine| engine.set_has_trees()) } else { Ok(()) };
     marked.map_err(|error| BackupError::Write { path: to.path().to_owned(), error })?;
     let done = BackupProgress { items: 0, items_total };
     let progress = |at| progress(at).flow().is_continue();
@@ -66,7 +66,7 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
             self.put_all()?;
         }
         if !expiry.is_never() || len_bytes >= ALONE_BYTES_MIN {
-            self.to.change(|engine| engine.put_until(key, value, expiry))?;
+            self.to.keyspace().change(|engine| engine.put_until(key, value, expiry))?;
             self.report_progress(1);
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl<P: FnMut(BackupProgress) -> bool> Filling<'_, P> {
             (key, value)
         });
         let items: Vec<_> = items.collect();
-        self.to.change(|engine| engine.fill(&items))?;
+        self.to.keyspace().change(|engine| engine.fill(&items))?;
         let count = items.len();
         self.bytes.clear();
         self.lens.clear();

@@ -4,7 +4,7 @@ use std::array;
 
 use engine::{Engine, Error, Expiry, Lookup, OnFound, Version, Witness, empty_buffer};
 
-use crate::Tree;
+use crate::tree::Keyspace;
 use crate::tree::StoredKeys;
 
 /// Keys of one lookup group: about as many as a core has cache misses in flight.
@@ -38,13 +38,13 @@ const GROUP_COUNT: usize = 16;
 /// ```
 #[derive(Clone, Copy)]
 pub struct InPlace<'s> {
-    tree: &'s Tree,
+    keys: &'s Keyspace,
 }
 
 impl<'s> InPlace<'s> {
     #[inline(always)]
-    pub(crate) fn of(tree: &'s Tree) -> InPlace<'s> {
-        InPlace { tree }
+    pub(crate) fn of(keys: &'s Keyspace) -> InPlace<'s> {
+        InPlace { keys }
     }
 
     /// Calls `read` with the key's value. Returns its result, or `None` if the key is absent.
@@ -53,9 +53,9 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        self.tree.with_key(key.as_ref(), |key| {
-            let engine = self.tree.inner().engine()?;
-            if self.tree.supports_lookup() {
+        self.keys.with_key(key.as_ref(), |key| {
+            let engine = self.keys.inner().engine()?;
+            if self.keys.supports_lookup() {
                 let (pin, mut buffer) = (epoch::pin(), empty_buffer());
                 match engine.lookup(pin.pinned(), key, &mut buffer).unpack() {
                     Lookup::Value(value) => return Ok(Some(read(value))),
@@ -72,7 +72,7 @@ impl<'s> InPlace<'s> {
     /// # Errors
     /// As for [`Tree::get`](crate::Tree::get).
     pub fn get_item<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(ItemView<'_>) -> R) -> Result<Option<R>, Error> {
-        self.tree.with_key(key.as_ref(), |key| view(key, read, |found| self.tree.inner().engine()?.get(key, found)))
+        self.keys.with_key(key.as_ref(), |key| view(key, read, |found| self.keys.inner().engine()?.get(key, found)))
     }
 
     /// Like [`InPlace::get`], for a `read` that needs only a part of the value or its length. Checksums of values
@@ -82,10 +82,10 @@ impl<'s> InPlace<'s> {
     /// As for [`Tree::get`](crate::Tree::get).
     #[inline]
     pub fn get_part<R>(self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        self.tree.with_key(key.as_ref(), |key| {
+        self.keys.with_key(key.as_ref(), |key| {
             let (mut read, mut result) = (Some(read), None);
             let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
-            self.tree.inner().engine()?.get_part(key, &mut found)?;
+            self.keys.inner().engine()?.get_part(key, &mut found)?;
             Ok(result)
         })
     }
@@ -100,8 +100,8 @@ impl<'s> InPlace<'s> {
         key: impl AsRef<[u8]>,
         read: impl FnOnce(ItemView<'_>) -> R,
     ) -> Result<Option<R>, Error> {
-        self.tree
-            .with_key(key.as_ref(), |key| view(key, read, |found| self.tree.inner().engine()?.get_part(key, found)))
+        self.keys
+            .with_key(key.as_ref(), |key| view(key, read, |found| self.keys.inner().engine()?.get_part(key, found)))
     }
 
     /// Calls `found` with each key's index and value, in the order of `keys`.
@@ -113,8 +113,8 @@ impl<'s> InPlace<'s> {
         keys: &[K],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let engine = self.tree.inner().engine()?;
-        if !keys.iter().all(|key| self.tree.is_plain(key.as_ref())) {
+        let engine = self.keys.inner().engine()?;
+        if !keys.iter().all(|key| self.keys.is_plain(key.as_ref())) {
             return self.multi_get_stored(engine, keys, &mut found);
         }
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
@@ -143,7 +143,7 @@ impl<'s> InPlace<'s> {
     ) -> Result<(), Error> {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let mut found = |i, value: Option<&[u8]>| found(group * GROUP_COUNT + i, value);
-            self.tree.mapping().with_space(&self.tree.inner().trees, |space| {
+            self.keys.mapping().with_space(&self.keys.inner().trees, |space| {
                 let stored = StoredKeys::of(space, keys.iter().map(AsRef::as_ref));
                 let mut slices = [&[][..]; GROUP_COUNT];
                 slices.iter_mut().zip(stored.iter()).for_each(|(slice, key)| *slice = key);
@@ -161,7 +161,7 @@ impl<'s> InPlace<'s> {
         keys: &[&[u8]],
         found: &mut impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), Error> {
-        let found_count = if self.tree.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
+        let found_count = if self.keys.supports_lookup() { lookup_group(engine, keys, found) } else { 0 };
         if found_count < keys.len() {
             engine.multi_get(&keys[found_count..], &mut |i, value| found(found_count + i, value))?;
         }

@@ -9,8 +9,10 @@ use pmem_os::ForkGuard;
 
 use crate::files::{self, Opened};
 use crate::files_status::Files;
+use crate::handles::Handle;
 use crate::opening::Progress;
 use crate::store::Inner;
+use crate::tree::Keyspace;
 use crate::trees::Trees;
 use crate::{OpenError, OpenProgress, Options, Store, Tree};
 
@@ -62,7 +64,7 @@ impl<'a> Opener<'a> {
             gate: Arc::default(),
             trees,
         };
-        Ok(Store::new(Tree::opened(inner, self.path)))
+        Ok(Store::new(Tree::new(Keyspace::opened(inner), Handle::first(self.path))))
     }
 
     /// Starts the background threads. The first one watches time, and reminds writers to check the store's files.

@@ -30,7 +30,7 @@ impl ReadView {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_with_expiry(each),
             ReadView::ReadOnly(store) => {
-                walk(store.space()?, each, |cursor, show| store.inner().engine()?.walk(cursor, show))
+                walk(store.keyspace().space()?, each, |cursor, show| store.inner().engine()?.walk(cursor, show))
             }
         }
     }
@@ -54,7 +54,7 @@ impl ReadView {
     pub fn stored(&self) -> ReadView {
         match self {
             ReadView::Snapshot(snapshot) => ReadView::Snapshot(snapshot.stored()),
-            ReadView::ReadOnly(store) => ReadView::ReadOnly(store.with_stored_keys()),
+            ReadView::ReadOnly(store) => ReadView::ReadOnly(Store::new(store.front_end().stored())),
         }
     }
 
@@ -78,7 +78,7 @@ impl ReadView {
     ) -> Result<Option<R::Break>, Error> {
         match self {
             ReadView::Snapshot(snapshot) => snapshot.for_each_skipping_damage(each, damaged),
-            ReadView::ReadOnly(store) => walk(store.space()?, each, |cursor, show| {
+            ReadView::ReadOnly(store) => walk(store.keyspace().space()?, each, |cursor, show| {
                 store
                     .inner()
                     .engine()?

@@ -212,9 +212,9 @@ impl Sink for Filling<'_> {
             return Ok(if is_same { Taken::Same } else { Taken::Other });
         }
         if catalog::is_head(key, value) {
-            self.store.change(|engine| engine.set_has_trees())?;
+            self.store.keyspace().change(|engine| engine.set_has_trees())?;
         }
-        self.store.change(|engine| engine.put_until(key, value, expiry))?;
+        self.store.keyspace().change(|engine| engine.put_until(key, value, expiry))?;
         self.report.items += 1;
         Ok(Taken::New)
     }

@@ -1,10 +1,11 @@
 //! Verifying an entire store.
 
-use engine::{Damage, Error};
+use catalog::Catalog;
+use engine::{Check, Damage, Depth, Engine, Error};
 
-use crate::Ordered;
 #[cfg(doc)]
 use crate::Store;
+use crate::{CallbackReply, Ordered};
 
 /// Progress of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,4 +37,25 @@ impl Ordered {
         let items = self.caught_up()?.check_order(&mut |found| damage.push(found))?;
         Ok(Report { items, damage })
     }
+}
+
+/// Checks the store, and calls `progress` after each part, until it stops the check.
+pub(crate) fn check<A: CallbackReply>(
+    engine: &dyn Engine,
+    depth: Depth,
+    mut progress: impl FnMut(VerifyProgress) -> A,
+) -> Result<Report, Error> {
+    // If damage prevents the count, the total is the known number, and the report will list the damage.
+    let items_total = match engine.len() {
+        Err(Error::Corrupt { .. }) => engine.stats().items,
+        counted => counted?,
+    };
+    let (mut damage, mut check) = (Vec::new(), Check::new(depth));
+    while progress(VerifyProgress { items: check.item_count(), items_total }).flow().is_continue() && !check.is_done() {
+        engine.check(&mut check, &mut |found| damage.push(found))?;
+    }
+    if depth == Depth::Deep && check.is_done() && damage.is_empty() {
+        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
+    }
+    Ok(Report { items: check.item_count(), damage })
 }

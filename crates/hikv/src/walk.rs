@@ -93,7 +93,7 @@ impl<'s> Cursors<'s> {
     /// # Errors
     /// [`Error::CursorForgotten`] if the engine no longer keeps the cursor. [`Error::Corrupt`] at a damaged item.
     pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
-        let (engine, space) = (self.tree.inner().engine()?, self.tree.space()?);
+        let (engine, space) = (self.tree.inner().engine()?, self.tree.keyspace().space()?);
         let cursor = match from {
             0 => Cursor::Start,
             number if engine.features().numbered_walk => Cursor::Number(number),

@@ -149,8 +149,8 @@ fn idle() -> Result<Announcement, Inside> {
 pub struct GateLock(FairMutex<()>);
 
 impl GateLock {
-    /// Opens a window for a write to the gate's tree. Waits while the gate is closed. Costs no locked instruction and no
-    /// fence while the gate is open.
+    /// Opens a window for a write to the gate's tree. Waits while the gate is closed. Costs no locked instruction and
+    /// no fence while the gate is open.
     ///
     /// # Errors
     /// [`Inside::Body`]; [`Inside::Write`] if the gate is closed and the thread is inside another write.

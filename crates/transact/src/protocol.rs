@@ -1,8 +1,8 @@
 //! The steps of windows and gates, independent of where the words are stored and how barriers are made.
 //!
 //! A *window* is one word per thread, the number of a gate or [`ALL`]. A *gate* is one word per tree, [`OPEN`] or
-//! [`CLOSED`]. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order accesses as two
-//! sequentially consistent fences would (`epoch::heavy_barrier`).
+//! [`CLOSED`]. Writers execute *light* barriers, closers *heavy* ones; a light and a heavy barrier order accesses as
+//! two sequentially consistent fences would (`epoch::heavy_barrier`).
 //!
 //! | step | writer | closer |
 //! |---|---|---|

@@ -212,7 +212,7 @@ impl Ordered {
         let bounds = Bounds::of(&range);
         let engine = self.caught_up()?;
         let mut total = 0;
-        for bounds in bounds.stored(self.tree.space()?) {
+        for bounds in bounds.stored(self.tree.keyspace().space()?) {
             let (mut cursor, mut goes_on) = (ScanCursor::new(bounds.low(), Direction::Forward), true);
             while goes_on {
                 let (count, has_more) = engine.count(&mut cursor, bounds.high())?;
@@ -250,7 +250,7 @@ impl Ordered {
         mut each: impl FnMut(&[u8], &[u8]) -> R,
     ) -> Result<Option<R::Break>, Error> {
         let engine = self.caught_up()?;
-        let (space, mut stopped) = (self.tree.space()?, None);
+        let (space, mut stopped) = (self.tree.keyspace().space()?, None);
         if space == Space::Whole {
             let mut cursor = ScanCursor::new(from, direction);
             while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}

@@ -74,7 +74,7 @@ impl Side {
 
 impl Range {
     pub(super) fn new(tree: &Tree, bounds: Bounds) -> Result<Range, Error> {
-        Ok(Range::of(tree, tree.space()?, bounds))
+        Ok(Range::of(tree, tree.keyspace().space()?, bounds))
     }
 
     fn of(tree: &Tree, space: Space, bounds: Bounds) -> Range {
@@ -168,7 +168,7 @@ impl Range {
         if self.snapshot.is_some() {
             return Ok(Some(self.space));
         }
-        let now = self.tree.space()?;
+        let now = self.tree.keyspace().space()?;
         // A store may get its catalog while a range reads nameless keys: they are then stored under other names.
         let is_same = now == self.space || (self.space, now) == (Space::Whole, Space::Nameless);
         Ok(is_same.then_some(now))

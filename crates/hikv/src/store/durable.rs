@@ -8,6 +8,8 @@ use pmem::{Durability, MediumError};
 
 #[cfg(doc)]
 use crate::Tree;
+use crate::handles::Kind;
+use crate::store::Inner;
 use crate::{Error, Store};
 
 /// The writes that must become durable before the results of some operations may be reported; see [`Store::deferred`].
@@ -17,6 +19,11 @@ use crate::{Error, Store};
 pub struct Ticket(Receipt);
 
 impl Ticket {
+    /// Returns a ticket for all writes that any thread has deferred so far.
+    pub(crate) fn deferred_so_far(inner: &Inner) -> Ticket {
+        inner.journal.as_ref().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+    }
+
     /// Returns a ticket that covers both.
     pub fn merge(self, other: Ticket) -> Ticket {
         Ticket(self.0.merge(other.0))
@@ -44,13 +51,6 @@ impl Store {
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.inner().identity.durability
-    }
-
-    /// Returns the highest durability that a write can request. A journal provides `power`, at whatever level it was
-    /// opened.
-    #[must_use]
-    pub fn durability_max(&self) -> Durability {
-        self.inner().durability_max()
     }
 
     /// Returns a handle of the store whose operations are durable at `level` when they return. It keeps the store open,
@@ -85,18 +85,7 @@ impl Store {
     /// # Errors
     /// [`Error::Durability`] if the storage does not provide `level`; [`Error::Forked`].
     pub fn with_durability(&self, level: Durability) -> Result<Store, Error> {
-        self.at_level(level).map(Store::new)
-    }
-
-    /// Runs `operate`, and returns when everything that the calling thread wrote to this store, and read from it, is
-    /// durable at `level`. For event loops, whose commands reach the store by several ways.
-    #[doc(hidden)]
-    pub fn at_durability<R, E: From<Error>>(
-        &self,
-        level: Durability,
-        operate: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, E> {
-        self.inner().at(level, operate)
+        Ok(Store::new(self.with(self.keyspace().at_level(level)?, Kind::Store)))
     }
 
     /// Runs `operate` without waiting for a disk, and returns its result with a ticket. Until the ticket is durable,
@@ -140,12 +129,6 @@ impl Store {
                 (result, Ticket(receipt))
             }
         }
-    }
-
-    /// Returns a ticket for all writes that any thread has deferred so far. For a thread that passes on another
-    /// thread's deferred result. Does not wait.
-    pub fn deferred_so_far(&self) -> Ticket {
-        self.inner().journal.as_ref().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
     }
 
     /// Makes every write that has returned as durable as the storage allows. Only a journal opened with durability

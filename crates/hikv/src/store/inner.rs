@@ -13,7 +13,7 @@ use pmem_os::{Closed, ForkGuard};
 use transact::{Gate, GateLock, Inside, Window};
 
 use crate::files_status::{Files, FilesStatus};
-use crate::stats::Identity;
+use crate::stats::{Identity, JournalStats, Stats};
 use crate::trees::Trees;
 use crate::walk::Walks;
 use crate::{Expires, events};
@@ -225,6 +225,13 @@ impl Inner {
 
     pub(crate) fn durability_max(&self) -> Durability {
         if self.journal.is_some() { Durability::Power } else { self.identity.durability }
+    }
+
+    /// Returns the present figures without waiting.
+    pub(crate) fn stats_now(&self) -> Result<Stats, Error> {
+        let journal = self.journal.as_ref().map(|journal| JournalStats::of(journal.figures(), self.sync_interval));
+        let (files, reclaim) = (self.files.last_seen(), self.trees.reclaimer.figures());
+        Ok(Stats::gather(self.engine()?, &self.identity, journal, &self.workers, files, reclaim))
     }
 
     pub(crate) fn ask_workers(&self) {

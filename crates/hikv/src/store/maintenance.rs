@@ -1,18 +1,81 @@
-//! Work on the whole store: snapshots, checks, compaction, notices of expired keys.
+//! The whole store: its properties and figures, snapshots, checks, compaction, notices of expired keys.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
-use catalog::Catalog;
-use engine::{Check, CompactionProgress, CompactionReport, Damage, Depth, Engine, Error, OnExpired, OnExpiredItem};
+use engine::prelude::*;
+use engine::{CompactionProgress, CompactionReport, Depth, Error, Features, Limits, OnExpired, OnExpiredItem};
 
 #[cfg(doc)]
 use crate::Tree;
 use crate::handles::Kind;
-use crate::verify::{Report, VerifyProgress};
-use crate::{Background, CallbackReply, ReadView, Snapshot, Store};
+use crate::verify::{self, Report, VerifyProgress};
+use crate::{Background, CallbackReply, EngineKind, ReadView, Snapshot, Stats, Store};
 
 impl Store {
+    /// Returns the directory or device, as the caller gave it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner().path
+    }
+
+    /// Returns the store's identity: a random number that never changes.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner().identity.uuid()
+    }
+
+    /// Returns the free bytes of the store's file system, or `None` for a device. Costs a system call.
+    #[must_use]
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        self.inner().files.disk_free_bytes()
+    }
+
+    /// Returns the store's figures. Just after open, this waits until all keys are counted.
+    ///
+    /// # Panics
+    /// In a child of the process that opened the store.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        // If counting fails, figures stay too small; the next read or write returns the error. This does not wait for
+        // durability, because figures acknowledge nothing.
+        let _ = self.inner().engine().and_then(Walks::len);
+        self.inner().stats_now().expect("stats are for the process that opened the store")
+    }
+
+    /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
+    /// were found missing ([`Store::check_files`]), or a write panicked. Costs two loads while the store is healthy.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`];
+    /// [`Error::Forked`].
+    pub fn health(&self) -> Result<(), Error> {
+        self.inner().engine()?.health().map_err(|error| self.inner().explained(error))?;
+        self.inner().writable_engine().map(drop)
+    }
+
+    /// Returns the kind of the store's engine.
+    ///
+    /// # Panics
+    /// Never: only a known kind of engine opens a store.
+    #[must_use]
+    pub fn engine_kind(&self) -> EngineKind {
+        self.inner().engine.name().parse().expect("a store is opened by a kind of engine")
+    }
+
+    /// Returns the engine's features beyond operations on single keys.
+    #[must_use]
+    pub fn features(&self) -> Features {
+        self.inner().engine.features()
+    }
+
+    /// Returns the longest key, value and batch that this store accepts.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.inner().engine.limits()
+    }
+
     /// Takes a snapshot of the store's present contents.
     ///
     /// It includes every write that returned before this call and none that begins after it returns. A concurrent
@@ -84,7 +147,7 @@ impl Store {
     /// [`Error::Forked`].
     pub fn on_expired(&self, callback: Option<Arc<OnExpired>>) -> Result<(), Error> {
         let engine = self.inner().engine()?;
-        if self.shows_all() {
+        if self.keyspace().shows_all() {
             engine.on_expired(callback);
             return Ok(());
         }
@@ -124,7 +187,7 @@ impl Store {
     /// [`Error::Forked`].
     pub fn on_expired_item(&self, callback: Arc<OnExpiredItem>) -> Result<(), Error> {
         let engine = self.inner().engine()?;
-        if self.shows_all() {
+        if self.keyspace().shows_all() {
             engine.on_expired_item(callback);
             return Ok(());
         }
@@ -187,36 +250,6 @@ impl Store {
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: the report lists it.
     pub fn verify<A: CallbackReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
-        check(self.inner().engine()?, Depth::Deep, progress)
+        verify::check(self.inner().engine()?, Depth::Deep, progress)
     }
-
-    /// Like [`Store::verify`], without reading keys and values: checks the headers of the region, its chunks, segments
-    /// and items, and the offsets in entries.
-    ///
-    /// # Errors
-    /// As for [`Store::verify`].
-    pub fn verify_headers<A: CallbackReply>(&self, progress: impl FnMut(VerifyProgress) -> A) -> Result<Report, Error> {
-        check(self.inner().engine()?, Depth::Quick, progress)
-    }
-}
-
-/// Checks a store as deeply as requested.
-fn check<A: CallbackReply>(
-    engine: &dyn Engine,
-    depth: Depth,
-    mut progress: impl FnMut(VerifyProgress) -> A,
-) -> Result<Report, Error> {
-    // If damage prevents the count, the total is the known number, and the report will list the damage.
-    let items_total = match engine.len() {
-        Err(Error::Corrupt { .. }) => engine.stats().items,
-        counted => counted?,
-    };
-    let (mut damage, mut check) = (Vec::new(), Check::new(depth));
-    while progress(VerifyProgress { items: check.item_count(), items_total }).flow().is_continue() && !check.is_done() {
-        engine.check(&mut check, &mut |found| damage.push(found))?;
-    }
-    if depth == Depth::Deep && check.is_done() && damage.is_empty() {
-        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
-    }
-    Ok(Report { items: check.item_count(), damage })
 }

@@ -69,15 +69,19 @@ impl<'s> Attempt<'s> {
     /// # Errors
     /// [`Error::NoSuchTree`] of a dropped tree, or of a tree of another store; [`Error::Contended`].
     pub(super) fn part_of(&self, tree: &Tree) -> Result<usize, Error> {
-        if !tree.is_of(self.store) {
+        if !tree.keyspace().is_of(self.store.keyspace()) {
             return Err(Error::NoSuchTree { name: tree.name().unwrap_or_default().into() });
         }
-        let found = self.parts.borrow().iter().position(|part| part.tree().mapping().is_same(tree.mapping()));
+        let found = self
+            .parts
+            .borrow()
+            .iter()
+            .position(|part| part.tree().keyspace().mapping().is_same(tree.keyspace().mapping()));
         found.map_or_else(|| self.add(Part::of_tree(tree)?), Ok)
     }
 
     fn add(&self, part: Part<'s>) -> Result<usize, Error> {
-        self.close([part.tree().gate()].into_iter())?;
+        self.close([part.tree().keyspace().gate()].into_iter())?;
         let mut parts = self.parts.borrow_mut();
         parts.push(part);
         Ok(parts.len() - 1)
@@ -158,7 +162,10 @@ impl<'s> Attempt<'s> {
                     read_again(&parts)?;
                 }
                 let holder = self.store.inner().gate_lock.lock()?;
-                self.close_by(&holder, parts.iter().filter(|part| part.has_ranges()).map(|part| part.tree().gate()))?;
+                self.close_by(
+                    &holder,
+                    parts.iter().filter(|part| part.has_ranges()).map(|part| part.tree().keyspace().gate()),
+                )?;
                 read_again(&parts)?;
                 self.write(&parts, writes, true)
             }
@@ -175,8 +182,8 @@ impl<'s> Attempt<'s> {
 
     /// Writes the batch, with the versions as conditions, if all trees are as they were.
     fn write(&self, parts: &[Part<'_>], writes: bool, is_alone: bool) -> Result<(), Error> {
-        let mappings: Vec<_> = parts.iter().map(|part| part.tree().mapping()).collect();
-        self.store.change_trees(&mappings, is_alone, |engine, spaces| {
+        let mappings: Vec<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
+        self.store.keyspace().change_trees(&mappings, is_alone, |engine, spaces| {
             if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
                 return Err(Error::Conflict);
             }
@@ -232,7 +239,7 @@ fn check_all(parts: &[Part<'_>]) -> Result<(), Error> {
 
 fn check_spaces(parts: &[Part<'_>]) -> Result<(), Error> {
     for part in parts {
-        if part.tree().space()? != part.space() {
+        if part.tree().keyspace().space()? != part.space() {
             return Err(Error::Conflict);
         }
     }

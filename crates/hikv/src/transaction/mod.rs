@@ -11,7 +11,8 @@
 //! # Commit with ranges
 //! 1. Take the gate lock. Read short ranges again; a difference is a conflict, with no gate closed.
 //! 2. Close the gates of the ranges' trees, and wait until the writes under way have ended.
-//! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gates, nothing is written.*
+//! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gates; nothing is
+//!    written.*
 //! 4. Write the batch, with the versions as conditions. *Crash before its commit word: nothing; after: all.*
 //! 5. Open the gates, release the lock.
 //! 6. Wait for the disk.
@@ -89,7 +90,7 @@ impl Transaction<'_> {
     /// changed.
     pub fn commit(self) -> Result<(), Error> {
         let attempt = self.0.attempt();
-        attempt.store().settled(|| attempt.commit())
+        attempt.store().keyspace().settled(|| attempt.commit())
     }
 }
 
@@ -176,7 +177,7 @@ impl Store {
         let (began, mut number, mut is_exclusive) = (Instant::now(), 0, options.is_exclusive_first);
         loop {
             number += 1;
-            let row_count = match self.settled(|| self.try_once(number, is_exclusive, &mut body))? {
+            let row_count = match self.keyspace().settled(|| self.try_once(number, is_exclusive, &mut body))? {
                 Tried::Done(result) => return result,
                 Tried::Conflict { row_count } => row_count,
             };

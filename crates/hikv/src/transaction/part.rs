@@ -70,7 +70,7 @@ impl<'s> Part<'s> {
     }
 
     fn begin(tree: Cow<'s, Tree>) -> Result<Part<'s>, Error> {
-        let space = tree.space()?;
+        let space = tree.keyspace().space()?;
         Ok(Part { tree, space, points: BTreeMap::new(), ranges: Vec::new(), changes: Changes::new() })
     }
 

@@ -134,7 +134,7 @@ impl Tree {
                 Decision::Keep
             }
         };
-        let changed = self.change_key(None, key.as_ref(), |engine, key| engine.update(key, &mut guarded));
+        let changed = self.keyspace.change_key(None, key.as_ref(), |engine, key| engine.update(key, &mut guarded));
         panic.map_or(changed, |panic| resume_unwind(panic))
     }
 

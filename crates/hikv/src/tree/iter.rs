@@ -59,7 +59,7 @@ impl Walk {
     }
 
     fn read_part(&mut self, cursor: Cursor, ahead_bytes_max: usize) -> Result<(), Error> {
-        let (space, mut part, mut ahead_bytes) = (self.tree.space()?, Vec::new(), 0);
+        let (space, mut part, mut ahead_bytes) = (self.tree.keyspace().space()?, Vec::new(), 0);
         self.next = self.tree.inner().engine()?.walk(cursor, &mut |stored, value, _| {
             let Some(key) = space.key_of(stored) else { return };
             ahead_bytes += value.len();

@@ -20,7 +20,11 @@ impl Tree {
         &self,
         mut each: impl FnMut(&[u8], &[u8]) -> R,
     ) -> Result<Option<R::Break>, Error> {
-        walk(self.space()?, |key, value, _| each(key, value), |cursor, show| self.inner.engine()?.walk(cursor, show))
+        walk(
+            self.keyspace.space()?,
+            |key, value, _| each(key, value),
+            |cursor, show| self.inner().engine()?.walk(cursor, show),
+        )
     }
 
     /// Returns an iterator over all items, in no order. Not a snapshot: a key that is present all the time is returned
@@ -76,7 +80,7 @@ impl Tree {
         let engine = ordered.engine()?;
         engine.request_order()?;
         // No worker is woken if the index exists or is being built.
-        self.inner.ask_wanted(engine.wanted_threads());
+        self.inner().ask_wanted(engine.wanted_threads());
         Ok(ordered)
     }
 

@@ -1,7 +1,7 @@
 //! Reading values by key.
 
 use catalog::Space;
-use engine::{Cursor, Limits, OrderState, Ttl};
+use engine::{Limits, OrderState, Ttl};
 
 use super::Tree;
 use crate::handles::Kind;
@@ -20,24 +20,14 @@ impl Tree {
     /// [`Error::Medium`] after a failed sync: the count could include writes that are lost. [`Error::Corrupt`] if the
     /// store is damaged.
     pub fn len(&self) -> Result<u64, Error> {
-        let count = match self.space()? {
-            Space::Whole => self.inner.engine()?.len()?,
-            space => self.counted(space)?,
+        let engine = self.inner().engine()?;
+        let has_order = || engine.stats().order.is_some_and(|order| order.state == OrderState::Ready);
+        let count = match self.keyspace.space()? {
+            Space::Whole => engine.len()?,
+            _ if has_order() => self.ordered()?.count::<&[u8]>(..)?,
+            space => self.keyspace.counted(space)?,
         };
-        self.inner.journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
-        Ok(count)
-    }
-
-    /// Counts the keys of a space.
-    fn counted(&self, space: Space) -> Result<u64, Error> {
-        let engine = self.inner.engine()?;
-        if engine.stats().order.is_some_and(|order| order.state == OrderState::Ready) {
-            return self.ordered()?.count::<&[u8]>(..);
-        }
-        let (mut cursor, mut count) = (Cursor::default(), 0);
-        while !cursor.is_done() {
-            cursor = engine.walk(cursor, &mut |stored, _, _| count += u64::from(space.key_of(stored).is_some()))?;
-        }
+        self.inner().journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
         Ok(count)
     }
 
@@ -66,7 +56,7 @@ impl Tree {
     /// [`Error::Corrupt`] if the item is damaged. [`Error::Medium`] if the value waits for a sync that fails.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
-        self.read(|in_place| in_place.get(key, Value::copied))
+        self.keyspace.read(|in_place| in_place.get(key, Value::copied))
     }
 
     /// Like [`Tree::get`], and returns the value with its expiry and its version, all of one moment. The version is for
@@ -91,7 +81,7 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_item(&self, key: impl AsRef<[u8]>) -> Result<Option<VersionedValue>, Error> {
-        self.read(|in_place| in_place.get_item(key, VersionedValue::copied))
+        self.keyspace.read(|in_place| in_place.get_item(key, VersionedValue::copied))
     }
 
     /// Copies the key's value into `value`, replacing its contents. Returns false and an empty `value` if the key is
@@ -113,7 +103,7 @@ impl Tree {
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
         value.clear();
-        let found = self.read(|in_place| in_place.get(key, |found| value.extend_from_slice(found)))?;
+        let found = self.keyspace.read(|in_place| in_place.get(key, |found| value.extend_from_slice(found)))?;
         Ok(found.is_some())
     }
 
@@ -137,7 +127,7 @@ impl Tree {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>, Error> {
         let keys: Vec<K> = keys.into_iter().collect();
         let mut values = Vec::with_capacity(keys.len());
-        self.read(|in_place| in_place.multi_get(&keys, |_, value| values.push(value.map(Value::copied))))?;
+        self.keyspace.read(|in_place| in_place.multi_get(&keys, |_, value| values.push(value.map(Value::copied))))?;
         Ok(values)
     }
 
@@ -145,7 +135,7 @@ impl Tree {
     #[inline(always)]
     #[must_use]
     pub fn in_place(&self) -> InPlace<'_> {
-        InPlace::of(self)
+        self.keyspace.in_place()
     }
 
     /// Returns the key's remaining time to live, or `None` if the key is absent.
@@ -171,8 +161,8 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
-        let engine = self.inner.engine()?;
-        let expiry = self.with_key(key.as_ref(), |key| engine.expiry(key))?;
+        let engine = self.inner().engine()?;
+        let expiry = self.keyspace.with_key(key.as_ref(), |key| engine.expiry(key))?;
         Ok(expiry.map(|expiry| engine.clock().left(expiry)))
     }
 
@@ -181,9 +171,9 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
-        self.with_key(key.as_ref(), |key| {
+        self.keyspace.with_key(key.as_ref(), |key| {
             let mut found = None;
-            self.inner.engine()?.get(key, &mut |witness, _, value| {
+            self.inner().engine()?.get(key, &mut |witness, _, value| {
                 let held = (value.len() <= Limits::MOVED_VALUE_BYTES_MAX).then(|| value.to_vec());
                 found = Some((witness, value.len() as u64, held));
             })?;
@@ -206,6 +196,6 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.read(|in_place| Ok(in_place.get_part(key, |_| ())?.is_some()))
+        self.keyspace.read(|in_place| Ok(in_place.get_part(key, |_| ())?.is_some()))
     }
 }

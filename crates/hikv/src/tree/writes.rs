@@ -1,19 +1,16 @@
 //! Puts, deletes and expiry.
 
 use std::io::{self, Read};
-use std::iter;
 
 use catalog::Space;
-use engine::{BatchOp, Condition, CurrentItem, Cursor, Decision, Engine};
+use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
 use transact::Window;
 
-use super::{Keys, StoredKeys, Tree};
+use super::{Mapping, Tree};
+use crate::front_end::BATCH_COUNT;
 use crate::put_options::Expected;
 use crate::store::Inner;
 use crate::{Error, Expires, PutOptions, WriteBatch};
-
-/// Keys that one call writes together. A multiple of each engine's group size.
-const BATCH_COUNT: usize = 64;
 
 /// A source that opens the writer's window when it has given its last byte, so that a slow source delays no
 /// transaction.
@@ -63,7 +60,7 @@ impl Tree {
     /// full, opened read-only, or its storage failed. Nothing has changed.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.change_key(None, key.as_ref(), |engine, key| engine.put(key, value.as_ref()))
+        self.keyspace.change_key(None, key.as_ref(), |engine, key| engine.put(key, value.as_ref()))
     }
 
     /// Puts or replaces the key's value as `options` say: with an expiry, on a condition, at another durability.
@@ -95,8 +92,8 @@ impl Tree {
     /// represent the expiry; otherwise as for [`Tree::put`]. Nothing has changed.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: PutOptions) -> Result<(), Error> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        let expiry = self.inner.expiry(options.expires)?;
-        self.change_key(options.durability, key, |engine, key| match options.expected {
+        let expiry = self.inner().expiry(options.expires)?;
+        self.keyspace.change_key(options.durability, key, |engine, key| match options.expected {
             None => engine.put_until(key, value, expiry),
             Some(Expected::Absent) => {
                 let mut put = |held: Option<CurrentItem<'_>>| match held {
@@ -137,32 +134,9 @@ impl Tree {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            self.change_pairs(&slices[..batch.len()], |engine, pairs| engine.multi_put(pairs))?;
+            self.keyspace.change_pairs(&slices[..batch.len()], |engine, pairs| engine.multi_put(pairs))?;
         }
         Ok(())
-    }
-
-    /// Like [`Tree::multi_put`], and calls `on_result` with each item's index and result. A failed item does not stop
-    /// the others, and no item is put twice. `on_result` must not use the store.
-    #[doc(hidden)]
-    pub fn multi_put_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        items: &[(K, V)],
-        mut on_result: impl FnMut(usize, Result<(), Error>),
-    ) {
-        for (first, batch) in items.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
-            let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
-            let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
-            slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            let mut each = |number: usize, done| on_result(first + number, done);
-            let asked = self.change_pairs(&slices[..batch.len()], |engine, pairs| {
-                engine.multi_put_each(pairs, &mut each);
-                Ok(())
-            });
-            if asked.is_err() {
-                (0..batch.len()).for_each(|number| each(number, self.writable()));
-            }
-        }
     }
 
     /// Applies all of `batch` as one atomic step. Durable when it returns, as far as the storage allows. An empty
@@ -194,21 +168,11 @@ impl Tree {
     /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the
     /// batch is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
-        if !batch.is_all(|key| self.is_plain(key)) {
-            return self.write_stored(batch);
+        if !batch.is_all(|key| self.keyspace.is_plain(key)) {
+            return self.keyspace.write_stored(batch);
         }
-        let ops = batch.ops(self.inner.engine()?.clock(), None)?;
-        self.change(|engine| engine.write_batch_if(&batch.conditions(None), &ops))
-    }
-
-    /// Writes a batch of which some keys are not stored under their own names.
-    fn write_stored(&self, batch: &WriteBatch) -> Result<(), Error> {
-        let trees: Vec<_> = iter::once(&self.keys).chain(batch.trees()).collect();
-        self.change_trees(&trees, false, |engine, spaces| {
-            let stored = batch.stored_keys(spaces);
-            let ops = batch.ops(engine.clock(), Some(&stored))?;
-            engine.write_batch_if(&batch.conditions(Some(&stored)), &ops)
-        })
+        let ops = batch.ops(self.inner().engine()?.clock(), None)?;
+        self.keyspace.change(|engine| engine.write_batch_if(&batch.conditions(None), &ops))
     }
 
     /// Like [`Tree::put`], with a value of `len_bytes` that is read from `source` piece by piece.
@@ -247,23 +211,22 @@ impl Tree {
         mut source: impl Read,
         options: PutOptions,
     ) -> Result<(), Error> {
-        let (expiry, inner) = (self.inner.expiry(options.expires)?, &*self.inner);
+        let (expiry, inner) = (self.inner().expiry(options.expires)?, self.inner());
         let put = |engine: &dyn Engine, key: &[u8], source: &mut dyn Read| match options.expected {
             None => engine.put_from_until(key, len_bytes, source, expiry),
             Some(_) => Err(Error::Unsupported { engine: engine.name(), what: "conditions on a value from a source" }),
         };
-        if !self.is_plain(key.as_ref()) {
+        if !self.keyspace.is_plain(key.as_ref()) {
             // The key's stored form is needed now, and must stay the same.
-            return self.change_key(options.durability, key.as_ref(), |engine, key| put(engine, key, &mut source));
+            return self
+                .keyspace
+                .change_key(options.durability, key.as_ref(), |engine, key| put(engine, key, &mut source));
         }
         let put = || {
             let mut source = LateWindow::new(inner, source, len_bytes)?;
             inner.change_without_window(|engine| put(engine, key.as_ref(), &mut source))
         };
-        match options.durability.or(self.level) {
-            None => put(),
-            Some(level) => inner.at(level, put),
-        }
+        self.keyspace.at(options.durability, put)
     }
 
     /// Changes the key's expiry: after a duration, at a time, or never. Returns false if the key is absent. A time in
@@ -287,8 +250,8 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::put_with`].
     pub fn expire(&self, key: impl AsRef<[u8]>, expires: impl Into<Expires>) -> Result<bool, Error> {
-        let expiry = self.inner.expiry(expires.into())?;
-        self.change_key(None, key.as_ref(), |engine, key| engine.expire(key, expiry))
+        let expiry = self.inner().expiry(expires.into())?;
+        self.keyspace.change_key(None, key.as_ref(), |engine, key| engine.expire(key, expiry))
     }
 
     /// Deletes the key. Returns false if it was absent.
@@ -297,26 +260,7 @@ impl Tree {
     /// As for [`Tree::put`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.change_key(None, key.as_ref(), |engine, key| engine.delete(key))
-    }
-
-    /// Deletes several keys, and calls `on_result` with each key's index and result: true if the key existed. Faster
-    /// than successive `delete`s if the engine makes them durable together, as `pmekv` does. Not atomic; a failed key
-    /// does not stop the others. `on_result` must not use the store.
-    #[doc(hidden)]
-    pub fn multi_delete_each<K: AsRef<[u8]>>(&self, keys: &[K], mut on_result: impl FnMut(usize, Result<bool, Error>)) {
-        for (first, batch) in keys.chunks(BATCH_COUNT).enumerate().map(|(i, batch)| (i * BATCH_COUNT, batch)) {
-            let mut slices = [&[][..]; BATCH_COUNT];
-            slices.iter_mut().zip(batch).for_each(|(slice, key)| *slice = key.as_ref());
-            let mut each = |number: usize, done| on_result(first + number, done);
-            let asked = self.change_keys(&slices[..batch.len()], |engine, keys| {
-                engine.multi_delete_each(keys, &mut each);
-                Ok(())
-            });
-            if asked.is_err() {
-                (0..batch.len()).for_each(|number| each(number, self.writable().map(|()| false)));
-            }
-        }
+        self.keyspace.change_key(None, key.as_ref(), |engine, key| engine.delete(key))
     }
 
     /// Deletes every key of the tree as one atomic step, for readers and for a crash. A tree with a name is cleared in
@@ -328,30 +272,16 @@ impl Tree {
     /// [`Error::TreeBusy`] if its writes do not end within ten seconds, and [`Error::InsideCallback`] within a callback
     /// of one. Otherwise as for [`Tree::put`]. Nothing has changed.
     pub fn clear(&self) -> Result<(), Error> {
-        let trees = &self.inner.trees;
-        match &self.keys {
-            Keys::Named(named) if named.space()? != Space::Nameless => {
-                self.change_alone(|engine| trees.clear(engine, &self.inner.gate_lock, named))
+        let trees = &self.inner().trees;
+        match self.keyspace.mapping() {
+            Mapping::Named(named) if named.space()? != Space::Nameless => {
+                self.keyspace.change_alone(|engine| trees.clear(engine, &self.inner().gate_lock, named))
             }
-            Keys::Stored => {
-                self.change_alone(|engine| trees.clear_all(engine, &self.inner.gate_lock, &self.inner.gate))
-            }
-            Keys::Named(_) | Keys::Nameless if trees.is_begun() => self.clear_nameless(),
-            Keys::Named(_) | Keys::Nameless => self.change(|engine| engine.clear()),
+            Mapping::Stored => self
+                .keyspace
+                .change_alone(|engine| trees.clear_all(engine, &self.inner().gate_lock, &self.inner().gate)),
+            Mapping::Named(_) | Mapping::Nameless if trees.is_begun() => self.keyspace.clear_nameless(),
+            Mapping::Named(_) | Mapping::Nameless => self.keyspace.change(|engine| engine.clear()),
         }
-    }
-
-    /// Deletes all nameless keys of a store with a catalog by one batch.
-    fn clear_nameless(&self) -> Result<(), Error> {
-        let (mut cursor, mut keys) = (Cursor::default(), StoredKeys::default());
-        while !cursor.is_done() {
-            cursor = self.inner.engine()?.walk(cursor, &mut |stored, _, _| {
-                if Space::Nameless.key_of(stored).is_some() {
-                    keys.push(Space::Whole, stored);
-                }
-            })?;
-        }
-        let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
-        self.change(|engine| engine.write_batch(&deletes))
     }
 }

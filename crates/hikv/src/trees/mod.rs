@@ -11,9 +11,9 @@
 //! | 3 use the new id | as after 2 |
 //! | 4 open the gate | as after 2 |
 
+mod info;
 mod named;
 mod reclaim;
-mod store_trees;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use parking_lot::{Mutex, RwLock};
 use pmem_os::ForkGuard;
 use transact::{Gate, GateLock};
 
+pub use info::TreeInfo;
 pub(crate) use named::Named;
 pub(crate) use reclaim::{Hold, ReclaimFigures, Reclaimer};
-pub use store_trees::TreeInfo;
 
 /// The time for which a change of trees waits for operations under way.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -112,7 +112,7 @@ impl Trees {
     }
 
     /// Returns the tree of this name, if it exists.
-    fn find(&self, engine: &dyn Engine, name: &str) -> Result<Option<Arc<Named>>, Error> {
+    pub(crate) fn find(&self, engine: &dyn Engine, name: &str) -> Result<Option<Arc<Named>>, Error> {
         let mut open = self.open.lock();
         if let Some(named) = open.get(name) {
             return Ok(Some(Arc::clone(named)));
@@ -124,7 +124,7 @@ impl Trees {
     }
 
     /// Returns the tree of this name, and creates it if there is none.
-    fn find_or_create(&self, engine: &dyn Engine, name: &str) -> Result<Arc<Named>, Error> {
+    pub(crate) fn find_or_create(&self, engine: &dyn Engine, name: &str) -> Result<Arc<Named>, Error> {
         if let Some(named) = self.find(engine, name)? {
             return Ok(named);
         }
@@ -155,7 +155,7 @@ impl Trees {
         Ok(())
     }
 
-    fn rename(&self, engine: &dyn Engine, from: &str, to: &str) -> Result<(), Error> {
+    pub(crate) fn rename(&self, engine: &dyn Engine, from: &str, to: &str) -> Result<(), Error> {
         let mut open = self.open.lock();
         Catalog::of(engine).rename(from, to)?;
         if let Some(named) = open.remove(from) {
@@ -165,7 +165,7 @@ impl Trees {
         Ok(())
     }
 
-    fn swap(&self, engine: &dyn Engine, gate_lock: &GateLock, names: [&str; 2]) -> Result<(), Error> {
+    pub(crate) fn swap(&self, engine: &dyn Engine, gate_lock: &GateLock, names: [&str; 2]) -> Result<(), Error> {
         let holder = gate_lock.lock()?;
         let open = self.open.lock();
         if names[0] == names[1] {
@@ -178,7 +178,7 @@ impl Trees {
         Ok(())
     }
 
-    fn drop_tree(&self, engine: &dyn Engine, gate_lock: &GateLock, name: &str) -> Result<(), Error> {
+    pub(crate) fn drop_tree(&self, engine: &dyn Engine, gate_lock: &GateLock, name: &str) -> Result<(), Error> {
         let holder = gate_lock.lock()?;
         let mut open = self.open.lock();
         open.get(name).map_or(Ok(()), |named| named.close(&holder))?;

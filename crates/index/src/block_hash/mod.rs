@@ -165,7 +165,9 @@ impl BlockHash {
     /// call.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
-        self.segments.root().segments().map(Segment::item_count).sum()
+        // While threads write, a segment may have counted a delete and not yet the insert before it.
+        let sum = self.segments.root().segments().map(Segment::item_count).fold(0, u64::wrapping_add);
+        sum.cast_signed().max(0).cast_unsigned()
     }
 
     /// Returns true if there is no item; see [`BlockHash::len`].

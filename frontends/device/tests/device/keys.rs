@@ -239,8 +239,15 @@ pub(crate) fn damaged(asked: &Bench) {
 pub(crate) fn full_in_a_group(asked: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
-    let entries =
-        || bench.store.stats_now().expect("the device answers").figure("pmekv_log_entries").expect("its figure");
+    let entries = || {
+        bench
+            .store
+            .front_end()
+            .stats_now()
+            .expect("the device answers")
+            .figure("pmekv_log_entries")
+            .expect("its figure")
+    };
     // Only values in their capsules are grouped.
     let name = |round: u32, n: u8| [&round.to_be_bytes()[..], &[n]].concat();
     let mut is_full = false;

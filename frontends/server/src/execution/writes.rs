@@ -65,7 +65,7 @@ impl<'a> Puts<'a> {
         shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
         let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
-        shared.keyspace.store.multi_put_each(&self.items(namespace), on_result);
+        shared.keyspace.store.front_end().multi_put_each(&self.items(namespace), on_result);
         let took = began.elapsed();
         client.event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();

@@ -186,7 +186,12 @@ impl Victim {
         let keys: Vec<_> = self.items.keys().collect();
         let several = store.multi_get(&keys).unwrap_or_default();
         several.iter().zip(&keys).for_each(|(value, key)| value.iter().for_each(|value| self.assert_had(key, value)));
-        let _ = (store.verify(|_| {}), store.verify_headers(|_| {}), store.stats_now(), store.len());
+        let _ = (
+            store.verify(|_| {}),
+            store.front_end().verify_headers(|_| {}),
+            store.front_end().stats_now(),
+            store.len(),
+        );
         let _ = store.backup_to(std::io::sink());
         self.right(store)
     }

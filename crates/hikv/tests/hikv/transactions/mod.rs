@@ -1,5 +1,6 @@
 //! Transactions: the view of a body, conflicts, and errors.
 
+mod trees;
 mod workloads;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -209,80 +210,6 @@ fn ranges_have_own_writes_from_both_ends() {
         });
         assert_eq!(keys.unwrap(), ["k1", "k4", "k6", "k7"].map(|key| key.as_bytes().to_vec()));
         assert_eq!(store.ordered().unwrap().count(..="z").unwrap(), 4);
-    }
-}
-
-#[test]
-fn transaction_covers_several_trees() {
-    for (_dir, store) in stores() {
-        let (todo, done) = (store.tree("todo").unwrap(), store.tree("done").unwrap());
-        todo.put("job", "1").unwrap();
-        store.put("job", "of the store").unwrap();
-        let moves = |between: &dyn Fn()| {
-            let tx = store.begin().unwrap();
-            let job = tx.tree(&todo).unwrap().take("job").unwrap();
-            tx.tree(&done).unwrap().put("job", job.unwrap()).unwrap();
-            assert_eq!(tx.tree(&done).unwrap().get("job").unwrap().as_deref(), Some(&b"1"[..]));
-            assert_eq!(tx.get("job").unwrap().as_deref(), Some(&b"of the store"[..]));
-            between();
-            tx.commit()
-        };
-        assert!(matches!(moves(&|| store.put("job", "changed").unwrap()), Err(Error::Conflict)));
-        store.put("job", "of the store").unwrap();
-        assert!(matches!(moves(&|| todo.put("job", "2").unwrap()), Err(Error::Conflict)));
-        todo.put("job", "1").unwrap();
-        assert!(moves(&|| todo.put("other", "2").unwrap()).is_ok());
-        assert_eq!(done.get("job").unwrap().as_deref(), Some(&b"1"[..]));
-        assert_eq!((todo.get("job").unwrap(), store.get("job").unwrap().is_some()), (None, true));
-        let undone = store.transact(|tx| {
-            tx.put("job", "kept")?;
-            tx.savepoint(|| {
-                tx.tree(&todo)?.put("job", "undone")?;
-                tx.put("job", "undone")?;
-                Err::<(), _>(Error::NoOrder)
-            })
-            .unwrap_err();
-            ok(tx.tree(&todo)?.get("job")?)
-        });
-        assert_eq!(undone.unwrap(), None);
-        assert_eq!(store.get("job").unwrap().as_deref(), Some(&b"kept"[..]));
-        let other_dir = tempfile::tempdir().unwrap();
-        let other = Store::open(other_dir.path()).unwrap();
-        let foreign = other.tree("todo").unwrap();
-        assert!(matches!(store.begin().unwrap().tree(&foreign), Err(Error::NoSuchTree { .. })));
-    }
-}
-
-/// A tree that is cleared, swapped or dropped is another tree for a transaction, even if the keys read were absent.
-#[test]
-fn changed_trees_are_conflicts() {
-    for (_dir, store) in stores() {
-        let has_order = has_order(&store);
-        let (tree, other) = (store.tree("tree").unwrap(), store.tree("other").unwrap());
-        let runs = |by_range: bool, writes: bool, between: &dyn Fn()| {
-            let tx = store.begin().unwrap();
-            let read = tx.tree(&tree).unwrap();
-            match by_range {
-                true => assert_eq!(read.prefix("absent").unwrap().count(), 0),
-                false => assert!(!read.contains("absent").unwrap() && !read.contains("also absent").unwrap()),
-            }
-            between();
-            if writes {
-                tx.put("written", "x").unwrap();
-            }
-            tx.commit()
-        };
-        for (by_range, writes) in [(false, false), (false, true), (true, false), (true, true)] {
-            if by_range && !has_order {
-                continue;
-            }
-            assert!(runs(by_range, writes, &|| other.clear().unwrap()).is_ok());
-            assert!(matches!(runs(by_range, writes, &|| tree.clear().unwrap()), Err(Error::Conflict)));
-            let swap = || store.swap_trees("tree", "other").unwrap();
-            assert!(matches!(runs(by_range, writes, &swap), Err(Error::Conflict)));
-        }
-        let dropped = runs(false, true, &|| store.drop_tree("tree").unwrap());
-        assert!(matches!(dropped, Err(Error::NoSuchTree { .. })), "{dropped:?}");
     }
 }
 
