@@ -35,5 +35,7 @@ pub const CHUNK_NOT_EMPTY: Canary = Canary("ChunkNotEmpty");
 pub const ZEROES_BEFORE_RUN: Canary = Canary("ZeroesBeforeRun");
 /// A free run is shortened before the header of the chunk at its end is durable.
 pub const RUN_BEFORE_ITS_END: Canary = Canary("RunBeforeItsEnd");
+/// A free run is shortened, to a chunk or to a run, before the header of the remainder is durable.
+pub const RUN_BEFORE_ITS_REST: Canary = Canary("RunBeforeItsRest");
 /// The snapshot epoch is not durable before items are stamped with it.
 pub const EPOCH_NOT_FLUSHED: Canary = Canary("EpochNotFlushed");

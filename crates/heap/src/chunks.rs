@@ -121,6 +121,9 @@ impl<D: Dram> Chunks<D> {
                 if let Some(run) = space.runs.take(&self.table, header.units) {
                     return self.chunk_of_run(medium, space, run, header);
                 }
+                if self.join_split_runs(medium, &mut space) {
+                    continue;
+                }
                 let past = u64::from(space.mark) + u64::from(header.units);
                 let wanting = match past * UNIT_BYTES <= self.region.len_bytes() {
                     true if past <= u64::from(space.holed_from) => {
@@ -247,6 +250,7 @@ impl<D: Dram> Chunks<D> {
         run: Run,
         header: ChunkHeader,
     ) -> Result<u32, HeapError> {
+        self.supply.note_run_used();
         self.note(&space);
         if run.is_holed() {
             space.away.leave();
@@ -263,7 +267,7 @@ impl<D: Dram> Chunks<D> {
     }
 
     /// Takes steps 1 and 2 of a chunk from a free run.
-    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
+    pub(crate) fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         if header.is_from_the_end() && run.units > header.units {
             self.carve_end(medium, space, run, header)
         } else {
@@ -297,7 +301,7 @@ impl<D: Dram> Chunks<D> {
             medium.order();
         }
         clear_segments(medium, unit, header);
-        medium.order();
+        medium.order_unless(canary::RUN_BEFORE_ITS_REST);
         header.store(medium, unit);
         medium.order();
         unit

@@ -13,6 +13,12 @@
 //!    listed again unchanged. *Crash:* the run.
 //! 3. The run is carved (`chunks`).
 //!
+//! # Filling holes ahead of writers
+//! The background fills the holes of runs that writers are going to use, in pieces. From a long run it splits a piece,
+//! by the steps of a chunk from a free run (`chunks`), where the chunk is a run as well; writers can use the remainder
+//! while the piece is filled. The two runs are neighbours until one of them is used, or joined with a chunk that is
+//! freed next to it. If no run is long enough for a chunk, all such neighbours are joined before the region grows.
+//!
 //! # Above the mark
 //! Space above the mark is returned from the region's end downwards, piece by piece under the space lock, and
 //! allocated again from below, before the mark rises over the piece. `holed_from` separates the two: there are no
@@ -25,6 +31,8 @@
 //! having space to return. All chunks are allocated again, because allocations are not durable on their own and a
 //! copy of the file may have introduced holes.
 
+use core::mem;
+
 use pmem::{Dram, Medium, MediumError, Offset};
 
 use crate::canary;
@@ -32,7 +40,7 @@ use crate::chunks::Chunks;
 use crate::header::ChunkHeader;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::runs::Run;
-use crate::space::Above;
+use crate::space::{Above, Space};
 use crate::table::Tag;
 
 impl<D: Dram> Chunks<D> {
@@ -59,9 +67,67 @@ impl<D: Dram> Chunks<D> {
         let space = if freed_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
         let mut locked = self.lock();
         locked.away.come_back();
+        self.supply().note_space_returned();
         self.give_run_back(medium, &mut locked, Run { space, ..run });
         drop(locked);
         Some((run.unit + run.units, freed_bytes))
+    }
+
+    /// Allocates and populates the space of a run with holes, or of the first `units_max` of it, and makes these a run
+    /// without holes. Returns false if there is no run with holes.
+    pub(crate) fn fill_run<M: Medium>(&self, medium: &M, units_max: u32) -> Result<bool, MediumError> {
+        let filled = self.take_piece(medium, units_max).and_then(|piece| {
+            let Some(run) = piece else { return Ok(false) };
+            let filled = run.allocate_for(medium, ChunkHeader::free(run.units));
+            if filled.is_ok() {
+                medium.populate(unit_start(run.unit).span(u64::from(run.units) * UNIT_BYTES));
+            }
+            let mut space = self.lock();
+            space.away.come_back();
+            match filled {
+                Ok(()) => space.runs.insert(self.table(), Run { space: Tag::SPACED, ..run }),
+                Err(_) => self.give_run_back(medium, &mut space, run),
+            }
+            self.note(&space);
+            filled.map(|()| true)
+        });
+        // Tried again only once a writer has found space in a run.
+        filled.inspect_err(|_| self.supply().note_space_returned())
+    }
+
+    /// Takes a run with holes off the lists, split if it is longer than `units_max`.
+    fn take_piece<M: Medium>(&self, medium: &M, units_max: u32) -> Result<Option<Run>, MediumError> {
+        let mut space = self.lock();
+        let Some(run) = space.runs.take_holed(self.table()) else { return Ok(None) };
+        space.away.leave();
+        self.note(&space);
+        if run.units <= units_max {
+            return Ok(Some(run));
+        }
+        drop(space);
+        let backed = medium.allocate(unit_start(run.unit + units_max).span(CHUNK_HEADER_BYTES));
+        let mut space = self.lock();
+        if let Err(error) = backed {
+            space.away.come_back();
+            self.give_run_back(medium, &mut space, run);
+            return Err(error);
+        }
+        self.carve(medium, &mut space, run, ChunkHeader::free(units_max));
+        space.has_split_runs = true;
+        Ok(Some(Run { units: units_max, ..run }))
+    }
+
+    /// Joins the runs that [`Chunks::fill_run`] has split. Returns true if there may have been any.
+    pub(crate) fn join_split_runs<M: Medium>(&self, medium: &M, space: &mut Space) -> bool {
+        let may_be_split = mem::take(&mut space.has_split_runs);
+        let mut unit = if may_be_split { FIRST_CHUNK_UNIT } else { space.mark };
+        while unit < space.mark {
+            match space.runs.take_split(self.table(), unit, space.mark) {
+                Some(run) => self.give_run_back(medium, space, run),
+                None => unit += self.table().chunk(unit).1,
+            }
+        }
+        may_be_split
     }
 
     /// Returns a piece of the space above the mark to the file system. Returns the number of bytes that the medium

@@ -49,7 +49,7 @@ impl Preparation {
         medium: &M,
         ahead_bytes: u64,
     ) -> Result<bool, HeapError> {
-        if self.populate(chunks, medium, ahead_bytes)? {
+        if self.populate(chunks, medium, ahead_bytes)? || fill_runs(chunks, medium, ahead_bytes)? {
             return Ok(true);
         }
         let spare_bytes = chunks.spare_bytes();
@@ -57,7 +57,7 @@ impl Preparation {
         let is_short = spare_bytes < ahead_bytes && self.refused_at_bytes.load(Ordering::Relaxed) != len_bytes;
         if is_short {
             let step_bytes = growth_bytes(spare_bytes, ahead_bytes - spare_bytes);
-            let grown = chunks.region().grow(medium, len_bytes + UNIT_BYTES, step_bytes);
+            let grown = chunks.region().grow_ahead(medium, step_bytes);
             grown.inspect_err(|_| self.refused_at_bytes.store(len_bytes, Ordering::Relaxed))?;
             chunks.note(&chunks.lock());
         }
@@ -87,4 +87,12 @@ impl Preparation {
         self.populated_bytes.fetch_max(end, Ordering::Relaxed);
         Ok(true)
     }
+}
+
+/// Fills the holes of a free run if writers use runs and soon run out of those without holes; returns true if there
+/// was one.
+fn fill_runs<M: Medium, D: Dram>(chunks: &Chunks<D>, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
+    let (supply, units_max) = (chunks.supply(), (POPULATE_BYTES / UNIT_BYTES) as u32);
+    let are_short = supply.fills_runs() && supply.whole_run_bytes() < ahead_bytes;
+    Ok(are_short && chunks.fill_run(medium, units_max)?)
 }

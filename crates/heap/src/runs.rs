@@ -60,6 +60,7 @@ pub(crate) struct Runs {
     lists: NonNull<AllLists>,
     free_units: u64,
     spaced_units: u64,
+    holed_units: u64,
 }
 
 // SAFETY: the runs own the lists that they point at, and access them only through a borrow of themselves.
@@ -83,7 +84,7 @@ struct Lists {
 impl Runs {
     /// Creates empty lists.
     pub(crate) fn new<D: Dram>(allocator: &DramAllocator<D>) -> Result<Runs, HeapError> {
-        Ok(Runs { lists: allocator.allocate_zeroed()?, free_units: 0, spaced_units: 0 })
+        Ok(Runs { lists: allocator.allocate_zeroed()?, free_units: 0, spaced_units: 0, holed_units: 0 })
     }
 
     /// Frees the lists.
@@ -105,6 +106,11 @@ impl Runs {
         self.spaced_units
     }
 
+    /// Returns the units in runs that may have holes.
+    pub(crate) fn holed_units(&self) -> u64 {
+        self.holed_units
+    }
+
     /// Adds a run.
     pub(crate) fn insert(&mut self, table: &Table, run: Run) {
         let Run { unit, units, space } = run;
@@ -114,6 +120,7 @@ impl Runs {
         self.lists(run).push(table, unit, step_at_most(units));
         self.free_units += u64::from(units);
         self.spaced_units += if run.is_spaced() { u64::from(units) } else { 0 };
+        self.holed_units += if run.is_holed() { u64::from(units) } else { 0 };
     }
 
     /// Removes and returns a run of at least `units`.
@@ -121,6 +128,18 @@ impl Runs {
         let AllLists { whole, holed } = self.all_lists();
         let unit = whole.find(table, units).or_else(|| holed.find(table, units))?;
         Some(self.remove(table, unit))
+    }
+
+    /// Removes and returns a run that may have holes.
+    pub(crate) fn take_holed(&mut self, table: &Table) -> Option<Run> {
+        let unit = self.all_lists().holed.head_from(0)?;
+        Some(self.remove(table, unit))
+    }
+
+    /// Removes and returns the run at `unit` if another run follows it.
+    pub(crate) fn take_split(&mut self, table: &Table, unit: u32, mark: u32) -> Option<Run> {
+        let past = unit + table.chunk(unit).1;
+        (is_run(table, unit) && past < mark && is_run(table, past)).then(|| self.remove(table, unit))
     }
 
     /// Removes the run at `unit`, if there is one whose space can be returned to the file system.
@@ -150,6 +169,7 @@ impl Runs {
         entry.set(Tag::NOTHING, 0);
         self.free_units -= u64::from(run.units);
         self.spaced_units -= if run.is_spaced() { u64::from(run.units) } else { 0 };
+        self.holed_units -= if run.is_holed() { u64::from(run.units) } else { 0 };
         run
     }
 

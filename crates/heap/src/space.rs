@@ -29,6 +29,9 @@ pub(crate) struct Space {
     /// The number of times that space above the mark was returned to the file system.
     pub(crate) above_count: u64,
     pub(crate) runs: Runs,
+    /// True if a run may follow another one, because the background has filled the holes of the first
+    /// (`holes`).
+    pub(crate) has_split_runs: bool,
     pub(crate) away: Away,
     /// Allocated, because it does not fit on a kernel's stack.
     slabs: NonNull<Slabs>,
@@ -76,7 +79,7 @@ impl Space {
             // SAFETY: no other thread has a reference to the runs.
             unsafe { runs.give_back(allocator) }
         })?;
-        Ok(Space { mark, holed_from: mark, above_count: 0, runs, away: Away::default(), slabs })
+        Ok(Space { mark, holed_from: mark, above_count: 0, runs, has_split_runs: false, away: Away::default(), slabs })
     }
 
     /// Frees its memory.

@@ -52,10 +52,15 @@ pub struct Supply {
     mark: AtomicU32,
     holed_from: AtomicU32,
     run_units: AtomicU64,
+    /// Units in runs that may have holes.
+    holed_run_units: AtomicU64,
     /// Units in runs without space to return.
     given_back_units: AtomicU64,
     /// Units in chunks that recently became free or roomy.
     loosened_units: AtomicU64,
+    /// True if a writer has used a free run since space was last returned to the file system. Only then does the
+    /// background fill holes: space that was returned stays returned until there is a use for it.
+    uses_runs: AtomicBool,
     /// True while a writer may soon run out of prepared space; every writer checks it.
     runs_low: AtomicBool,
     pace: Pace,
@@ -69,7 +74,30 @@ impl Supply {
         let (free_units, spaced_units) = (space.runs.free_units(), space.runs.spaced_units());
         self.run_units.store(free_units, Ordering::Relaxed);
         self.given_back_units.store(free_units - spaced_units, Ordering::Relaxed);
-        self.runs_low.store(self.spare_bytes(region) < self.ahead_bytes(region) / 4 * 3, Ordering::Relaxed);
+        self.holed_run_units.store(space.runs.holed_units(), Ordering::Relaxed);
+        let ready_bytes = if self.fills_runs() { self.whole_run_bytes() } else { self.spare_bytes(region) };
+        self.runs_low.store(ready_bytes < self.ahead_bytes(region) / 4 * 3, Ordering::Relaxed);
+    }
+
+    /// Notes that a writer uses free runs.
+    pub(crate) fn note_run_used(&self) {
+        self.uses_runs.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that space was returned to the file system.
+    pub(crate) fn note_space_returned(&self) {
+        self.uses_runs.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns true if writers use free runs, and some of these may have holes.
+    pub(crate) fn fills_runs(&self) -> bool {
+        self.uses_runs.load(Ordering::Relaxed) && self.holed_run_units.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the bytes in free runs without holes.
+    pub(crate) fn whole_run_bytes(&self) -> u64 {
+        let units = self.run_units.load(Ordering::Relaxed);
+        units.saturating_sub(self.holed_run_units.load(Ordering::Relaxed)) * UNIT_BYTES
     }
 
     /// Notes a step of the background; `is_more` if another step is needed.

@@ -4,6 +4,7 @@
 //! recovery must find a region in which all of these are valid places, hand out none of them again, and find no
 //! segment slot that was never reserved and is not zero.
 
+mod filled;
 mod gathered;
 
 use std::collections::BTreeSet;
@@ -269,15 +270,6 @@ impl Script {
         self.explorer.index.lock().unwrap().features = features;
     }
 
-    /// Returns the space of all free runs to the file system, after the sweep that a new region has had.
-    fn give_space_back(&self) {
-        let mut from = 0;
-        while let Some((next, _)) = self.heap.discard_free_run(&self.sim, from) {
-            from = next;
-        }
-        while self.heap.chunks().discard_above_mark(&self.sim).is_some() {}
-    }
-
     /// Joins, punches and carves runs, twice; evacuates chunks; raises the mark over returned space.
     fn run_holes(&self) {
         let extents = [130_000, 130_000, 130_000, 70_000].map(|len_bytes| self.reserve_extent(len_bytes));
@@ -358,14 +350,14 @@ fn explore(model: Model, canary: Option<Canary>, run: fn(&Script), nested_share:
 #[test]
 fn every_crash_of_memory_behind_a_cache_is_recovered() {
     assert_eq!(explore(Model::Line, None, Script::run, NESTED_SHARE), None);
-    for run in [Script::run_holes, Script::run_gathered] {
+    for run in [Script::run_holes, Script::run_filled, Script::run_gathered] {
         assert_eq!(explore(Model::Line, None, run, NESTED_SHARE_OF_FEW), None);
     }
 }
 
 #[test]
 fn every_crash_of_a_log_is_recovered() {
-    for run in [Script::run, Script::run_holes, Script::run_gathered] {
+    for run in [Script::run, Script::run_holes, Script::run_filled, Script::run_gathered] {
         assert_eq!(explore(Model::Span, None, run, NESTED_SHARE), None);
     }
 }
@@ -392,8 +384,10 @@ fn broken_variants_are_caught() {
     ];
     let holed = [heap::canary::PUNCH_BEFORE_HEADER, heap::canary::PUNCHED_RUN_NOT_BACKED];
     let of_gathered = gathered.map(|canary| (canary, Script::run_gathered as fn(&Script)));
+    let filled = [heap::canary::PUNCHED_RUN_NOT_BACKED, heap::canary::RUN_BEFORE_ITS_REST];
+    let of_filled = filled.map(|canary| (canary, Script::run_filled as fn(&Script)));
     let of_holed = holed.map(|canary| (canary, Script::run_holes as fn(&Script)));
-    for (canary, run) in of_gathered.into_iter().chain(of_holed) {
+    for (canary, run) in of_gathered.into_iter().chain(of_holed).chain(of_filled) {
         let objection = explore(Model::Line, Some(canary), run, NESTED_SHARE_OF_FEW);
         assert!(objection.is_some(), "{canary:?} went unnoticed");
     }

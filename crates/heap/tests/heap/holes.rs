@@ -27,3 +27,29 @@ fn chunk_has_space_after_concurrent_release() {
     let mark = heap.stats().mark_bytes;
     assert!(memory.len_bytes() >= mark + 16 * UNIT_BYTES && !memory.has_hole(Offset(mark).span(16 * UNIT_BYTES)));
 }
+
+/// Space that was returned stays returned until a writer uses a free run; then the background fills what is ahead of
+/// the writer. A chunk that is longer than the filled pieces finds their space.
+#[test]
+fn holes_are_filled_ahead_of_writers() {
+    let (memory, heap) = Memory::formatted();
+    let long_bytes = 300 * UNIT_BYTES - 64;
+    let long = heap.reserve_extent(&memory, long_bytes).unwrap().publish();
+    heap.reserve_extent(&memory, 100).unwrap().publish();
+    heap.free(&memory, long);
+    assert!(heap.discard_free_run(&memory, 0).is_some());
+    let ahead_bytes = 100 * UNIT_BYTES;
+    while heap.prepare(&memory, ahead_bytes) {}
+    assert!(memory.has_hole(long.offset.plus(UNIT_BYTES).span(UNIT_BYTES)));
+    let first = heap.reserve_extent(&memory, 4 * UNIT_BYTES - 64).unwrap().publish();
+    assert_eq!(first.offset, long.offset);
+    let populated_bytes = memory.populated_bytes();
+    while heap.prepare(&memory, ahead_bytes) {}
+    let filled = memory.populated_bytes() - populated_bytes;
+    assert!((ahead_bytes..2 * ahead_bytes).contains(&filled), "{filled} bytes");
+    let past_first = long.offset.0 - long.offset.0 % UNIT_BYTES + 4 * UNIT_BYTES;
+    assert!(!memory.has_hole(Offset(past_first).span(ahead_bytes)));
+    let region_bytes = heap.stats().region_bytes;
+    let rest = heap.reserve_extent(&memory, 296 * UNIT_BYTES - 64).unwrap().publish();
+    assert_eq!((rest.offset.0, heap.stats().region_bytes), (past_first + 64, region_bytes));
+}

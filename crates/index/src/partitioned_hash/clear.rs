@@ -34,6 +34,6 @@ pub(super) fn empty_root<M: Medium, D: Dram>(
 ) -> Result<Box<Root>, HeapError> {
     clear::empty_root(cx, geometry, generation, |at, header| {
         empty(header).stream(cx.medium, at);
-        Segment::new(at, header, true, NEVER)
+        Box::new(Segment::new(at, header, true, NEVER))
     })
 }

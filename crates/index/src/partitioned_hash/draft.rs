@@ -4,7 +4,8 @@ use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
 use super::layout::{
-    Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot,
+    Home, LINE_ENTRY_COUNT, NEXT_BYTES, OverflowPath, PREFIX_BYTES, SEGMENT_LINE_COUNT, SegmentHeader, State,
+    entry_lines, slot,
 };
 use super::slot::Slot;
 use crate::Position;
@@ -12,29 +13,44 @@ use crate::Position;
 const WORD_COUNT: usize = SEGMENT_BYTES as usize / 8;
 
 /// The words of a segment that no other thread can see yet.
-pub(super) struct SegmentDraft(Box<[u64; WORD_COUNT]>);
+pub(super) struct SegmentDraft {
+    words: Box<[u64; WORD_COUNT]>,
+    /// The number of entries in each line, which are its first ones. A count finds the next free entry without a
+    /// branch that depends on the line.
+    counts: [u8; SEGMENT_LINE_COUNT as usize],
+}
 
 impl SegmentDraft {
     /// Creates an empty segment.
-    pub(super) fn new() -> SegmentDraft {
-        SegmentDraft(vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length"))
+    pub(super) fn new(header: SegmentHeader) -> SegmentDraft {
+        let words = vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length");
+        let mut draft = SegmentDraft { words, counts: [0; SEGMENT_LINE_COUNT as usize] };
+        draft.set_header(header);
+        draft
     }
 
-    pub(super) fn set_header(&mut self, header: SegmentHeader) {
-        self.0[0] = header.state_word();
-        self.0[PREFIX_BYTES as usize / 8] = seal(header.prefix);
+    /// Empties the draft, for another segment.
+    pub(super) fn restart(&mut self, header: SegmentHeader) {
+        self.words.fill(0);
+        self.counts.fill(0);
+        self.set_header(header);
+    }
+
+    fn set_header(&mut self, header: SegmentHeader) {
+        self.words[0] = header.state_word();
+        self.words[PREFIX_BYTES as usize / 8] = seal(header.prefix);
     }
 
     pub(super) fn set_next(&mut self, next: Offset) {
-        self.0[NEXT_BYTES as usize / 8] = seal(next.0);
+        self.words[NEXT_BYTES as usize / 8] = seal(next.0);
     }
 
     /// Places an entry where an insert would place it. Returns false if pair and stash are full.
     #[inline(always)]
     pub(super) fn place(&mut self, signature: u64, position: Position) -> bool {
-        let (home, segment) = (Home::of(signature), Offset(0));
-        let is_empty = |slot: &Slot| self.position(*slot).is_empty();
-        if let Some(slot) = slots(home.offset(segment)).find(is_empty) {
+        let home = Home::of(signature);
+        let line = home.offset(Offset(0));
+        if let Some(slot) = self.free_slot(line) {
             self.put(slot, signature, position);
             return true;
         }
@@ -57,16 +73,14 @@ impl SegmentDraft {
     /// Places an entry in a chained segment, which is searched from end to end. Returns false if the segment is
     /// full.
     pub(super) fn place_anywhere(&mut self, signature: u64, position: Position) -> bool {
-        let Some(slot) = entry_lines(Offset(0)).flat_map(slots).find(|&slot| self.position(slot).is_empty()) else {
-            return false;
-        };
+        let Some(slot) = entry_lines(Offset(0)).find_map(|line| self.free_slot(line)) else { return false };
         self.put(slot, signature, position);
         true
     }
 
     /// Sets the bit that makes a search of `home` continue along the overflow path `way`.
     pub(super) fn set_overflow(&mut self, home: Home, way: OverflowPath) {
-        let word = &mut self.0[overflow_word(home, way, Offset(0)).0 as usize / 8];
+        let word = &mut self.words[overflow_word(home, way, Offset(0)).0 as usize / 8];
         *word = Position::from_word(*word).overflow().word();
     }
 
@@ -74,21 +88,29 @@ impl SegmentDraft {
     pub(super) fn stream<M: Medium>(&self, medium: &M, at: Offset) {
         const { assert!(cfg!(target_endian = "little"), "words are stored as they are") };
         // SAFETY: any initialised words are readable as bytes, eight for each.
-        let bytes = unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), SEGMENT_BYTES as usize) };
+        let bytes = unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), SEGMENT_BYTES as usize) };
         // SAFETY: the caller reserved the segment and has not linked it.
         unsafe { medium.stream(at, &[bytes]) }
     }
 
+    /// Returns the first free entry of a line.
+    #[inline(always)]
+    fn free_slot(&self, line: Offset) -> Option<Slot> {
+        let count = u64::from(self.counts[line_number(line)]);
+        (count < LINE_ENTRY_COUNT).then(|| slot(line, count))
+    }
+
     #[inline(always)]
     fn position(&self, slot: Slot) -> Position {
-        Position::from_word(self.0[slot.position.0 as usize / 8])
+        Position::from_word(self.words[slot.position.0 as usize / 8])
     }
 
     #[inline(always)]
     fn put(&mut self, slot: Slot, signature: u64, position: Position) {
         let old = self.position(slot);
-        self.0[slot.signature.0 as usize / 8] = signature;
-        self.0[slot.position.0 as usize / 8] = position.in_place_of(old).word();
+        self.words[slot.signature.0 as usize / 8] = signature;
+        self.words[slot.position.0 as usize / 8] = position.in_place_of(old).word();
+        self.counts[line_number(slot.position)] += 1;
     }
 }
 
@@ -97,6 +119,12 @@ impl SegmentDraft {
 pub(super) struct FreeEntry {
     pub(super) slot: Slot,
     pub(super) way: Option<OverflowPath>,
+}
+
+/// Returns the number of the line of a draft that holds the byte `at`.
+#[inline(always)]
+const fn line_number(at: Offset) -> usize {
+    (at.0 / LINE_BYTES) as usize
 }
 
 /// Returns the entries of a line.
@@ -124,9 +152,7 @@ pub(super) fn overflow_word(home: Home, way: OverflowPath, segment: Offset) -> O
 
 /// Creates an empty live segment.
 pub(super) fn empty(header: SegmentHeader) -> SegmentDraft {
-    let mut draft = SegmentDraft::new();
-    draft.set_header(header.with(State::Live));
-    draft
+    SegmentDraft::new(header.with(State::Live))
 }
 
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(LINE_BYTES));

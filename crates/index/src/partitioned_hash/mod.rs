@@ -126,7 +126,7 @@ impl PartitionedHash {
         let batches = Batches::default();
         batch::recover(cx, &batches)?;
         let due = if cx.heap.region().has_features(FEATURE_EXPIRY) { due::UNKNOWN } else { NEVER };
-        let table = |(offset, header)| Segment::new(offset, header, !cx.medium.is_writable(), due);
+        let table = |(offset, header)| Box::new(Segment::new(offset, header, !cx.medium.is_writable(), due));
         let live = live_segments(cx, geometry, &splits)?;
         let tables = live.into_iter().map(|segments| segments.into_iter().map(table).collect());
         let root = root_of(tables.collect(), geometry)?;

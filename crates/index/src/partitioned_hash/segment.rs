@@ -51,7 +51,7 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segmented for Segment {
-    type Frozen<'a> = Vec<Locked<'a>>;
+    type Frozen<'a> = ([Locked<'a>; PAIR_COUNT as usize], Locked<'a>);
 
     #[inline(always)]
     fn offset(&self) -> Offset {
@@ -73,7 +73,7 @@ impl Segmented for Segment {
     }
 
     fn lock_all(&self) -> Self::Frozen<'_> {
-        self.pairs.iter().chain([&self.stash]).map(Lock::lock).collect()
+        (self.pairs.each_ref().map(Lock::lock), self.stash.lock())
     }
 
     fn kill(&self) {
@@ -84,8 +84,8 @@ impl Segmented for Segment {
 impl Segment {
     /// Creates the table of the segment at `offset`. `durable` is true if this process wrote and ordered the
     /// segment. `due` is explained in [`super::due`].
-    pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool, due: u64) -> Box<Segment> {
-        Box::new(Segment {
+    pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool, due: u64) -> Segment {
+        Segment {
             offset,
             prefix: header.prefix,
             due: Due::at(due),
@@ -95,7 +95,7 @@ impl Segment {
             stash: Lock::new(),
             pairs: std::array::from_fn(|_| Lock::new()),
             counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
-        })
+        }
     }
 
     /// Prefetches the locks, which every write needs.
