@@ -46,7 +46,9 @@ pub const BATCH_BEFORE_RECORD: Canary = Canary("BatchBeforeRecord");
 pub const BATCH_BEFORE_ENTRIES: Canary = Canary("BatchBeforeEntries");
 /// A batch's word is cleared before its entries without their marks are durable.
 pub const BATCH_FORGOTTEN_EARLY: Canary = Canary("BatchForgottenEarly");
-/// The same, for a batch that opening finishes.
+/// A batch's turn ends, so that another batch may use its word, before the word is cleared.
+pub const BATCH_TURN_ENDED_EARLY: Canary = Canary("BatchTurnEndedEarly");
+/// A batch's word is cleared before its entries are durable, in a batch that opening finishes.
 pub const RECOVERED_BATCH_FORGOTTEN_EARLY: Canary = Canary("RecoveredBatchForgottenEarly");
 /// A batch's word is not cleared, and opening carries the batch out again, whatever the entries hold by then.
 pub const BATCH_REPLAYED: Canary = Canary("BatchReplayed");

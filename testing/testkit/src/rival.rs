@@ -62,7 +62,7 @@ pub(crate) struct Rival<S> {
 }
 
 impl<S: Subject> Rival<S> {
-    pub(crate) fn start(key: Vec<u8>) -> Rival<S> {
+    pub(crate) fn start(key: Vec<u8>, is_batching: bool) -> Rival<S> {
         let (jobs, todo) = channel::<Job<S>>();
         let (done, answers) = channel();
         let (acknowledged, name) = channel();
@@ -71,7 +71,7 @@ impl<S: Subject> Rival<S> {
             let itself = fs::read_link("/proc/thread-self").expect("the system tells of threads");
             acknowledged.send(itself).expect("whoever started this waits");
             for job in todo {
-                let answer = unobserved(|| job.write(&its_key));
+                let answer = unobserved(|| job.write(&its_key, is_batching));
                 drop(job);
                 if done.send(answer).is_err() {
                     break;
@@ -157,8 +157,9 @@ fn panicked() -> Failure {
 
 impl<S: Subject> Job<S> {
     /// Writes, and then reads the value back.
-    fn write(&self, key: &[u8]) -> Answer {
+    fn write(&self, key: &[u8], is_batching: bool) -> Answer {
         match &self.value {
+            value if is_batching => self.store.batch(&[(key, value.as_deref())])?,
             Some(value) => self.store.put(key, value)?,
             None => _ = self.store.delete(key)?,
         }

@@ -78,7 +78,7 @@ impl<S: Subject> Scene<S> {
             examiner: Examiner::new(settings.clone(), model, script.keys()),
             oracle: Arc::new(Oracle::exactly(None)),
             store: None,
-            rival: visitor.writes().then(|| Rival::start(script.rival().to_vec())),
+            rival: visitor.writes().then(|| Rival::start(script.rival().to_vec(), script.has_rival_batches())),
             rival_value: None,
             snapshots: Vec::new(),
             rival_images: Arc::default(),

@@ -190,6 +190,8 @@ pub struct Script {
     /// The second writer's key: [`PREFIX`], and a suffix that a test may choose to place the key in a certain bucket or
     /// page.
     rival: Vec<u8>,
+    /// True if each write of the second writer is a batch.
+    has_rival_batches: bool,
 }
 
 impl Script {
@@ -197,7 +199,7 @@ impl Script {
     #[must_use]
     pub fn fresh(seed: u64, ops: impl IntoIterator<Item = Op>) -> Script {
         let explored = [Op::Format].into_iter().chain(ops).collect();
-        Script { seed, setup: Vec::new(), explored, rival: PREFIX.to_vec() }
+        Script { seed, setup: Vec::new(), explored, rival: PREFIX.to_vec(), has_rival_batches: false }
     }
 
     /// Returns a script of keys that expire, are renewed, and are reaped.
@@ -214,7 +216,7 @@ impl Script {
     #[must_use]
     pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {
         let setup = [Op::Format].into_iter().chain(setup).collect();
-        Script { seed, setup, explored: ops.into_iter().collect(), rival: PREFIX.to_vec() }
+        Script { seed, setup, explored: ops.into_iter().collect(), rival: PREFIX.to_vec(), has_rival_batches: false }
     }
 
     /// Returns the candidate keys for the second writer.
@@ -230,6 +232,17 @@ impl Script {
     pub fn with_rival(self, key: Vec<u8>) -> Script {
         assert!(is_rival(&key), "the key is not one of Script::rivals");
         Script { rival: key, ..self }
+    }
+
+    /// Makes each write of the second writer a batch.
+    #[must_use]
+    pub fn with_rival_batches(self) -> Script {
+        Script { has_rival_batches: true, ..self }
+    }
+
+    /// Returns true if each write of the second writer is a batch.
+    pub(crate) fn has_rival_batches(&self) -> bool {
+        self.has_rival_batches
     }
 
     /// Returns the second writer's key.

@@ -277,9 +277,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             return if conditions.is_empty() { self.delete(key).map(drop) } else { self.delete_if(key, conditions) };
         }
         let batch = Batch::new(self.writer.keys(), conditions, ops)?;
-        let turn = self.table().batch_turn();
-        let expired = self.with_space(|| batch.attempt(&self.writer, &turn))?;
-        drop(turn);
+        let expired = self.with_space(|| batch.attempt(&self.writer))?;
         expired.into_iter().for_each(|item| self.hook().notify(item));
         Ok(())
     }

@@ -28,6 +28,8 @@ pub const BLOCK_BATCH_BEFORE_RECORD: Canary = Canary("BlockBatchBeforeRecord");
 pub const CARRIED_OUT_BEFORE_WORD: Canary = Canary("CarriedOutBeforeWord");
 /// A batch's word is cleared before its buckets are durable.
 pub const BLOCK_BATCH_FORGOTTEN_EARLY: Canary = Canary("BlockBatchForgottenEarly");
+/// A batch's turn ends, so that another batch may use the word, before the word is cleared.
+pub const BLOCK_BATCH_TURN_ENDED_EARLY: Canary = Canary("BlockBatchTurnEndedEarly");
 /// A batch is carried out although a failed log did not accept its word.
 pub const REFUSED_BATCH_CARRIED_OUT: Canary = Canary("RefusedBatchCarriedOut");
 /// Readers do not ask the batch that is being carried out.

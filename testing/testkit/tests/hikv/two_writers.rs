@@ -69,6 +69,21 @@ fn two_writers_survive_where_they_are_told_later() {
     }
 }
 
+/// Two batches. On memory, the second comes at every step of the first. On a log it comes as well while the first waits
+/// for the disk, and then uses the same batch word.
+#[test]
+fn two_batches_survive_wherever_both_are() {
+    let script = || several_changes_at_once().with_rival_batches();
+    let few = Settings { images_per_op_max: 25, ..both(Visitor::WriterAlways) };
+    passes::<Crashed>(&[script()], &few);
+    for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(StepKind::WaitBegin)] {
+        let settings = Settings { visitors: vec![visitor], rival_images_per_step_max: 4, ..journaled::sparing() };
+        journaled::passes(&[script()], &settings);
+    }
+    let violation = caught(index::canary::BATCH_TURN_ENDED_EARLY, Model::Line, &[script()], few);
+    assert!(matches!(violation.op, Op::Batch(_)), "caught at another operation: {violation}");
+}
+
 /// Only images of the second writer's steps.
 #[test]
 fn loss_at_second_writer_is_noticed() {

@@ -1,14 +1,15 @@
 //! Writes several keys in one step: the engine's part of `index::partitioned_hash::batch`, with the step numbers of
 //! that module.
 //!
-//! - Step 1: the last operation of each key counts; space for items and record is reserved; items are written and
-//!   flushed.
+//! - Step 1: the last operation of each key counts; a turn is waited for; space for items and record is reserved; items
+//!   are written and flushed.
 //! - Step 2: the keys' pairs are locked, conditions judged, keys looked up, and a ticket is taken of each queue that
 //!   receives changes. If segments or a queue have no space, locks and tickets are released, space is made in all of
 //!   them, and step 2 begins again.
-//! - Steps 3 to 7: the index.
+//! - Steps 3 to 7: the index; then the turn ends.
 //! - Step 8: tickets are filled, replaced items retired.
-//! - Step 9: the callback for expired keys is called, without lock, turn and pin.
+//! - Step 9: a log is waited for, without lock and turn.
+//! - Step 10: the callback for expired keys is called, without lock, turn and pin.
 //!
 //! Segments record the expiry of the new items after these were published (`index/src/partitioned_hash/due.rs`).
 //!
@@ -86,7 +87,6 @@ struct Ready<'a, M, D: Dram> {
 pub(crate) struct BatchWrite<'a, M, D: Dram> {
     writer: &'a Writer<M, D>,
     plan: Plan<'a>,
-    turn: Turn<'a>,
 }
 
 impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
@@ -98,9 +98,8 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
     ) -> Result<(), Error> {
         let plan = Plan::new(conditions, ops, |key| writer.reader.signature(key));
         writer.space.heap().region().set_features(writer.reader.medium(), FEATURE_BATCHES);
-        let batch = BatchWrite { writer, plan, turn: writer.reader.index().batch_turn() };
+        let batch = BatchWrite { writer, plan };
         let expired = writer.with_space(|| batch.try_once())?;
-        drop(batch.turn);
         expired.into_iter().for_each(|item| writer.reaper.hook().notify(item));
         Ok(())
     }
@@ -113,6 +112,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         if reader.medium().breaks(canary::CONDITION_OUTSIDE_LOCK) {
             plan.conditions_hold(reader, |signature, key| reader.find(signature, key))?;
         }
+        let turn = reader.index().batch_turn();
         let stamp = writer.snapshots.stamp();
         let reservations = Reservations::write_items(reader.medium(), &writer.space, stamp, plan)?;
         let record = writer.space.reserve(reader.medium(), record_bytes(plan.ops.len()))?;
@@ -120,7 +120,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
             self.make_queue_space()?;
             let pin = epoch::pin();
             match self.lock_and_note(&reservations) {
-                Ok(ready) => return self.carry_out(ready, reservations, record),
+                Ok(ready) => return self.carry_out(ready, turn, reservations, record),
                 Err(Stop::Segments(full)) => reader.index().split_for_batch(writer.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => {
@@ -240,10 +240,11 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         Ok(found.map(|found| (found.position, found.value)))
     }
 
-    /// Does steps 3 to 8. The caller is pinned.
+    /// Does steps 3 to 9. The caller is pinned.
     fn carry_out(
         &self,
         Ready { batch, expiring, tickets }: Ready<'_, M, D>,
+        turn: Turn<'_>,
         mut reservations: Reservations<'_, M, D>,
         record: Reservation<'_, D>,
     ) -> Result<Vec<ExpiredItem>, Error> {
@@ -263,7 +264,7 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         };
         let changes = if self.writer.cache.is_there() { batch.changes() } else { &[] };
         let hidden: Vec<Hidden<'_, '_>> = changes.iter().map(op_of).map(hide).collect();
-        let finished = batch.commit(&self.turn, record.publish())?;
+        let finished = batch.commit(turn, record.publish())?;
         for (signature, expiry) in due {
             self.writer.reader.index().lower_due_of(self.writer.cx(), signature, expiry.ms());
             self.writer.reaper.expect(expiry);

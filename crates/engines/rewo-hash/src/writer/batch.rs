@@ -66,17 +66,15 @@ impl<'k> Batch<'k> {
     }
 
     /// Applies the batch, unless the region is full: then nothing has changed. Returns copies of the expired items.
-    pub(crate) fn attempt<M: Medium, D: Dram>(
-        &self,
-        writer: &Writer<M, D>,
-        turn: &Turn<'_>,
-    ) -> Result<Vec<ExpiredItem>, Error> {
+    /// Items are written before the turn, and the log is waited for after it.
+    pub(crate) fn attempt<M: Medium, D: Dram>(&self, writer: &Writer<M, D>) -> Result<Vec<ExpiredItem>, Error> {
         let prepare = |&(key, op): &(Key<'k>, BatchOp<'k>)| {
             let item = op.value().map(|value| NewItem { key: key.bytes, value, expiry: op.expiry() });
             Ok((key, item.map(|item| writer.prepare(key, &item)).transpose()?))
         };
         let prepared = self.ops.iter().map(prepare).collect::<Result<Vec<_>, Error>>()?;
         loop {
+            let turn = writer.table().batch_turn();
             let _pin = epoch::pin();
             match self.carry_out(writer, &prepared, turn) {
                 Ok(Done { replaced, hidden, ticket }) => {
@@ -107,10 +105,10 @@ impl<'k> Batch<'k> {
         &self,
         writer: &'a Writer<M, D>,
         prepared: &AllPrepared<'_, 'k, D>,
-        turn: &Turn<'_>,
+        turn: Turn<'_>,
     ) -> Result<Done<'a, 'k>, Stop> {
         let keys = writer.keys();
-        let mut batch = writer.table().lock_batch(writer.cx(), turn, &self.signatures);
+        let mut batch = writer.table().lock_batch(writer.cx(), &turn, &self.signatures);
         for (number, (key, condition)) in self.conditions.iter().enumerate() {
             let found = batch.find(*key, |position| keys.is_key(position, *key))?;
             if found.is_none() {
@@ -147,7 +145,7 @@ impl<'k> Batch<'k> {
         let is_hidden = !writer.medium().breaks(canary::BATCH_HIDES_NOTHING);
         let changed = changed.into_iter().filter(|_| is_hidden);
         let hidden = changed.map(|(number, key)| (number, writer.cache().hide(key))).collect();
-        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record).map_err(Error::from)?) })
+        Ok(Done { replaced, hidden, ticket: Some(batch.commit(turn, record).map_err(Error::from)?) })
     }
 }
 

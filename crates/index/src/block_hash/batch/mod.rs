@@ -11,7 +11,7 @@
 //! | 6 the overlay is decided: readers read it instead of these buckets | the same |
 //! | 7 the buckets are stored, flushed; ordered. A log publishes them with lock bits | the same |
 //! | 8a the word is cleared; ordered | all |
-//! | 8b the overlay is removed, the locks are released, the record is freed | all |
+//! | 8b the overlay is removed, the turn ends, the locks are released, the record is freed | all |
 //! | 9 the commit is waited for | all |
 //!
 //! A failed log may refuse step 5. Then nothing has happened, and the overlay is removed. If it refuses a bucket in
@@ -20,8 +20,11 @@
 //! gets that far.
 //!
 //! Only the batch writes to its buckets from step 2 to step 8, so the record stays correct. A batch that finds no
-//! space in step 2 releases all locks, splits, and starts again. One batch is carried out at a time: the one with
-//! the turn.
+//! space in step 2 releases all locks and the turn, splits, and starts again. One batch is carried out at a time: the
+//! one with the turn.
+//!
+//! The turn ends before step 9, so any number of batches share one sync of a log. The next batch's word needs no wait
+//! either: a log keeps the order of stores, so that word comes after this batch's buckets and its 0.
 
 mod overlay;
 mod record;
@@ -218,11 +221,11 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.cx.heap.reserve(self.cx.medium, record::bytes(count), epoch::thread_index())
     }
 
-    /// Carries out steps 3 to 8, and returns the ticket to wait for. The caller waits without locks.
+    /// Carries out steps 3 to 8, and returns the ticket to wait for. The caller waits without locks and turn.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`]; then nothing has happened.
-    pub fn commit(mut self, record: Reservation<'a, D>) -> Result<Ticket, MediumError> {
+    pub fn commit(mut self, turn: Turn<'_>, record: Reservation<'a, D>) -> Result<Ticket, MediumError> {
         self.images.retain(|_, changed| changed.is_changed);
         let (cx, record) = (self.cx, record.publish());
         let images = self.images.iter().map(|(at, changed)| (*at, changed.image)).collect();
@@ -246,6 +249,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         unsafe { &*overlay }.decide();
         self.count_items();
         self.replaced.iter().for_each(|slot| mark_unlinked(cx, slot));
+        let turn = Some(turn).filter(|_| !cx.medium.breaks(canary::BLOCK_BATCH_TURN_ENDED_EARLY));
         if self.carry_out(images, ticket.is_done()) == Taken::No {
             return Ok(ticket);
         }
@@ -254,6 +258,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         cx.medium.order();
         self.moves.note_crowding();
         self.take_away(overlay, ptr::null_mut());
+        drop(turn);
         cx.heap.free(cx.medium, record);
         Ok(ticket)
     }

@@ -39,7 +39,7 @@ fn write_batch(rig: &Rig) {
     let found = batch.find(key(&bytes_of(NAME)), |_| Ok::<_, MediumError>(false)).unwrap().expect("it is there");
     batch.replace(&found, Some(&Slot::whole(&bytes_of(NAME), NEW).unwrap()));
     let record = batch.reserve_record().unwrap();
-    _ = batch.commit(record);
+    _ = batch.commit(turn, record);
 }
 
 fn find(rig: &Rig, mut asked: impl FnMut()) -> Option<Slot> {

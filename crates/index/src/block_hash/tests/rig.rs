@@ -120,10 +120,10 @@ impl Rig {
     /// Changes several keys as one step.
     pub(super) fn batch(&self, changes: &[Change]) {
         let _pin = epoch::pin();
-        let turn = self.table.batch_turn();
         let mut signatures: Vec<_> = changes.iter().map(|((signature, _), _)| *signature).collect();
         signatures.sort_unstable();
         loop {
+            let turn = self.table.batch_turn();
             let mut batch = self.table.lock_batch(self.cx(), &turn, &signatures);
             for &(name, value) in changes {
                 let new = value.map(|value| slot(name, value));
@@ -135,7 +135,7 @@ impl Rig {
             }
             let Err(full) = batch.has_space() else {
                 let record = batch.reserve_record().unwrap();
-                return self.medium.wait(batch.commit(record).unwrap()).unwrap();
+                return self.medium.wait(batch.commit(turn, record).unwrap()).unwrap();
             };
             drop(batch);
             self.table.split_for_batch(self.cx(), full, &signatures).unwrap();

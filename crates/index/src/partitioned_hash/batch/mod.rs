@@ -11,12 +11,17 @@
 //! | 4 all entries published with the mark BATCH; ordered | marked entries, which opening restores from the record |
 //! | 5 the word becomes COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
 //! | 6 the marks cleared, deleted entries emptied; ordered | a batch that opening completes |
-//! | 7 the word becomes 0; ordered; the locks are released | the batch |
+//! | 7 the word becomes 0; ordered; the turn ends, the locks are released | the batch |
 //! | 8 a log's batch is waited for | one of both words, or the later state |
 //!
 //! On a log, step 8 replaces the wait of step 5, so that no lock is held while a disk syncs. Step 6 then replaces
 //! the mark BATCH by FRESH. As after any write, FRESH keeps readers from acting on a value that is not durable
 //! (`ops`).
+//!
+//! The turn ends before step 8, so any number of batches share one sync, though no more than sixteen are between
+//! steps 3b and 7. The next batch with the same word needs no wait either: on a log, its steps come after this batch's
+//! 0. So a part of the log that survives has this batch's word, or 0, or the next batch's word, and never a mark
+//! whose batch the word has already left. The same holds for the record's space, which is retired after the 0.
 //!
 //! If a log fails between steps 3b and 7, all parts of the batch stay: marks, word, and the entry of the table of
 //! batches. If the word is PREPARED, readers find the old items. If it is COMMITTED, readers get the medium's

@@ -1,4 +1,4 @@
-//! Turns: the exclusive use of one of the batch words.
+//! Turns: the exclusive use of one of the batch words, until it is 0 again.
 
 use super::Batches;
 

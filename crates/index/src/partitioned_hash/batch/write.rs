@@ -19,6 +19,7 @@ use crate::partitioned_hash::segment::Segment;
 use crate::partitioned_hash::split::Splits;
 use crate::partitioned_hash::{BatchLookup, Context, Garbage, Table, Target};
 use crate::segmented::Segmented;
+use crate::segmented::directory::Retired;
 use crate::segmented::segments::Segments;
 use crate::shared::Locked;
 
@@ -260,13 +261,13 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         &self.changes
     }
 
-    /// Carries out steps 3 to 7: all changes become visible as one step. `record` is reserved space for
-    /// [`record_bytes`](super::record::record_bytes) bytes; it is retired afterwards.
+    /// Carries out steps 3 to 7: all changes become visible as one step, and the turn ends. `record` is reserved space
+    /// for [`record_bytes`](super::record::record_bytes) bytes; it is retired afterwards.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`] if the medium fails. Then either nothing has happened, or readers of these keys
     /// get this error until the store is opened again.
-    pub fn commit(self, turn: &Turn<'_>, record: Place) -> Result<Finished, MediumError> {
+    pub fn commit(self, turn: Turn<'_>, record: Place) -> Result<Finished, MediumError> {
         let medium = self.cx.medium;
         medium.health()?;
         for &(number, way) in &self.ways {
@@ -292,8 +293,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if waited == Waited::Deferred && !medium.breaks(canary::BATCH_SETTLED_EARLY) {
             self.publish_outcomes()?;
         }
-        finish(medium, turn.number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
-        let active = batches.unlink(turn.number);
+        let active = self.end(turn);
         let Batch { cx, crowded, changes, stashes, pairs, .. } = self;
         drop((stashes, pairs));
         cx.retire(Garbage::Table(Table::new(active)));
@@ -329,6 +329,20 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             }
         }
         Ok(())
+    }
+
+    /// Carries out steps 6 and 7, except for the locks. The next batch may use the word as soon as the turn has ended.
+    fn end(&self, turn: Turn<'_>) -> Retired<Active> {
+        let (medium, number) = (self.cx.medium, turn.number);
+        let unlink_and_end = |turn: Turn<'_>| self.batches.unlink(turn.number);
+        let finish = || finish(medium, number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
+        if medium.breaks(canary::BATCH_TURN_ENDED_EARLY) {
+            let active = unlink_and_end(turn);
+            finish();
+            return active;
+        }
+        finish();
+        unlink_and_end(turn)
     }
 
     /// Counts entries, and marks the items that the sweep will not reach any more. The caller holds the locks.

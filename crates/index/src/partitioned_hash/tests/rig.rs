@@ -9,8 +9,8 @@ use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Dram, Level, Medium, MediumError, Offset};
 use pmem_sim::{Model, Sim};
 
+use super::super::batch::Full;
 use super::super::batch::record::record_bytes;
-use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
 use super::super::{Context, Cursor, Found, Garbage, Lookup, PartitionedHash, Published};
 use crate::Position;
@@ -134,17 +134,17 @@ impl<M: Medium> Rig<M> {
         let mut changes: Vec<_> =
             changes.iter().map(|&(key, value)| (key, value.map(|value| self.write_item(key, value)))).collect();
         changes.sort_by_key(|(key, _)| key.signature);
-        let turn = self.index.batch_turn();
         let signatures: Vec<_> = changes.iter().map(|(key, _)| key.signature).collect();
         let mut attempt_count = 1;
-        while let Err(full) = self.try_batch(&changes, &signatures, &turn) {
+        while let Err(full) = self.try_batch(&changes, &signatures) {
             self.index.split_for_batch(self.cx(), full, &signatures).unwrap();
             attempt_count += 1;
         }
         attempt_count
     }
 
-    fn try_batch(&self, changes: &[(Key, Option<Position>)], signatures: &[u64], turn: &Turn<'_>) -> Result<(), Full> {
+    fn try_batch(&self, changes: &[(Key, Option<Position>)], signatures: &[u64]) -> Result<(), Full> {
+        let turn = self.index.batch_turn();
         let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut replaced = Vec::new();
         for (number, &(key, new)) in changes.iter().enumerate() {
