@@ -132,6 +132,10 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
+    /// Fetches what writes of these keys will need into the processor's caches, all at the same time. A hint, which
+    /// changes nothing.
+    fn prefetch(&self, _keys: &[&[u8]]) {}
+
     /// Puts or replaces a value. The key then has no expiry, even if it had one before.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 

@@ -18,5 +18,6 @@ pub(crate) mod permission;
 pub(crate) mod pipeline;
 mod reads;
 mod turn;
+mod updates;
 pub(crate) mod worker;
 mod writes;

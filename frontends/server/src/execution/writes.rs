@@ -93,7 +93,7 @@ impl<'a> Puts<'a> {
 }
 
 /// Returns whether requests may be grouped: no client monitors single requests, and none is blocked.
-fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
+pub(super) fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
     session.is_plain()
         && shared.observers.monitors.is_empty()
         && !shared.gate.has_claim()
@@ -101,7 +101,7 @@ fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
 }
 
 /// Returns whether a request is admitted as the same command as `first`, with as many arguments.
-fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
+pub(super) fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
     if request.name() == first.name() {
         return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());
     }

@@ -31,5 +31,6 @@ mod tracking;
 mod transactions;
 mod unchanged;
 mod unix;
+mod updates;
 mod watched_keys;
 mod watching;
