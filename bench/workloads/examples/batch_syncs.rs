@@ -1,11 +1,11 @@
 //! Measures how many batches share a sync of a store on a disk, at the level `power`.
 //!
 //! ```console
-//! $ cargo run --release -p hikv-bench --example batch_syncs -- . 64 5
+//! $ cargo run --release -p hikv-bench --features hikv/all-engines --example batch_syncs -- . 64 5
 //! ```
 //!
-//! So many threads write batches of two keys for so many seconds, each thread its own keys. Reported for each engine
-//! with batches: batches per second, batches per sync, and the latency of a batch.
+//! So many threads write batches of two keys for so many seconds, each thread its own keys. Reported for each engine of
+//! the build: batches per second, batches per sync, and the latency of a batch.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -69,7 +69,7 @@ fn main() -> Result<(), Failed> {
     let dir = arguments.next().unwrap_or_else(|| ".".into());
     let thread_count = arguments.next().map_or(Ok(64), |count| count.parse())?;
     let seconds = arguments.next().map_or(Ok(5.0), |seconds| seconds.parse())?;
-    for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
+    for &engine in EngineKind::ALL {
         measure(Path::new(&dir), engine, thread_count, Duration::from_secs_f64(seconds))?;
     }
     Ok(())

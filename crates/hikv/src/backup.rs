@@ -223,9 +223,9 @@ fn copy_items<A: CallbackReply>(
     copy.complete(|store| {
         let items_total = match damaged {
             // Some engines count by a walk over items that may be damaged.
-            Some(_) => source.front_end().stored().len().unwrap_or(0),
+            Some(_) => source.of_stored_keys().len().unwrap_or(0),
             None => {
-                let items_total = source.front_end().stored().len()?;
+                let items_total = source.of_stored_keys().len()?;
                 assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                 items_total
             }
@@ -244,7 +244,7 @@ pub(crate) fn copy_to<A: CallbackReply>(
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
     let copy = copy_of(from, out, purpose, from.engine_kind())?;
-    copy.complete(|store| write_items(&from.read_view()?, from.front_end().stored().len()?, store, progress, None))
+    copy.complete(|store| write_items(&from.read_view()?, from.of_stored_keys().len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.

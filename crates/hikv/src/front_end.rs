@@ -9,26 +9,23 @@ use pmem::Durability;
 use crate::files_status::FilesStatus;
 use crate::handles::Kind;
 use crate::latest::LatestBackup;
-use crate::tree::Mapping;
+use crate::tree::{BATCH_COUNT, StoredKeys};
 use crate::verify::{self, Report, VerifyProgress};
 use crate::{BackupError, CallbackReply, Stats, Store, Ticket, Tree, files};
 
-/// Keys that one call writes together. A multiple of each engine's group size.
-pub(crate) const BATCH_COUNT: usize = 64;
-
-/// Operations for servers, bindings and event loops, from [`Tree::front_end`]: checks without waits, results of single
-/// keys, and the store's stored keys.
+/// Operations for servers, bindings and event loops, on the keys of a tree or a store: checks without waits, results of
+/// single keys, and the store's stored keys.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// # let store = hikv::Store::open(dir.path())?;
-/// use hikv::FilesStatus;
+/// use hikv::{FilesStatus, FrontEnd};
 ///
-/// assert_eq!(store.front_end().check_files(), FilesStatus::InPlace);
+/// assert_eq!(FrontEnd::of(&store).check_files(), FilesStatus::InPlace);
 /// let items = [("one", "eins"), ("two", "zwei")];
 /// let mut stored = Vec::new();
-/// store.front_end().multi_put_each(&items, |index, put| stored.push((index, put.is_ok())));
+/// FrontEnd::of(&store).multi_put_each(&items, |index, put| stored.push((index, put.is_ok())));
 /// assert_eq!(stored, [(0, true), (1, true)]);
 /// # Ok(())
 /// # }
@@ -37,7 +34,9 @@ pub(crate) const BATCH_COUNT: usize = 64;
 pub struct FrontEnd<'t>(&'t Tree);
 
 impl<'t> FrontEnd<'t> {
-    pub(crate) fn of(tree: &'t Tree) -> FrontEnd<'t> {
+    /// Returns the operations on a tree's keys, or with a store on its own.
+    #[must_use]
+    pub fn of(tree: &'t Tree) -> FrontEnd<'t> {
         FrontEnd(tree)
     }
 
@@ -159,11 +158,22 @@ impl<'t> FrontEnd<'t> {
         }
     }
 
+    /// Fetches everything that writes of these keys will need into the processor's caches, so that several writes that
+    /// follow do not wait for memory one after the other. A hint, which changes nothing.
+    pub fn prefetch<K: AsRef<[u8]>>(self, keys: &[K]) {
+        let Ok(engine) = self.0.inner().engine() else { return };
+        let Ok(space) = self.0.keyspace().space() else { return };
+        for batch in keys.chunks(BATCH_COUNT) {
+            let stored = StoredKeys::of(space, batch.iter().map(AsRef::as_ref));
+            engine.prefetch(&stored.iter().collect::<Vec<_>>());
+        }
+    }
+
     /// Returns a handle of all stored keys, those of all trees and of the catalog.
     #[doc(hidden)]
     #[must_use]
     pub fn stored(self) -> Tree {
-        self.0.with(self.0.keyspace().mapped(Mapping::Stored), Kind::Tree)
+        self.0.of_stored_keys()
     }
 
     /// Returns the store, for a front end with its own mapping of keys to stored keys: until the store is closed, it

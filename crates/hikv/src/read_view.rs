@@ -54,7 +54,7 @@ impl ReadView {
     pub fn stored(&self) -> ReadView {
         match self {
             ReadView::Snapshot(snapshot) => ReadView::Snapshot(snapshot.stored()),
-            ReadView::ReadOnly(store) => ReadView::ReadOnly(Store::new(store.front_end().stored())),
+            ReadView::ReadOnly(store) => ReadView::ReadOnly(Store::new(store.of_stored_keys())),
         }
     }
 

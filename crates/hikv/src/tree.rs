@@ -10,10 +10,9 @@ mod writes;
 
 use std::fmt;
 
-use crate::front_end::FrontEnd;
 use crate::handles::{Handle, Kind};
 use crate::store::Inner;
-pub(crate) use keyspace::Keyspace;
+pub(crate) use keyspace::{BATCH_COUNT, Keyspace};
 pub(crate) use mapping::{Mapping, StoredKeys};
 
 pub use iter::{Iter, IterKeys};
@@ -54,6 +53,11 @@ impl Tree {
         Tree { keyspace, handle: self.handle.another(kind) }
     }
 
+    /// Returns a handle of all stored keys, those of all trees and of the catalog.
+    pub(crate) fn of_stored_keys(&self) -> Tree {
+        self.with(self.keyspace.mapped(Mapping::Stored), Kind::Tree)
+    }
+
     #[inline(always)]
     pub(crate) fn keyspace(&self) -> &Keyspace {
         &self.keyspace
@@ -61,12 +65,6 @@ impl Tree {
 
     pub(crate) fn inner(&self) -> &Inner {
         self.keyspace.inner()
-    }
-
-    /// Returns operations for servers, bindings and event loops.
-    #[must_use]
-    pub fn front_end(&self) -> FrontEnd<'_> {
-        FrontEnd::of(self)
     }
 
     /// Returns the tree's name, or `None` for the store's own tree.

@@ -316,11 +316,22 @@ impl<F: File> Segments<F> {
         let mut slots = self.slots.lock();
         while !slots.has_spare() {
             self.log.health().check()?;
-            slots.is_one_wanted = true;
-            self.slots.notify();
+            // Once: two waiting threads would wake one another all the time.
+            if !slots.is_one_wanted {
+                slots.is_one_wanted = true;
+                self.slots.notify();
+            }
             self.slots.wait(&mut slots);
         }
         Ok(())
+    }
+
+    /// Returns the number of segments that can be written after the present one, without the one that stays free.
+    pub(crate) fn unused_count(&self) -> u64 {
+        let slots = self.slots.lock();
+        let further_count = self.options.segment_count_max().saturating_sub(slots.count);
+        let further_count = if slots.is_disk_full { 0 } else { further_count };
+        (slots.spare_count() as u64 + further_count).saturating_sub(1)
     }
 
     /// Waits until a checkpoint is due: because of enough sealed segments, or because a writer waits for one. Returns

@@ -74,6 +74,8 @@ pub(crate) enum Lack {
     Frame,
     /// No segment is free in addition to the one that is written.
     Segment,
+    /// The log is ahead of the checkpoint in progress.
+    Pace,
 }
 
 /// The entries that no writer has taken, and the positions of all that were ever appended.
@@ -108,6 +110,9 @@ impl Appender {
         let buffer = self.buffer.lock();
         if !slots.has_spare() {
             return Err(Lack::Segment);
+        }
+        if self.appended.load(Ordering::Relaxed) > slots.limit() {
+            return Err(Lack::Pace);
         }
         if !buffer.has_space_for(wanted_bytes, frame_bytes_max()) {
             return Err(Lack::Frame);

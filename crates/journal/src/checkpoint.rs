@@ -30,6 +30,7 @@ use crate::discards::Spaces;
 use crate::guarded::Guarded;
 use crate::loading::Loader;
 use crate::log::Log;
+use crate::pace::Pace;
 use crate::pages::Pages;
 use crate::region::PAGE_BYTES;
 use crate::{File, canary};
@@ -69,8 +70,14 @@ impl<F: File> Checkpointer<F> {
         &self.spaces
     }
 
-    /// Applies the sealed segments; returns false if there were none. The caller does not hold `writer`.
-    pub(crate) fn checkpoint(&self, log: &Log<F>, loader: &Loader<F>) -> Result<bool, MediumError> {
+    /// Applies the sealed segments; returns false if there were none. The caller does not hold `writer`. In the
+    /// background, other threads append no faster than the pages are written.
+    pub(crate) fn checkpoint(
+        &self,
+        log: &Log<F>,
+        loader: &Loader<F>,
+        is_background: bool,
+    ) -> Result<bool, MediumError> {
         let mut own = self.work.lock();
         let count = log.segments().slots().lock().sealed.len();
         if count == 0 {
@@ -79,14 +86,18 @@ impl<F: File> Checkpointer<F> {
         self.base.health().check()?;
         let unmarked = mem::take(&mut own.unmarked);
         let mut dirty = log.appender().take_dirty(unmarked);
-        self.write_pages(&dirty, &mut own.copies, log, loader)?;
+        let begin = || Pace::begin(log.segments(), log.appender().appended(), dirty.len_bytes());
+        let pace = is_background.then(begin);
+        self.write_pages(&dirty, &mut own.copies, log, loader, pace.as_ref())?;
         dirty.clear();
         own.unmarked = dirty;
         if !self.base.file().breaks(canary::RECYCLED_BEFORE_BASE) {
             self.base.sync()?;
         }
         self.spaces.punch(|| log.segments().replayed_from());
-        if !log.segments().recycle(count) {
+        let is_next_due = log.segments().recycle(count);
+        drop(pace);
+        if !is_next_due {
             self.base.file().forget_cached();
         }
         Ok(true)
@@ -99,13 +110,16 @@ impl<F: File> Checkpointer<F> {
         copies: &mut Pages,
         log: &Log<F>,
         loader: &Loader<F>,
+        pace: Option<&Pace<'_>>,
     ) -> Result<(), MediumError> {
-        let (mut runs, mut len_bytes) = (Vec::new(), 0);
+        let (mut runs, mut len_bytes, mut written_bytes) = (Vec::new(), 0, 0);
         for run in dirty.runs(RUN_BYTES_MAX) {
             len_bytes += run.end - run.start;
             runs.push(run);
             if len_bytes >= COPIED_BYTES {
                 self.write_runs(&runs, copies, log, loader)?;
+                written_bytes += len_bytes;
+                pace.inspect(|pace| pace.note(written_bytes));
                 (runs, len_bytes) = (Vec::new(), 0);
             }
         }

@@ -30,6 +30,11 @@ impl DirtyPages {
         self.0.resize((word + 1).next_power_of_two(), 0);
     }
 
+    /// Returns the length of all marked pages.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum::<u64>() * PAGE_BYTES
+    }
+
     /// Unmarks all pages.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);

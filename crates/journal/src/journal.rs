@@ -67,8 +67,9 @@ impl<F: File> Journal<F> {
     }
 
     /// Returns the buffer, locked, with space for entries of `len_bytes` together; `None` on a poisoned log. Writes
-    /// out entries that are in the way. If no segment is free in addition to the one that is written, waits for a
-    /// checkpoint. So no writer waits for a checkpoint, and a checkpoint can wait for writers.
+    /// out entries that are in the way. Waits for a checkpoint if no segment is free in addition to the one that is
+    /// written, or if the log is ahead of the checkpoint. So no writer waits for a checkpoint, and a checkpoint can
+    /// wait for writers.
     #[inline]
     pub(crate) fn reserve(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_>> {
         let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
@@ -78,6 +79,7 @@ impl<F: File> Journal<F> {
                 Ok(append) => return Some(append),
                 Err(Lack::Frame) => self.log.write_out_to_sync().map(drop),
                 Err(Lack::Segment) => self.await_spare(),
+                Err(Lack::Pace) => self.await_pace(),
             }
             .ok()?;
         }
@@ -89,9 +91,21 @@ impl<F: File> Journal<F> {
         if self.options.background { self.log.segments().await_spare() } else { self.checkpoint().map(drop) }
     }
 
+    /// Waits until the log is no longer ahead of the checkpoint in progress.
+    #[cold]
+    fn await_pace(&self) -> Result<(), MediumError> {
+        let table = self.log.segments().slots();
+        let mut slots = table.lock();
+        while self.log.appender().appended() > table.limit() {
+            self.health.check()?;
+            table.wait(&mut slots);
+        }
+        Ok(())
+    }
+
     /// Applies the sealed segments; returns false if there were none. The caller does not hold the writer.
     pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
-        self.checkpointer.checkpoint(&self.log, &self.loader)
+        self.checkpointer.checkpoint(&self.log, &self.loader, self.options.background)
     }
 
     /// Applies as much of the log as possible.

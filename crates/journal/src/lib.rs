@@ -32,7 +32,7 @@
 //! medium, journaled        the medium; creating and opening          -> journal, recover, threads, receipt
 //! close, receipt, threads  closing; callers that wait later          -> journal
 //! journal                  the composition                           -> log, checkpoint, loading
-//! checkpoint: Checkpointer the base is brought up to date            -> log, loading, discards
+//! checkpoint: Checkpointer the base is brought up to date            -> log, loading, discards, pace
 //! log: Log                 waits, group commit                       -> writer, buffer, turns, requests
 //! writer: LogWriter        frames                                    -> ahead, buffer, durable, tail
 //! ahead: Segments          headers and space of segments             -> durable, guarded, slots
@@ -73,6 +73,7 @@ mod notifier;
 mod opened;
 mod options;
 mod os_file;
+mod pace;
 mod pages;
 mod published;
 mod receipt;

@@ -1,7 +1,7 @@
 //! The use of each part of the log file.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -112,13 +112,20 @@ pub(crate) struct SlotTable {
     slots: Mutex<Slots>,
     /// True if a segment is free; changes together with `slots`.
     has_spare: AtomicBool,
+    /// The position up to which entries may be appended now (`pace`).
+    limit: AtomicU64,
     /// Signals that a segment was sealed or freed, or that it is time to stop.
     changed: Condvar,
 }
 
 impl SlotTable {
     pub(crate) fn new(slots: Slots) -> SlotTable {
-        SlotTable { has_spare: slots.has_spare().into(), slots: slots.into(), changed: Condvar::new() }
+        SlotTable {
+            has_spare: slots.has_spare().into(),
+            slots: slots.into(),
+            limit: u64::MAX.into(),
+            changed: Condvar::new(),
+        }
     }
 
     /// Locks the slots, for a caller that leaves as many free as there are.
@@ -138,6 +145,18 @@ impl SlotTable {
     #[inline]
     pub(crate) fn has_spare(&self) -> bool {
         self.has_spare.load(Ordering::Relaxed)
+    }
+
+    /// Returns the position up to which entries may be appended now.
+    #[inline]
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Sets that position, and signals the change.
+    pub(crate) fn set_limit(&self, position: u64) {
+        self.limit.store(position, Ordering::Relaxed);
+        self.wake();
     }
 
     /// Waits until another thread signals a change.

@@ -17,6 +17,9 @@ pub enum Action {
     Read(ReadShape),
     /// By its function, or in a group with adjacent writes if they have no options.
     Put,
+    /// By its function, or in a group with adjacent requests of the same command: it changes only the key that is its
+    /// first argument.
+    Update,
     /// By one of its subcommands.
     Subcommands,
 }

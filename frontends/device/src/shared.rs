@@ -72,7 +72,7 @@ impl Shared {
             return Ok(ordered);
         }
         let ordered = self.store.ordered().map_err(|error| status_of(&error))?;
-        let has_threads = self.store.front_end().stats_now().is_ok_and(|stats| stats.worker_count > 0);
+        let has_threads = hikv::FrontEnd::of(&self.store).stats_now().is_ok_and(|stats| stats.worker_count > 0);
         let ordered = if has_threads { ordered.fail_if_not_ready() } else { ordered };
         Ok(self.ordered.get_or_init(|| ordered))
     }
@@ -158,7 +158,7 @@ impl Shared {
 
     /// Returns the bytes of the region used by items and index.
     pub(crate) fn used_bytes(&self) -> u64 {
-        self.store.front_end().stats_now().map_or(0, |stats| stats.live_bytes)
+        hikv::FrontEnd::of(&self.store).stats_now().map_or(0, |stats| stats.live_bytes)
     }
 
     /// Returns whether a completed write may be lost on a power failure.
@@ -176,7 +176,7 @@ impl Shared {
 
     /// Returns the percentage of free space, by the store's own limit or that of its file system.
     fn spare_percent(&self) -> u8 {
-        let stats = self.store.front_end().stats_now().ok();
+        let stats = hikv::FrontEnd::of(&self.store).stats_now().ok();
         let (used, allocated) = stats.map_or((0, 0), |stats| (stats.live_bytes, stats.allocated_bytes));
         let left = self.capacity_bytes.saturating_sub(used);
         let beside = self.store_dir.as_deref().and_then(free_space);

@@ -18,6 +18,10 @@ pub trait Writes: Identity {
         if expiry.is_never() { self.put(key, value) } else { Err(unsupported(self.name(), "keys that expire")) }
     }
 
+    /// Fetches everything that writes of these keys will need into the processor's caches, all at the same time. A
+    /// hint, which changes nothing.
+    fn prefetch(&self, _keys: &[&[u8]]) {}
+
     /// Puts or replaces several values: as [`Writes::put`] for each, but faster (HiKV paper, section 6: future work).
     /// The call is not atomic: after an error or a crash some of the items may have been put.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {

@@ -172,8 +172,9 @@ fn sum_of(value: Option<&[u8]>, by: i64) -> Result<i64, Error> {
 
 /// Returns the number if this is its canonical decimal text.
 fn number_of(text: &[u8]) -> Option<i64> {
-    let number: i64 = str::from_utf8(text).ok()?.parse().ok()?;
-    (number.to_string().as_bytes() == text).then_some(number)
+    // Without a plus sign, a leading zero, and a sign of zero.
+    let is_canonical = matches!(text, b"0" | [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..]);
+    if is_canonical { str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
 fn not_a_number(value: &[u8]) -> Error {

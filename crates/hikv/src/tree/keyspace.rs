@@ -16,6 +16,9 @@ use crate::WriteBatch;
 use crate::in_place::InPlace;
 use crate::store::Inner;
 
+/// Keys that one call writes together. A multiple of each engine's group size.
+pub(crate) const BATCH_COUNT: usize = 64;
+
 /// The keys of a tree in the store: their stored form, the gate of their writers, and the durability of operations.
 pub(crate) struct Keyspace {
     inner: Arc<Inner>,

@@ -6,8 +6,7 @@ use catalog::Space;
 use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
 use transact::Window;
 
-use super::{Mapping, Tree};
-use crate::front_end::BATCH_COUNT;
+use super::{BATCH_COUNT, Mapping, Tree};
 use crate::put_options::Expected;
 use crate::store::Inner;
 use crate::{Error, Expires, PutOptions, WriteBatch};
@@ -147,9 +146,9 @@ impl Tree {
     /// reads may.) Ranges and [`Tree::for_each`] are not snapshots, and may return a part of the batch while it is
     /// applied.
     ///
-    /// Up to 16 batches run at the same time; further ones wait. In a full region, stores of HiKV and Rewo-Hash may
-    /// refuse even a batch that only deletes, because the record that makes it atomic needs space; [`Tree::delete`]
-    /// needs none.
+    /// Up to 16 batches run at the same time; further ones wait. Batches that wait for a disk do not count. In a full
+    /// region, stores of HiKV and Rewo-Hash may refuse even a batch that only deletes, because the record that makes it
+    /// atomic needs space; [`Tree::delete`] needs none.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -93,7 +93,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 fn slow_callback_garbage_is_freed_without_writers() {
     let _alone = alone();
     let (_dir, store) = store();
-    let taken_bytes = || fs::metadata(store.front_end().region_path()).unwrap().blocks() * 512;
+    let taken_bytes = || fs::metadata(hikv::FrontEnd::of(&store).region_path()).unwrap().blocks() * 512;
     (0..20_000_u32).for_each(|number| store.put(number.to_be_bytes(), [7; 1_500]).unwrap());
     beside_a_callback(&store, || {
         store.clear().unwrap();

@@ -378,7 +378,7 @@ fn uncountable_damage_is_reported() {
     let dir = tempdir().unwrap();
     let store = options(EngineKind::Ink).durability(Durability::Process).open(dir.path()).unwrap();
     (0..1000u32).for_each(|i| store.put(i.to_be_bytes(), "value").unwrap());
-    let path = store.front_end().region_path();
+    let path = hikv::FrontEnd::of(&store).region_path();
     store.close().unwrap();
     let mut bytes = fs::read(&path).unwrap();
     let named = |bytes: &[u8], at: usize| {

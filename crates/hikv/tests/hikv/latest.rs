@@ -44,7 +44,9 @@ impl Scene {
     fn is_no_place(&self, place: impl AsRef<Path>) {
         let place = place.as_ref();
         let before = tree(self.dir.path());
-        for refused in [self.store.front_end().check_backup_place(place), self.store.backup_latest(place).map(drop)] {
+        for refused in
+            [hikv::FrontEnd::of(&self.store).check_backup_place(place), self.store.backup_latest(place).map(drop)]
+        {
             assert!(matches!(refused, Err(BackupError::Place { .. })), "{}: {refused:?}", place.display());
         }
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());
@@ -54,8 +56,10 @@ impl Scene {
     #[track_caller]
     fn is_occupied(&self, place: &Path) {
         let before = tree(self.dir.path());
-        self.store.front_end().check_backup_place(place).unwrap();
-        for refused in [self.store.front_end().check_latest_backup(place), self.store.backup_latest(place).map(drop)] {
+        hikv::FrontEnd::of(&self.store).check_backup_place(place).unwrap();
+        for refused in
+            [hikv::FrontEnd::of(&self.store).check_latest_backup(place), self.store.backup_latest(place).map(drop)]
+        {
             assert!(matches!(refused, Err(BackupError::Occupied { .. })), "{}: {refused:?}", place.display());
         }
         assert!(tree(self.dir.path()) == before, "{} was changed", place.display());

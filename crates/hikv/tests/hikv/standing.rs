@@ -27,11 +27,11 @@ fn is_removed<T>(result: Result<T, Error>) -> bool {
 fn removed_stores_take_no_writes() {
     each_engine(|place, store| {
         fs::remove_dir_all(place.join("store")).unwrap();
-        assert_eq!(store.front_end().check_files(), FilesStatus::Removed);
+        assert_eq!(hikv::FrontEnd::of(&store).check_files(), FilesStatus::Removed);
         assert!(is_removed(store.put("after", "1")));
         assert!(is_removed(store.delete("before")));
-        store.front_end().multi_put_each(&[("after", "1")], |_, put| assert!(is_removed(put)));
-        store.front_end().multi_delete_each(&["before"], |_, deleted| assert!(is_removed(deleted)));
+        hikv::FrontEnd::of(&store).multi_put_each(&[("after", "1")], |_, put| assert!(is_removed(put)));
+        hikv::FrontEnd::of(&store).multi_delete_each(&["before"], |_, deleted| assert!(is_removed(deleted)));
         assert!(is_removed(store.sync()) && is_removed(store.health()));
         assert_eq!(store.get("before").unwrap().as_deref(), Some(&b"1"[..]));
         if store.features().snapshots {
@@ -66,10 +66,10 @@ fn each_moved_file_is_noticed() {
             let (file, away) = (place.join("store").join(name), place.join("away"));
             // If the temporary directory is in memory, there is no journal.
             if fs::rename(&file, &away).is_ok() {
-                assert_eq!(store.front_end().check_files(), FilesStatus::Moved, "{name}");
+                assert_eq!(hikv::FrontEnd::of(&store).check_files(), FilesStatus::Moved, "{name}");
                 fs::rename(&away, &file).unwrap();
             }
-            assert_eq!(store.front_end().check_files(), FilesStatus::InPlace, "{name}");
+            assert_eq!(hikv::FrontEnd::of(&store).check_files(), FilesStatus::InPlace, "{name}");
         }
     });
 }
@@ -79,7 +79,7 @@ fn moved_stores_are_written_and_saved_elsewhere() {
     each_engine(|place, store| {
         let (path, moved) = (place.join("store"), place.join("moved"));
         fs::rename(&path, &moved).unwrap();
-        assert_eq!(store.front_end().check_files(), FilesStatus::Moved);
+        assert_eq!(hikv::FrontEnd::of(&store).check_files(), FilesStatus::Moved);
         store.put("after", "1").unwrap();
         assert!(matches!(store.backup_latest(path.join("backup")), Err(BackupError::Place { .. })));
         assert!(!path.exists());
@@ -101,7 +101,7 @@ fn paths_through_a_file_lead_nowhere() {
     let store = Store::open(above.join("store")).unwrap();
     fs::rename(&above, &moved).unwrap();
     fs::write(&above, "a file").unwrap();
-    assert_eq!(store.front_end().check_files(), FilesStatus::Moved);
+    assert_eq!(hikv::FrontEnd::of(&store).check_files(), FilesStatus::Moved);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn operations_match_those_of_separate_maps() {
                     }
                     9 => {
                         let keys: Vec<_> = (0..80).map(|_| some_key(&mut rng)).collect();
-                        tree.front_end().multi_delete_each(&keys, |i, was_there| {
+                        hikv::FrontEnd::of(&tree).multi_delete_each(&keys, |i, was_there| {
                             assert_eq!(was_there.unwrap(), model.remove(&keys[i]).is_some());
                         });
                     }
@@ -258,12 +258,12 @@ fn store_without_trees_has_no_flag_and_keys_that_look_marked() {
         let expiring = PutOptions::new().ttl(Duration::from_secs(3600));
         store.put_with([0xFF, 3, 9], "expires", expiring).unwrap();
         let expiry = store.get_item([0xFF, 3, 9]).unwrap().map(|item| item.expiry);
-        assert_eq!(walked(&store.front_end().stored()).len(), 0x23, "nothing is added");
+        assert_eq!(walked(&hikv::FrontEnd::of(&store).stored()).len(), 0x23, "nothing is added");
         store.tree("t").unwrap();
         assert_eq!(store.get_item([0xFF, 3, 9]).unwrap().map(|item| item.expiry), expiry);
         assert!(store.delete([0xFF, 3, 9]).unwrap());
         assert_holds(&store, &store, &marked);
-        assert!(walked(&store.front_end().stored()).contains_key(&[0xFF, 0, 0xFF, 5, 7][..]));
+        assert!(walked(&hikv::FrontEnd::of(&store).stored()).contains_key(&[0xFF, 0, 0xFF, 5, 7][..]));
     });
 }
 

@@ -24,7 +24,7 @@ fn fill(tree: &Tree) {
 
 fn stored_count(store: &Store) -> usize {
     let mut count = 0;
-    store.front_end().stored().for_each(|_, _| count += 1).unwrap();
+    hikv::FrontEnd::of(&store).stored().for_each(|_, _| count += 1).unwrap();
     count
 }
 
@@ -163,7 +163,7 @@ fn dump_has_the_trees() {
     let mut reader = DumpReader::new(&stream[..]).unwrap();
     assert!(reader.has_trees());
     let copy = options(EngineKind::Ink).open(dir.path().join("copy")).unwrap();
-    let stored = copy.front_end().stored_to_fill().unwrap();
+    let stored = hikv::FrontEnd::of(&copy).stored_to_fill().unwrap();
     while let Some(item) = reader.next_item().unwrap() {
         let DumpValue::Whole(value) = item.value else { panic!("the values are short") };
         stored.put(item.key, value).unwrap();
@@ -184,9 +184,9 @@ fn check_finds_keys_of_no_tree() {
     let dir = tempdir().unwrap();
     let store = some_store(EngineKind::Pmekv, dir.path());
     assert_sound(&store);
-    store.front_end().stored().put([0xFF, 0x11, 1, 0, b'k'], "of an unknown tree").unwrap();
-    store.front_end().stored().put([0xFF, 0x1F], "of none").unwrap();
-    store.front_end().stored().delete([&[0xFF, 0x10, 1][..], b"other"].concat()).unwrap();
+    hikv::FrontEnd::of(&store).stored().put([0xFF, 0x11, 1, 0, b'k'], "of an unknown tree").unwrap();
+    hikv::FrontEnd::of(&store).stored().put([0xFF, 0x1F], "of none").unwrap();
+    hikv::FrontEnd::of(&store).stored().delete([&[0xFF, 0x10, 1][..], b"other"].concat()).unwrap();
     let damage: Vec<_> = store.verify(|_| {}).unwrap().damage.into_iter().map(|damage| damage.what).collect();
     let expected = [
         "tree 17 has the name 'other', which does not lead to it",
@@ -214,7 +214,7 @@ fn databases_of_the_server_are_trees() {
             tree.map(|tree| tree.get("k").unwrap().map(|value| value.to_vec()))
         };
         for is_begun in [false, true] {
-            assert_eq!(store.front_end().has_catalog(), is_begun);
+            assert_eq!(hikv::FrontEnd::of(&store).has_catalog(), is_begun);
             assert_eq!(value(&store, "hikv:0"), Some(Some(b"0".to_vec())));
             assert_eq!(value(&store, "hikv:1"), Some(Some(b"3".to_vec())));
             assert_eq!(value(&store, "hikv:3"), Some(Some(b"1".to_vec())));

@@ -86,7 +86,7 @@ impl Dump {
             }
             FileFormat::Hikv => {
                 let view = store.read_view().map_err(|error| self.stopped_by(&error))?.stored();
-                let begin = if store.front_end().has_trees() { DumpWriter::of_trees } else { DumpWriter::new };
+                let begin = if hikv::FrontEnd::of(&store).has_trees() { DumpWriter::of_trees } else { DumpWriter::new };
                 let mut listing = listing.wrapped(|out| begin(out, store.uuid()))?;
                 let skipped = self.show_all(&view, &mut listing, |dump, key, value, expiry| {
                     dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))

@@ -27,10 +27,12 @@ pub(super) static ROWS: &[Command] = &[
              double the free space available on every reallocation.",
     ),
     Command::new("decr", 2, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)).needs(Conditions))
+        .grouped(Action::Update)
         .in_categories(category::STRING)
         .syntax("<key:key>")
         .documented("string", "1.0.0", "Decrement the integer value of a key by one", "O(1)"),
     Command::new("decrby", 3, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)).needs(Conditions))
+        .grouped(Action::Update)
         .in_categories(category::STRING)
         .syntax("<key:key> <decrement:integer>")
         .documented("string", "1.0.0", "Decrement the integer value of a key by the given number", "O(1)"),
@@ -76,10 +78,12 @@ pub(super) static ROWS: &[Command] = &[
     .syntax("<key:key> <value>")
     .documented("string", "1.0.0", "Set the string value of a key and return its old value", "O(1)"),
     Command::new("incr", 2, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)).needs(Conditions))
+        .grouped(Action::Update)
         .in_categories(category::STRING)
         .syntax("<key:key>")
         .documented("string", "1.0.0", "Increment the integer value of a key by one", "O(1)"),
     Command::new("incrby", 3, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)).needs(Conditions))
+        .grouped(Action::Update)
         .in_categories(category::STRING)
         .syntax("<key:key> <increment:integer>")
         .documented("string", "1.0.0", "Increment the integer value of a key by the given amount", "O(1)"),

@@ -240,9 +240,7 @@ pub(crate) fn full_in_a_group(asked: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(16 << 20)).by_shm(asked.by_shm);
     let mut client = bench.client();
     let entries = || {
-        bench
-            .store
-            .front_end()
+        hikv::FrontEnd::of(&bench.store)
             .stats_now()
             .expect("the device answers")
             .figure("pmekv_log_entries")

@@ -82,7 +82,8 @@ impl Drop for UntilWritten<'_> {
 /// Replies that a watched key was changed.
 fn overtaken(call: &mut Call<'_>) {
     // The reply reveals another client's write, which was not read here and may not be durable yet.
-    call.session.observed = call.session.observed.merge(call.shared.keyspace.store.front_end().deferred_so_far());
+    call.session.observed =
+        call.session.observed.merge(hikv::FrontEnd::of(&call.shared.keyspace.store).deferred_so_far());
     if !call.session.is_silent() {
         call.reply.null_array();
     }

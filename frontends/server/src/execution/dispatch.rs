@@ -86,7 +86,7 @@ impl Call<'_> {
 
     /// Replaces the output from `start` on by a refusal.
     #[cold]
-    fn refuse(&mut self, start: usize, refusal: &Refusal) {
+    pub(super) fn refuse(&mut self, start: usize, refusal: &Refusal) {
         let entry = self.entry;
         let text = self.client().note_failed(entry, refusal);
         self.reply.truncate(start);

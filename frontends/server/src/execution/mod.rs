@@ -1,8 +1,8 @@
 //! Execution of requests, from the parsed request to the reply.
 //!
-//! A turn of a connection executes the requests in its pipeline: adjacent reads and writes as groups (`reads`,
-//! `writes`), all other requests one by one (`dispatch`). Long requests are moved to `background`. `gate` and `pause`
-//! decide which requests wait. Each command receives a `Call`.
+//! A turn of a connection executes the requests in its pipeline: adjacent reads, writes and increments as groups
+//! (`reads`, `writes`, `updates`), all other requests one by one (`dispatch`). Long requests are moved to `background`.
+//! `gate` and `pause` decide which requests wait. Each command receives a `Call`.
 
 pub(crate) mod background;
 pub(crate) mod call;
@@ -18,5 +18,6 @@ pub(crate) mod permission;
 pub(crate) mod pipeline;
 mod reads;
 mod turn;
+mod updates;
 pub(crate) mod worker;
 mod writes;

@@ -15,6 +15,7 @@ use super::panics::{self, Caught};
 use super::permission;
 use super::pipeline::{Pipeline, Progress};
 use super::reads::Reads;
+use super::updates::Updates;
 use super::worker::Worker;
 use super::writes::Puts;
 use crate::clients::session::{Receipt, Session};
@@ -123,9 +124,19 @@ impl Turn<'_> {
             self.move_to_background(thread, entry);
         } else if entry.command.runs_alone() && !session.queues(entry) {
             self.run_alone(entry, request);
-        } else if !(entry.command.action == Action::Put && self.has_next() && self.put_group(entry)) {
+        } else if !(self.has_next() && self.execute_group(entry)) {
             self.client.answer(entry, request, self.output);
             self.progress.cursor.request += 1;
+        }
+    }
+
+    /// Executes the request at the cursor in a group with those that follow, if its command has groups and they are
+    /// similar; returns whether it did.
+    fn execute_group(&mut self, entry: Entry) -> bool {
+        match entry.command.action {
+            Action::Put => self.put_group(entry),
+            Action::Update => self.update_group(entry),
+            Action::Apply | Action::Read(_) | Action::Subcommands => false,
         }
     }
 
@@ -201,6 +212,23 @@ impl Turn<'_> {
         let Some(count) = puts.and_then(|puts| puts.execute(&mut self.client, self.output)) else { return false };
         self.client.session.record.command.store(entry.number, Ordering::Relaxed);
         self.progress.cursor.request += count;
+        true
+    }
+
+    /// Does the same for updates of single keys.
+    fn update_group(&mut self, entry: Entry) -> bool {
+        let first = self.progress.cursor.request;
+        let updates = Updates::gather(entry, self.requests, self.input, first, &mut self.client);
+        let Some(updates) = updates else { return false };
+        self.client.session.record.command.store(entry.number, Ordering::Relaxed);
+        let began = Instant::now();
+        updates.prefetch(&self.client);
+        for request in updates.requests() {
+            self.start = self.output.end();
+            updates.answer(request, &mut self.client, self.output);
+            self.progress.cursor.request += 1;
+        }
+        updates.note(began.elapsed(), &mut self.client);
         true
     }
 

@@ -65,7 +65,7 @@ impl<'a> Puts<'a> {
         shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
         let (mut failed, began) = (Vec::new(), Instant::now());
         let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
-        shared.keyspace.store.front_end().multi_put_each(&self.items(namespace), on_result);
+        hikv::FrontEnd::of(&shared.keyspace.store).multi_put_each(&self.items(namespace), on_result);
         let took = began.elapsed();
         client.event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();
@@ -93,7 +93,7 @@ impl<'a> Puts<'a> {
 }
 
 /// Returns whether requests may be grouped: no client monitors single requests, and none is blocked.
-fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
+pub(super) fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
     session.is_plain()
         && shared.observers.monitors.is_empty()
         && !shared.gate.has_claim()
@@ -101,7 +101,7 @@ fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
 }
 
 /// Returns whether a request is admitted as the same command as `first`, with as many arguments.
-fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
+pub(super) fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
     if request.name() == first.name() {
         return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());
     }

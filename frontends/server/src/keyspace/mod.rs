@@ -40,7 +40,7 @@ impl Keyspace {
     /// # Errors
     /// A damaged table of databases; a request for order from an engine without; an impossible location of backups.
     pub(crate) fn of(store: Store, is_ordered: bool, backups: Option<PathBuf>) -> io::Result<Keyspace> {
-        let store = store.front_end().store_of_stored_keys();
+        let store = hikv::FrontEnd::of(&store).store_of_stored_keys();
         let databases = Databases::load(&store)?;
         let order = Order::default();
         // The keys of several databases are counted in order, if the engine has one.

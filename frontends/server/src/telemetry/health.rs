@@ -85,7 +85,7 @@ impl Health {
         });
         let out_of_space = shared.telemetry.space.out_of_space(stats, disk_free_bytes);
         let health = Health::from_parts(shared.keyspace.store.health().err(), out_of_space, order, stats.counted);
-        match shared.keyspace.store.front_end().check_files() {
+        match hikv::FrontEnd::of(&shared.keyspace.store).check_files() {
             FilesStatus::Moved if health.reason.is_empty() => Health { reason: MOVED.into(), ..health },
             _ => health,
         }

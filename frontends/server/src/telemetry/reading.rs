@@ -44,7 +44,7 @@ impl Reading {
     /// # Errors
     /// In a forked child.
     pub(crate) fn of(shared: &Shared) -> Result<Reading, hikv::Error> {
-        let stats = shared.keyspace.store.front_end().stats_now()?;
+        let stats = hikv::FrontEnd::of(&shared.keyspace.store).stats_now()?;
         let disk_free_bytes = shared.keyspace.store.disk_free_bytes();
         let Telemetry { loops, started, slowlog, .. } = &shared.telemetry;
         let serving: Vec<i32> = loops.iter().map(|counters| counters.thread()).collect();

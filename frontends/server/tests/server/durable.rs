@@ -72,7 +72,7 @@ fn write_may_request_offered_durability() {
     let mut client = server.client();
     for level in [Durability::Process, Durability::Buffered, Durability::Power] {
         let request = format!("SET {level} v DURABLE {level}");
-        if level <= server.store.front_end().durability_max() {
+        if level <= hikv::FrontEnd::of(&server.store).durability_max() {
             client.converse([(&request, ok()), (&format!("GET {level}"), bulk("v"))]);
         } else {
             assert!(matches!(client.say(&request), Value::Error(_)), "{request}");

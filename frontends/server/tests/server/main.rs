@@ -32,5 +32,6 @@ mod tracking;
 mod transactions;
 mod unchanged;
 mod unix;
+mod updates;
 mod watched_keys;
 mod watching;

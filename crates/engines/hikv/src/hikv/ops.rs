@@ -104,6 +104,11 @@ impl<M: Medium, D: Memory> Writes for HiKv<M, D> {
         self.writer.put(&NewItem { key, value, expiry })
     }
 
+    fn prefetch(&self, keys: &[&[u8]]) {
+        let _pin = epoch::pin();
+        keys.chunks(GROUP_COUNT).for_each(|group| self.writer.reader().prefetch_group(group));
+    }
+
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| {
             check_lengths(key, value.len() as u64)?;

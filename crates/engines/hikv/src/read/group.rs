@@ -1,5 +1,6 @@
 //! Lookups of many keys whose memory accesses overlap.
 
+use arrayvec::ArrayVec;
 use index::partitioned_hash::{Lookup, Route};
 use pmem::{Medium, Offset, Span};
 
@@ -24,6 +25,13 @@ impl<M: Medium> Reader<M> {
             }
         }
         Ok(())
+    }
+
+    /// Prefetches the entries, the locks and the items of up to [`GROUP_COUNT`] keys. The caller is pinned.
+    pub(crate) fn prefetch_group(&self, keys: &[&[u8]]) {
+        let target = |key: &&[u8]| self.index().prefetch(self.medium(), self.signature(key));
+        let targets: ArrayVec<_, GROUP_COUNT> = keys.iter().map(target).collect();
+        targets.iter().for_each(|target| _ = self.prefetch_old(target));
     }
 
     /// Looks up the values of up to [`GROUP_COUNT`] keys; returns the number of `values` up to the first unsure lookup.

@@ -74,13 +74,14 @@ fn two_writers_survive_crashes_of_both() {
 /// The second batch waits for the turn of the first, and takes it as soon as the first has ended it.
 #[test]
 fn two_batches_survive_crashes_of_both() {
-    let visitors = vec![Visitor::WriterAlways, Visitor::WriterAfter(2)];
+    let visitors = vec![Visitor::WriterAlways, Visitor::WriterAfter(6)];
     let both = Settings { visitors, rival_images_per_step_max: 4, images_per_op_max: 60, ..Settings::of_engine() };
     let counts = survives::<Crashed<OfRewoHash>>(&[batch().with_rival_batches()], &both);
     assert!(counts.reach(30, 10, 10), "{counts:?}");
     // Buckets that both batches change would keep the second one away.
     let scripts: Vec<_> = Script::rivals().take(3).map(|key| batch().with_rival(key).with_rival_batches()).collect();
-    let waiting = Settings { visitors: vec![Visitor::WriterAfter(2)], images_per_op_max: 500, ..Settings::of_engine() };
+    let visitors = (3..15).map(Visitor::WriterAfter).collect();
+    let waiting = Settings { visitors, images_per_op_max: 500, ..Settings::of_engine() };
     catches::<Crashed<OfRewoHash>>(canary::BLOCK_BATCH_TURN_ENDED_EARLY, &scripts, &waiting);
 }
 

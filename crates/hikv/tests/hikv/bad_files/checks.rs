@@ -17,7 +17,7 @@ fn found(bytes: &[u8]) -> [Vec<Damage>; 2] {
     let file = home.path().join("store.hikv");
     fs::write(&file, bytes).unwrap();
     let store = Store::open_read_only(home.path()).unwrap();
-    let reports = [store.front_end().verify_headers(|_| {}).unwrap(), store.verify(|_| {}).unwrap()];
+    let reports = [hikv::FrontEnd::of(&store).verify_headers(|_| {}).unwrap(), store.verify(|_| {}).unwrap()];
     assert_eq!(reports[0].items, reports[1].items);
     drop(store);
     assert!(fs::read(&file).unwrap() == bytes, "the check changed the store");

@@ -96,7 +96,7 @@ fn log_has_reserved_space() {
     let taken_bytes = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().blocks() * 512;
     let store = place.open(&options);
     store.put("key", "value").unwrap();
-    let new_bytes = [taken_bytes(place.log()), taken_bytes(store.front_end().region_path().to_owned())];
+    let new_bytes = [taken_bytes(place.log()), taken_bytes(hikv::FrontEnd::of(&store).region_path().to_owned())];
     assert!(new_bytes[0] <= 256 << 10 && new_bytes[1] <= 4608 << 10, "{new_bytes:?}");
     for number in 0..3_000 {
         store.put(key(0, number), [0; VALUE_BYTES]).unwrap();

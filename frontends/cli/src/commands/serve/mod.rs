@@ -90,7 +90,7 @@ fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
     let store = opening::open(options, dir)
         .inspect_err(|error| tracing::error!(error = with_sources(error), "cannot open the store"))?;
     let (took_ms, stats) =
-        (began.elapsed().as_millis() as u64, store.front_end().stats_now().map_err(Failure::at_path(dir))?);
+        (began.elapsed().as_millis() as u64, hikv::FrontEnd::of(&store).stats_now().map_err(Failure::at_path(dir))?);
     tracing::info!(
         took_ms,
         counted = stats.counted,
@@ -109,7 +109,7 @@ fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
 
 fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
     // `stats_now`: the addresses are printed without waiting for a count of the items.
-    let stats = store.front_end().stats_now().map_err(io::Error::other)?;
+    let stats = hikv::FrontEnd::of(&store).stats_now().map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
     // After a crash the items are counted in the background.
     let items = match stats.counted {

@@ -52,8 +52,13 @@ fn median(of: &mut [f64]) -> f64 {
 
 /// Waits for the end of a due or running checkpoint. One that the next turn's stores would trigger is made now.
 fn rest(store: &Store) {
-    let entry_count =
-        || store.front_end().stats_now().ok().and_then(|stats| stats.figure("pmekv_log_entries")).unwrap_or_default();
+    let entry_count = || {
+        hikv::FrontEnd::of(&store)
+            .stats_now()
+            .ok()
+            .and_then(|stats| stats.figure("pmekv_log_entries"))
+            .unwrap_or_default()
+    };
     if entry_count() >= NEAR {
         (0..OPERATION_COUNT).for_each(|number| store.put(key(number), VALUE).expect("it stores"));
     }

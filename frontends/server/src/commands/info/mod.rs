@@ -187,7 +187,7 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
 /// decision.
 fn threads(shared: &Shared) -> Result<Lines, Refusal> {
     let threads = Threads::of(shared);
-    let stats = shared.keyspace.store.front_end().stats_now()?;
+    let stats = hikv::FrontEnd::of(&shared.keyspace.store).stats_now()?;
     let ([serving, backend], [left, updates, queued]) = (threads.loops(), threads.changes());
     let mut fields = lines([
         ("split", threads.split.to_string()),

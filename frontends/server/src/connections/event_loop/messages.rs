@@ -98,7 +98,7 @@ impl EventLoop {
 
     /// Adds a message to its receivers' outputs. It may reveal data that is not durable yet, and is held until then.
     fn deliver(&mut self, receivers: &[Place], message: &Arc<ClientMessage>) {
-        let so_far = self.shared.keyspace.store.front_end().deferred_so_far();
+        let so_far = hikv::FrontEnd::of(&self.shared.keyspace.store).deferred_so_far();
         let is_durable = self.shared.keyspace.store.is_durable(so_far).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { so_far };
         for place in receivers {
