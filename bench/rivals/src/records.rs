@@ -55,9 +55,10 @@ impl<M: Medium, D: Dram> Records<M, D> {
         self.heap.stats().chunk_count
     }
 
-    /// Frees retired records and leaves that no thread can reach any more.
-    pub fn collect(&self) {
+    /// Frees retired records and leaves that no thread can reach any more; returns the bytes of those that still wait.
+    pub fn collect(&self) -> u64 {
         self.limbo.collect(|place| self.heap.free(&self.medium, place));
+        self.limbo.bytes()
     }
 
     /// Writes a record and flushes it.

@@ -2,5 +2,6 @@
 
 mod counts;
 mod crash;
+mod reopened;
 mod subject;
 mod threads;
