@@ -159,6 +159,18 @@ impl Store {
 
     /// Checks that `place` is empty or holds a backup that may be replaced.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path().join("store"))?;
+    /// let place = dir.path().join("latest");
+    /// store.check_backup_place(&place)?;
+    /// store.check_latest_backup(&place)?;
+    /// store.backup_latest(&place)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`BackupError::Occupied`] if it holds anything else; [`BackupError::Open`] if it cannot be examined.
     pub fn check_latest_backup(&self, place: impl AsRef<Path>) -> Result<(), BackupError> {
@@ -213,6 +225,20 @@ pub fn convert<A: CallbackReply>(
 
 /// Like [`convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
 /// `engine` may be the store's own.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// use hikv::{EngineKind, Store};
+///
+/// let (from, into) = (dir.path().join("old"), dir.path().join("new"));
+/// Store::open(&from)?.put("key", "value")?;
+/// let on_damage = |damage| println!("{damage:?}");
+/// let report = hikv::convert_skipping_damage(&from, &into, EngineKind::HiKv, |_| {}, on_damage)?;
+/// assert_eq!(report.items, 1);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// As for [`convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.

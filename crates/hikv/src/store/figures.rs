@@ -69,6 +69,19 @@ impl Store {
     /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
     /// were found missing ([`Store::check_files`]), or a write panicked. Costs two loads while the store is healthy.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.health()?;
+    /// println!("{} of {} free", store.disk_free_bytes().unwrap_or(0), store.region_path().display());
+    /// println!("files: {}; {} items", store.check_files().name(), store.stats_now()?.items);
+    /// println!("store {:02x?}; up to {}", store.uuid(), store.durability_max());
+    /// println!("nodes of the tree, for the engine ink: {:?}", store.stats().figure("ink_nodes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`];
     /// [`Error::Forked`].
@@ -93,6 +106,15 @@ impl Store {
     }
 
     /// Returns the longest key, value and batch that this store accepts.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// assert_eq!(store.limits().value_bytes_max, 1 << 30);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.inner().engine.limits()

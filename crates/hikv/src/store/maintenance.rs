@@ -30,6 +30,18 @@ impl Store {
 
     /// Returns the present items as a view that later writes do not change.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let mut count = 0;
+    /// store.read_view()?.for_each(|_, _, _| count += 1)?;
+    /// assert_eq!(count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Store::snapshot`]. [`Error::Unsupported`] if the engine has no snapshots and the store is open for
     /// writing.
@@ -41,6 +53,17 @@ impl Store {
     }
 
     /// Returns the background work that the caller's threads can do.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Options::new().background(false).open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let step = store.background().step()?; // in the program's idle time
+    /// println!("{} changes applied; more to do: {}", step.applied_count, step.is_more);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn background(&self) -> Background<'_> {
         Background::of(self.inner())
@@ -166,6 +189,18 @@ impl Store {
     /// ([`CallbackReply`]), the report covers the items checked so far. Changes nothing.
     ///
     /// Writers should pause while it runs: an entry that changes during its check can look damaged.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let report = store.verify(|progress| println!("{} items", progress.items))?;
+    /// assert!(report.damage.is_empty());
+    /// assert!(store.verify_headers(|_| {})?.damage.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: the report lists it.
