@@ -55,6 +55,22 @@ impl<'s> Background<'s> {
     /// a pool do ([`crate::pool`]). The background then applies changes only if these threads do not keep up, that is,
     /// if a queue is more than half full. After `false`, the background applies all waiting changes.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.ordered()?.wait_until_ready(|_| {})?;
+    /// let background = store.background();
+    /// background.set_callers_apply(true)?;
+    /// store.put("key", "value")?; // … and other operations of the event loop
+    /// while background.queue_stats()?.queued_count > 0 {
+    ///     background.apply_queued()?;
+    /// }
+    /// background.set_callers_apply(false)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Forked`].
     pub fn set_callers_apply(&self, is_enabled: bool) -> Result<(), Error> {

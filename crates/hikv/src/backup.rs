@@ -198,6 +198,20 @@ pub fn convert<A: CallbackReply>(
 /// Like [`convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
 /// `engine` may be the store's own.
 ///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// use hikv::{EngineKind, Store};
+///
+/// let (from, into) = (dir.path().join("old"), dir.path().join("new"));
+/// Store::open(&from)?.put("key", "value")?;
+/// let on_damage = |damage| println!("{damage:?}");
+/// let report = hikv::convert_skipping_damage(&from, &into, EngineKind::HiKv, |_| {}, on_damage)?;
+/// assert_eq!(report.items, 1);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// As for [`convert`]. From a store of the engine HiKV, [`crate::repair`] recovers more.
 pub fn convert_skipping_damage<A: CallbackReply>(

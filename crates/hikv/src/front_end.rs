@@ -27,6 +27,11 @@ use crate::{BackupError, CallbackReply, Stats, Store, Ticket, Tree, files};
 /// let mut stored = Vec::new();
 /// FrontEnd::of(&store).multi_put_each(&items, |index, put| stored.push((index, put.is_ok())));
 /// assert_eq!(stored, [(0, true), (1, true)]);
+/// let region = FrontEnd::of(&store).region_path();
+/// println!("{}: {} items", region.display(), FrontEnd::of(&store).stats_now()?.items);
+/// let place = dir.path().join("../latest");
+/// FrontEnd::of(&store).check_backup_place(&place)?;
+/// FrontEnd::of(&store).check_latest_backup(&place)?;
 /// # Ok(())
 /// # }
 /// ```

@@ -30,6 +30,7 @@ const GROUP_COUNT: usize = 16;
 /// store.in_place().multi_get(&["line", "absent"], |_, value| lengths.push(value.map(<[u8]>::len)))?;
 /// assert_eq!(lengths, [Some(18), None]);
 ///
+/// assert_eq!(store.in_place().get_part_item("line", |item| item.value().len())?, Some(18));
 /// let seen = store.in_place().get_item("line", |item| (item.version(), item.expiry()))?;
 /// store.put("line", "that is the question")?;
 /// assert_ne!(store.in_place().get_part_item("line", |item| (item.version(), item.expiry()))?, seen);

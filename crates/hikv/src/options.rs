@@ -101,6 +101,18 @@ impl Options {
     }
 
     /// Opens the store for reading: nothing is created, recovered or changed (default: no).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::Options;
+    ///
+    /// hikv::Store::open(dir.path())?.put("key", "value")?;
+    /// let store = Options::new().read_only(true).open(dir.path())?;
+    /// assert!(store.put("key", "other").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Options {
         Options { read_only, ..self }
@@ -145,6 +157,19 @@ impl Options {
     /// (default: 100 ms; limit: 30 days). A sync may begin later while earlier syncs still run. Once a write has
     /// waited for two intervals, later writes return only after they are synced. So a power failure loses at most the
     /// writes of two intervals.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{Durability, Options};
+    /// use std::time::Duration;
+    ///
+    /// // A power failure may cost the last writes, but none that is older than 20 ms.
+    /// let options = Options::new().durability(Durability::Buffered).sync_interval(Duration::from_millis(10));
+    /// options.open(dir.path())?.put("click", "1")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
         Options { sync_interval, ..self }
@@ -153,6 +178,16 @@ impl Options {
     /// Caches hot items in that many bytes of DRAM, for a region in slower memory (default: 0, no cache; otherwise at
     /// least 64 KiB). Values up to 4 KiB are cached. The engine `hikv` uses a read cache, `rewo-hash` its cached
     /// table. Stores of other engines do not open with it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = hikv::Options::new().read_cache_bytes(1 << 20).open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn read_cache_bytes(self, read_cache_bytes: u64) -> Options {
         Options { read_cache_bytes, ..self }

@@ -130,6 +130,18 @@ impl Snapshot {
 
     /// Calls `read` with the key's value at the snapshot, in place. `read` should be quick.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("line", "to be or not to be")?;
+    /// let snapshot = store.snapshot()?;
+    /// store.delete("line")?;
+    /// assert_eq!(snapshot.get_in_place("line", |value| value.len())?, Some(18));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_in_place<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
@@ -172,6 +184,18 @@ impl Snapshot {
 
     /// Like [`Snapshot::for_each`], and passes each item's expiry.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Expiry;
+    ///
+    /// store.put("key", "value")?;
+    /// store.snapshot()?.for_each_with_expiry(|_key, _value, expiry| assert_eq!(expiry, Expiry::NEVER))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Snapshot::for_each`].
     pub fn for_each_with_expiry<R: CallbackReply>(
@@ -182,6 +206,18 @@ impl Snapshot {
     }
 
     /// Like [`Snapshot::for_each_with_expiry`], but skips damaged items and reports each to `damaged`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let (mut count, mut damage) = (0, Vec::new());
+    /// store.snapshot()?.for_each_skipping_damage(|_, _, _| count += 1, |found| damage.push(found))?;
+    /// assert_eq!((count, damage.len()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Tree::get`]. An unreadable part of the store is an error, because its items are unknown.

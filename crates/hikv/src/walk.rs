@@ -109,6 +109,17 @@ impl<'s> Cursors<'s> {
 
     /// Returns a cursor for [`Cursors::walk`] at a random part of the store, chosen by `seed`.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let somewhere = store.cursors().random(7)?;
+    /// store.cursors().walk(somewhere, |key, _value| println!("{}", key.escape_ascii()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Forked`].
     pub fn random(&self, seed: u64) -> Result<u64, Error> {

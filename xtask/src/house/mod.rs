@@ -4,6 +4,7 @@
 //! only re-export (`pub use`), tests, broken variants, and names inside macros do not count.
 
 mod crates;
+mod examples;
 mod modules;
 mod names;
 mod pages;
@@ -49,9 +50,10 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks the links of the pages, and the sizes of cycles, files, comments and types.
+/// Checks the links of the pages, the examples of the library, and the sizes of cycles, files, comments and types.
 pub(crate) fn check() -> Result<(), Failure> {
     pages::check()?;
+    examples::check()?;
     sizes::check()?;
     for package in packages()? {
         let largest =

@@ -11,16 +11,23 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use hikv::dump::{DumpReader, DumpWriter};
+//! use hikv::dump::{DumpReader, DumpValue, DumpWriter};
 //!
 //! let mut writer = DumpWriter::new(Vec::new(), [7; 16])?;
 //! writer.put(b"answer", b"42", None)?;
+//! assert_eq!(writer.item_count(), 1);
 //! let bytes = writer.finish()?;
 //!
 //! let mut reader = DumpReader::new(&bytes[..])?;
+//! assert_eq!(reader.uuid(), [7; 16]);
 //! let item = reader.next_item()?.expect("there is one");
 //! assert_eq!(item.key, b"answer");
+//! match item.value {
+//!     DumpValue::Whole(value) => assert_eq!(value, b"42"),
+//!     DumpValue::Pieces(pieces) => println!("a long value of {} bytes", pieces.left_bytes()),
+//! }
 //! assert!(reader.next_item()?.is_none());
+//! assert_eq!((reader.item_count(), reader.done_bytes()), (1, bytes.len() as u64));
 //!
 //! let mut cut = DumpReader::new(&bytes[..bytes.len() - 1])?;
 //! cut.next_item()?;

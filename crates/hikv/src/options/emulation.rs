@@ -12,6 +12,18 @@ pub(crate) struct BlockDelays {
 
 /// Emulation of slower memory, and counts of persists, for measurements. Each needs the feature `probes`. See
 /// [`crate::Options::emulation`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+///
+/// let ns = Duration::from_nanos;
+/// let slow = |memory: hikv::Emulation| memory.persist_delay(ns(600)).read_delay(ns(300));
+/// let blocks = |memory: hikv::Emulation| memory.block_delays(256, ns(200), ns(400)).count_persists(true);
+/// let options = [hikv::Options::new().emulation(slow), hikv::Options::new().emulation(blocks)];
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
 pub struct Emulation {

@@ -13,6 +13,32 @@ const COMPACT_ABOVE: f64 = 1.15;
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
 /// Options that few programs set: sizes, threads, checks. See [`crate::Options::tuning`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// use hikv::{EngineKind, Options, Verify};
+///
+/// // A bulk load: the log is synced when the program asks for it.
+/// let loading = Options::new().tuning(|tuning| tuning.sync_on_request(true).huge_pages(false).partition_count(64));
+/// let store = loading.open(dir.path())?;
+/// store.put("key", "value")?;
+/// store.sync()?;
+/// store.close()?;
+///
+/// let serving = |tuning: hikv::Tuning| tuning.order_queues(4, 8_192).verify_reads(Verify::Nothing);
+/// assert!(Options::new().tuning(serving).open(dir.path())?.contains("key")?);
+///
+/// // Options of one engine, and of a store that is damaged.
+/// let ink = Options::new().engine(EngineKind::HiKv).tuning(|tuning| tuning.tree_order(31));
+/// assert!(ink.open(dir.path()).is_err(), "the store is not of the engine ink");
+/// let rewo_hash = Options::new().tuning(|tuning| tuning.read_cache_threads(1).pre_evict(true));
+/// assert!(rewo_hash.open(dir.path()).is_err(), "nor of the engine rewo-hash");
+/// let damaged = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(true));
+/// assert!(damaged.open(dir.path())?.contains("key")?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Tuning {

@@ -91,6 +91,20 @@ impl Ordered {
 
     /// Waits for the index, and calls `progress` from time to time.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let ordered = store.ordered()?;
+    /// ordered.wait_until_ready(|progress| println!("{} of {} steps", progress.done, progress.total))?;
+    /// assert!(ordered.is_ready()?);
+    /// // An event loop serves other clients instead of waiting.
+    /// assert_eq!(ordered.fail_if_not_ready().count("o"..)?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Corrupt`] if a damaged item prevents building it; [`Error::Medium`].
     pub fn wait_until_ready(&self, mut progress: impl FnMut(OrderProgress)) -> Result<(), Error> {
@@ -162,6 +176,18 @@ impl Ordered {
 
     /// Like [`Ordered::scan`], in descending order.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let mut keys = Vec::new();
+    /// store.ordered()?.scan_back("tz", |key, _| keys.push(key.to_vec()))?;
+    /// assert_eq!(keys, [b"two", b"one"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Ordered::range`].
     pub fn scan_back<R: CallbackReply>(
@@ -198,6 +224,19 @@ impl Ordered {
 
     /// Returns the item with the least key that is not below `key`.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("10:00", "rain"), ("16:00", "sun")])?;
+    /// let ordered = store.ordered()?;
+    /// assert_eq!(ordered.ceiling("12:00")?.expect("there is one").1, b"sun");
+    /// assert_eq!(ordered.floor("12:00")?.expect("there is one").1, b"rain");
+    /// assert_eq!(ordered.first()?.expect("there is one").0, b"10:00");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Ordered::range`].
     pub fn ceiling(&self, key: impl AsRef<[u8]>) -> Result<Option<Item>, Error> {
@@ -223,6 +262,17 @@ impl Ordered {
     }
 
     /// Deletes the keys of `range` one by one, and returns their number. Not atomic for readers or for a crash.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("log:1", "a"), ("log:2", "b"), ("name", "ada")])?;
+    /// assert_eq!(store.ordered()?.delete_range("log:".."log;")?, 2);
+    /// assert_eq!(store.len()?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Ordered::range`] and [`Tree::delete`]; some keys may have been deleted.

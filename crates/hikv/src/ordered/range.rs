@@ -124,6 +124,17 @@ impl Range {
 
     /// Like [`Range::next_ref`], from the end of the range.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put([("one", "eins"), ("two", "zwei")])?;
+    /// let mut range = store.range("o"..)?;
+    /// assert_eq!(range.next_back_ref()?, Some((&b"two"[..], &b"zwei"[..])));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Range::next_ref`].
     pub fn next_back_ref(&mut self) -> Result<Option<ItemRef<'_>>, Error> {

@@ -158,6 +158,19 @@ impl Store {
 
     /// Waits until results of `ticket` may be reported.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir_in(".")?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let (first, one) = store.deferred(|store| store.put("one", "eins"));
+    /// let (second, two) = store.deferred(|store| store.put("two", "zwei"));
+    /// first.and(second)?;
+    /// store.wait(one.merge(two))?; // one sync for both
+    /// store.wait(store.deferred_so_far())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Store::is_durable`].
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {

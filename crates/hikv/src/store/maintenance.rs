@@ -47,6 +47,17 @@ impl Store {
     /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
     /// were found missing ([`Store::check_files`]), or a write panicked. Costs two loads while the store is healthy.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.health()?;
+    /// println!("{} bytes of the disk are free", store.disk_free_bytes().unwrap_or(0));
+    /// println!("store {:02x?}, nodes of the tree of ink: {:?}", store.uuid(), store.stats().figure("ink_nodes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Medium`] with [`crate::MediumError::Poisoned`] or [`crate::MediumError::Removed`]; [`Error::HalfWay`];
     /// [`Error::Forked`].
@@ -71,6 +82,15 @@ impl Store {
     }
 
     /// Returns the longest key, value and batch that this store accepts.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// assert_eq!(store.limits().value_bytes_max, 1 << 30);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.inner().engine.limits()
@@ -94,6 +114,18 @@ impl Store {
 
     /// Returns the present items as a view that later writes do not change.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let mut count = 0;
+    /// store.read_view()?.for_each(|_, _, _| count += 1)?;
+    /// assert_eq!(count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Store::snapshot`]. [`Error::Unsupported`] if the engine has no snapshots and the store is open for
     /// writing.
@@ -105,6 +137,17 @@ impl Store {
     }
 
     /// Returns the background work that the caller's threads can do.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Options::new().background(false).open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let step = store.background().step()?; // in the program's idle time
+    /// println!("{} changes applied; more to do: {}", step.applied_count, step.is_more);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn background(&self) -> Background<'_> {
         Background::of(self.inner())
@@ -246,6 +289,18 @@ impl Store {
     /// ([`CallbackReply`]), the report covers the items checked so far. Changes nothing.
     ///
     /// Writers should pause while it runs: an entry that changes during its check can look damaged.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let report = store.verify(|progress| println!("{} items", progress.items))?;
+    /// assert!(report.damage.is_empty());
+    /// assert!(store.verify_headers(|_| {})?.damage.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: the report lists it.
