@@ -90,6 +90,12 @@ pub(crate) fn crc32c_by_table(remainder: u32, bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -105,39 +111,58 @@ mod tests {
         Some((first, second, rest))
     }
 
-    /// Lines are folded one by one, four abreast, and both; the parts before and behind them have any length.
-    #[test]
-    #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
-    fn long_ones_agree_with_the_table() {
-        let bytes: [u8; 1600] = core::array::from_fn(|i| (i * i + 31 * i) as u8);
-        for len in (0..bytes.len()).filter(|len| len % 64 < 3 || len % 64 == 63) {
-            for start in [0, 1, 16, 33].into_iter().filter(|start| start + len <= bytes.len()) {
-                let piece = &bytes[start..start + len];
-                for seed in [0, 1, !0, 0x8765_4321] {
-                    let wanted = crc32c_by_table(seed, piece);
-                    assert_eq!(arch::crc32c_of_many(seed, piece), wanted, "{len} bytes at {start}");
-                    assert_eq!(arch::crc32c(seed, [piece]), wanted, "{len} bytes at {start}");
-                    let Some((first, second, rest)) = cut(piece) else { continue };
-                    assert_eq!(arch::crc32c_in_line(seed, first, second, rest), wanted, "{len} bytes at {start}");
-                }
-            }
-        }
+    const LEN_BYTES_MAX: usize = 4096;
+
+    /// Returns bytes without a pattern, enough for the longest length at every alignment.
+    fn bytes() -> Vec<u8> {
+        let mut word = 1u64;
+        let next = |_| {
+            word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            (word >> 56) as u8
+        };
+        (0..LEN_BYTES_MAX + 64).map(next).collect()
+    }
+
+    /// Compares each way to compute the remainder of one part.
+    fn check_whole(seed: u32, piece: &[u8], wanted: u32) {
+        let place = (piece.as_ptr().addr() % 64, piece.len());
+        assert_eq!(arch::crc32c_of_many(seed, piece), wanted, "(offset in a line, bytes): {place:?}");
+        assert_eq!(arch::crc32c(seed, [piece]), wanted, "(offset in a line, bytes): {place:?}");
+        let Some((first, second, rest)) = cut(piece) else { return };
+        assert_eq!(arch::crc32c_in_line(seed, first, second, rest), wanted, "(offset in a line, bytes): {place:?}");
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
-    fn crc_instruction_and_table_agree() {
-        let bytes: [u8; 300] = core::array::from_fn(|i| (i * 7 + i / 13) as u8);
-        for start in 0..9 {
-            for end in start..bytes.len() {
-                let piece = &bytes[start..end];
-                assert_eq!(arch::crc32c(!7, [piece]), crc32c_by_table(!7, piece));
-                let (head, tail) = piece.split_at(piece.len() / 3);
-                assert_eq!(Checksum::default().update(head).update(tail).value(), crc32c(0, piece));
-                assert_eq!(Checksum::of([head, tail]).value(), crc32c(0, piece));
-                let Some((first, second, rest)) = cut(piece) else { continue };
-                assert_eq!(Checksum::in_line(first, second, rest).value(), crc32c(0, piece));
+    fn every_length_at_every_alignment_agrees_with_the_definition() {
+        let bytes = bytes();
+        for start in 0..64 {
+            let seed = [!0, 0, 1, 0x8765_4321][start % 4];
+            let mut wanted = seed;
+            for end in start..=start + LEN_BYTES_MAX {
+                check_whole(seed, &bytes[start..end], wanted);
+                wanted = crc32c_by_table(wanted, &bytes[end..][..1]);
             }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
+        fn parts_agree_with_the_definition(
+            seed in any::<u32>(), start in 0..64_usize, ends in any::<[u16; 3]>(), bytes in Just(bytes()),
+        ) {
+            let mut ends = ends.map(|end| start + usize::from(end) % (LEN_BYTES_MAX + 1));
+            ends.sort_unstable();
+            let parts = [&bytes[start..ends[0]], &bytes[ends[0]..ends[1]], &bytes[ends[1]..ends[2]]];
+            let wanted = crc32c_by_table(seed, &bytes[start..ends[2]]);
+            prop_assert_eq!(arch::crc32c(seed, parts), wanted);
+            prop_assert_eq!(parts.into_iter().fold(seed, arch::crc32c_of_many), wanted);
+            let sum = parts.into_iter().fold(Checksum::from_value(!seed), Checksum::update);
+            prop_assert_eq!(sum.value(), !wanted);
+            prop_assert_eq!(Checksum::of(parts).value(), crc32c(0, &bytes[start..ends[2]]));
         }
     }
 }

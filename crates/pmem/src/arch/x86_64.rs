@@ -58,7 +58,7 @@ fn detect() -> u32 {
     const OSXSAVE: u32 = 1 << 27;
     const XMM_AND_YMM: u64 = 0b110;
     const ZMM: u64 = 0b1110_0110;
-    const AVX512_F_AND_VL: u32 = 1 << 16 | 1 << 31;
+    const AVX512_F_DQ_AND_VL: u32 = 1 << 16 | 1 << 17 | 1 << 31;
     const AVX512_F_AND_BW: u32 = 1 << 16 | 1 << 30;
     const VPCLMULQDQ: u32 = 1 << 10;
     const POPCNT: u32 = 1 << 23;
@@ -68,7 +68,7 @@ fn detect() -> u32 {
     // SAFETY: XGETBV exists where OSXSAVE is reported.
     let kept = if basic & OSXSAVE != 0 { unsafe { _xgetbv(0) } } else { 0 };
     let keeps_ymm = kept & XMM_AND_YMM == XMM_AND_YMM;
-    let folds = extended & AVX512_F_AND_VL == AVX512_F_AND_VL && further & VPCLMULQDQ != 0 && kept & ZMM == ZMM;
+    let folds = extended & AVX512_F_DQ_AND_VL == AVX512_F_DQ_AND_VL && further & VPCLMULQDQ != 0 && kept & ZMM == ZMM;
     let eights = extended & AVX512_F_AND_BW == AVX512_F_AND_BW && basic & POPCNT != 0 && kept & ZMM == ZMM;
     let mut found = DETECTED;
     for (present, feature) in [

@@ -9,7 +9,7 @@ use core::arch::asm;
 use super::{CRC32, FOLDS, has, is_known};
 use crate::checksum::{MANY_BYTES, crc32c_by_table};
 #[cfg(target_feature = "sse2")]
-use folds::{LINES_MIN, fold_lines};
+use folds::{LINES_MIN, fold_four_lines, fold_lines};
 
 /// Without vector registers, lines are not folded.
 #[cfg(not(target_feature = "sse2"))]
@@ -126,8 +126,12 @@ unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
     // bytes.
     unsafe {
         if bytes.len() & 256 != 0 {
-            crc = line::<192>(line::<128>(line::<64>(line::<0>(crc, from), from), from), from);
+            crc = four_lines(crc, from);
             from = from.add(256);
+        }
+        // A usual key and a value of 256 bytes end here.
+        if bytes.len() & !(256 | 16) == 0 {
+            return if bytes.len() & 16 != 0 { word::<8>(word::<0>(crc, from), from) } else { crc } as u32;
         }
         if bytes.len() & 128 != 0 {
             crc = line::<64>(line::<0>(crc, from), from);
@@ -155,6 +159,28 @@ unsafe fn crc32c_in_pieces(mut crc: u64, bytes: &[u8]) -> u32 {
         let tail = &bytes[bytes.len() & !7..];
         if tail.is_empty() { crc as u32 } else { crc32c_of_rest(crc as u32, tail) }
     }
+}
+
+/// # Safety
+/// The CRC32 instruction exists, and `from` has four lines.
+#[inline(always)]
+unsafe fn four_lines(crc: u64, from: *const u8) -> u64 {
+    // SAFETY: the caller's promise; the lines are folded only if the processor has the features.
+    unsafe {
+        #[cfg(target_feature = "sse2")]
+        if is_known(FOLDS) {
+            return fold_four_lines(crc, from);
+        }
+        four_lines_by_instruction(crc, from)
+    }
+}
+
+/// # Safety
+/// As for [`four_lines`].
+#[inline(always)]
+unsafe fn four_lines_by_instruction(crc: u64, from: *const u8) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { line::<192>(line::<128>(line::<64>(line::<0>(crc, from), from), from), from) }
 }
 
 /// # Safety
@@ -204,4 +230,26 @@ unsafe fn word<const AT: usize>(mut crc: u64, from: *const u8) -> u64 {
             options(pure, readonly, nostack, preserves_flags));
     }
     crc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processors with the features for folding run only one of the two in the other tests.
+    #[test]
+    fn both_ways_for_four_lines_agree_with_the_definition() {
+        let bytes: [u8; 320] = core::array::from_fn(|i| (i * i + 31 * i) as u8);
+        for (start, seed) in (0..64).flat_map(|start| [0, 1, !0, 0x8765_4321].map(|seed| (start, seed))) {
+            let piece = &bytes[start..start + 256];
+            let wanted = u64::from(crc32c_by_table(seed, piece));
+            if has(CRC32) {
+                // SAFETY: the instruction exists (just checked), and the piece has four lines.
+                let (either, instruction) = unsafe {
+                    (four_lines(seed.into(), piece.as_ptr()), four_lines_by_instruction(seed.into(), piece.as_ptr()))
+                };
+                assert_eq!((either, instruction), (wanted, wanted), "{seed:#x} at {start}");
+            }
+        }
+    }
 }
