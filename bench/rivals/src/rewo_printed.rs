@@ -5,7 +5,7 @@
 //!   both are full, an item of theirs moves to its other bucket. Figure 10b needs full buckets at a load of 0.4, which
 //!   filling the emptier bucket would not leave.
 //! - An update writes a free slot of the item's bucket. If there is none, it writes one of the key's other bucket and
-//!   then empties the old slot; if that bucket is full as well, another item moves out first.
+//!   then empties the old slot; if that bucket is full as well, another item of the two moves out first.
 //! - The cached table is a copy of each bucket at the same place in volatile memory, as large as the table. (The
 //!   paper's cached buckets of 64 bytes have space for one item each, so a copy of the table's size could not hold a
 //!   load of 0.8.)
@@ -325,8 +325,12 @@ impl<M: Medium, const HAS_COPY: bool> Table<M> for RewoPrinted<M, HAS_COPY> {
             return self.replace(old, free, &item).map(|()| true);
         }
         let others = (0..SLOT_COUNT).filter(|i| *i != old.i);
-        let free = self.move_one(old.bucket, others, SLOT_COUNT as u32 - 1)?;
-        self.fill(free.ok_or(Error::Full)?, &item, Some(old.i)).map(|()| true)
+        if let Some(free) = self.move_one(old.bucket, others, SLOT_COUNT as u32 - 1)? {
+            return self.fill(free, &item, Some(old.i)).map(|()| true);
+        }
+        let other = choices.into_iter().find(|bucket| *bucket != old.bucket).unwrap_or(old.bucket);
+        let free = self.move_one(other, 0..SLOT_COUNT, SLOT_COUNT as u32 - 1)?;
+        self.replace(old, free.ok_or(Error::Full)?, &item).map(|()| true)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

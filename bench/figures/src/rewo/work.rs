@@ -135,11 +135,11 @@ impl Bench {
         };
         match workload {
             Workload::InsertDelete => {
-                let [inserted, deleted] = self.add_and_delete(|system, key, value| system.insert(key, value))?;
+                let [inserted, deleted] = self.add_and_delete(2 + 2 * round as u64, |system, key, value| system.insert(key, value))?;
                 Ok(vec![point("insert", inserted), point("delete", deleted)])
             }
             Workload::Put => {
-                let [put, _] = self.add_and_delete(|system, key, value| system.put(key, value))?;
+                let [put, _] = self.add_and_delete(3 + 2 * round as u64, |system, key, value| system.put(key, value))?;
                 Ok(vec![point("put", put)])
             }
             _ => {
@@ -203,9 +203,10 @@ impl Bench {
         Ok(())
     }
 
-    /// Adds new records and deletes them again. Those that were refused count in the time of the others.
-    fn add_and_delete(&mut self, add: Add) -> Result<[Measured; 2], Error> {
-        let first = ABSENT * 2 + u64::from(self.next);
+    /// Adds new records and deletes them again. Those that were refused count in the time of the others. Turns with
+    /// another `series` add other records, whose slots have not just become free.
+    fn add_and_delete(&mut self, series: u64, add: Add) -> Result<[Measured; 2], Error> {
+        let first = ABSENT * series + u64::from(self.next);
         let records: Vec<u64> = (first..first + (self.system.slot_count() / INSERTED_OF).max(1)).collect();
         let mut added = Vec::with_capacity(records.len());
         let mut adding = self.timed(|bench| {
