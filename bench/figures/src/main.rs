@@ -88,6 +88,13 @@ struct Settings {
     /// machine's memory, which makes it 2.8x slower]; 0 adds nothing
     #[arg(long)]
     read_block_ns: Option<u64>,
+    /// Added nanoseconds for each fence in Rewo-Hash's figures
+    #[arg(long, default_value_t = 0)]
+    persist_ns: u64,
+    /// Bytes of the emulated processor cache in Rewo-Hash's figures; 0 for none [default: 1/1024 of the table, as in
+    /// the paper]
+    #[arg(long)]
+    cache_bytes: Option<u64>,
 }
 
 impl Settings {

@@ -21,6 +21,16 @@ pub(crate) struct Point {
     pub(crate) wrong: u64,
     /// Inserts that found no space; they do not count as operations.
     pub(crate) refused: u64,
+    /// The accesses to the emulated device, where it counts them.
+    pub(crate) accesses: Option<Accesses>,
+}
+
+/// Exact counts per operation.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Accesses {
+    /// Blocks that were read from the device's memory.
+    pub(crate) block_reads: f64,
+    pub(crate) fences: f64,
 }
 
 /// All points.
@@ -62,7 +72,7 @@ impl Points {
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "workload       at     system             ns/op (   least     most)        ops/s  refused  wrong"
+            "workload       at     system             ns/op (   least     most)        ops/s  refused  wrong  blocks  fences"
         )?;
         for (workload, system, at) in self.places() {
             let turns: Vec<_> = self.of(workload, system, at).collect();
@@ -71,9 +81,13 @@ impl Points {
             let most = turns.iter().map(|point| point.ns).fold(0.0, f64::max);
             let [refused, wrong] = [|point: &Point| point.refused, |point: &Point| point.wrong]
                 .map(|of| turns.iter().copied().map(of).sum::<u64>());
+            let accesses = turns.iter().find_map(|point| point.accesses);
+            let [blocks, fences] = [accesses.map(|all| all.block_reads), accesses.map(|all| all.fences)]
+                .map(|count| count.map_or_else(|| "–".to_owned(), |count| format!("{count:.2}")));
             writeln!(
                 out,
-                "{workload:<14} {at:<6} {system:<16} {median:>7.0} ({least:>8.0} {most:>8.0}) {:>12.0} {refused:>8} {wrong:>6}",
+                "{workload:<14} {at:<6} {system:<16} {median:>7.0} ({least:>8.0} {most:>8.0}) {:>12.0} {refused:>8} {wrong:>6} \
+                 {blocks:>7} {fences:>7}",
                 1e9 / median
             )?;
         }

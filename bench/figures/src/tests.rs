@@ -17,6 +17,8 @@ fn settings() -> Settings {
         operations: 500,
         rounds: 2,
         read_block_ns: Some(0),
+        persist_ns: 0,
+        cache_bytes: None,
     }
 }
 

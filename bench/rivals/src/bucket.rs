@@ -41,6 +41,13 @@ impl<M: Medium> Buckets<M> {
         TABLE.plus(bucket * BUCKET_BYTES)
     }
 
+    /// Prefetches these buckets together, and returns them.
+    #[inline(always)]
+    pub(crate) fn asked(&self, buckets: [u64; 2]) -> [u64; 2] {
+        buckets.into_iter().for_each(|bucket| self.0.ask_for(Self::at(bucket).span(BUCKET_BYTES)));
+        buckets
+    }
+
     fn tokens(&self, bucket: u64) -> [u8; SLOT_COUNT] {
         ((self.0.word(Self::at(bucket).plus(TOKENS)) >> TOKENS_SHIFT) as u32).to_le_bytes()
     }

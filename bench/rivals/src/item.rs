@@ -34,6 +34,12 @@ impl Item {
         Ok(Item { bytes, token: USED | value.len() as u8 })
     }
 
+    /// Returns the item of a slot whose value has so many bytes.
+    #[inline(always)]
+    pub(crate) fn of(bytes: [u8; ITEM_BYTES], value_bytes: usize) -> Item {
+        Item { bytes, token: USED | value_bytes as u8 }
+    }
+
     pub(crate) fn key(&self) -> &[u8] {
         &self.bytes[..KEY_BYTES]
     }

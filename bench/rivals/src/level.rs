@@ -39,7 +39,7 @@ impl<M: Medium> LevelHash<M> {
     }
 
     fn candidates(&self, key: &[u8]) -> impl Iterator<Item = u64> + use<M> {
-        self.choices(key).into_iter().flatten()
+        self.choices(key).map(|level| self.buckets.asked(level)).into_iter().flatten()
     }
 
     fn free(&self, level: [u64; 2]) -> Option<Slot> {
@@ -79,6 +79,7 @@ impl<M: Medium> Table<M> for LevelHash<M> {
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let (item, [top, bottom]) = (Item::new(key, value)?, self.choices(key));
+        self.buckets.asked(top);
         if let Some(slot) = self.free(top).or_else(|| self.free(bottom)) {
             return self.buckets.fill(slot, &item, None);
         }

@@ -1,15 +1,18 @@
 //! The persistent hash tables with which the paper of Rewo-Hash compares it, and the trees with which HiKV's paper does
 //! (see below), for those papers' figures. The tables are [`Pfht`] (Debnath et al., 2016), [`PathHash`] (Zuo and Hua,
 //! 2017) and [`LevelHash`] (Zuo, Hua and Wu, 2018). Each follows its paper's description, at a fixed size, for keys of
-//! 16 bytes and values of up to 15 bytes.
+//! 16 bytes and values of up to 15 bytes. [`RewoPrinted`] is Rewo-Hash itself, as
+//! printed.
 //!
-//! | | PFHT | Path hashing | Level hashing |
-//! |---|---|---|---|
-//! | places of a key | two buckets of four slots, then the stash | a cell on each level of two paths | two upper and two lower buckets |
-//! | collision | one item moves to its other bucket; else the stash | the next level of the path | one item moves on its level |
-//! | fences: insert | 2; 5 with a move | 2 | 2; 5 with a move |
-//! | update | 4, logged | 4, logged | 2 if the bucket has a free slot, else 4, logged |
-//! | delete | 1 | 1 | 1 |
+//! | | PFHT | Path hashing | Level hashing | Rewo-Hash as printed |
+//! |---|---|---|---|---|
+//! | places of a key | two buckets of four slots, then the stash | a cell on each level of two paths | two upper and two lower buckets | two buckets of eight slots |
+//! | collision | one item moves to its other bucket; else the stash | the next level of the path | one item moves on its level | one item moves to its other bucket |
+//! | fences: insert | 2; 5 with a move | 2 | 2; 5 with a move | 2; 5 with a move |
+//! | update | 4, logged | 4, logged | 2 if the bucket has a free slot, else 4, logged | 2; 3 into the other bucket; 5 with a move |
+//! | delete | 1 | 1 | 1 | 1 |
+//!
+//! Every operation prefetches the key's buckets together, so that their reads overlap.
 //!
 //! # Guarantees
 //! - An operation that has returned survives a loss of power; an operation in progress is present completely or not at
@@ -18,7 +21,7 @@
 //!   that does not fit in one word is logged.
 //! - A crash during a move leaves two equal items. Opening removes one of them, which needs a walk over the entire
 //!   table.
-//! - Not guaranteed: readers or writers concurrent with a writer (one caller at a time; none of the three tables has
+//! - Not guaranteed: readers or writers concurrent with a writer (one caller at a time; no table has
 //!   locks here), detection of damage, resizing (a full table returns an error), and durability of data that a killed
 //!   process left visible.
 //!
@@ -52,6 +55,7 @@ mod path;
 mod pfht;
 mod records;
 mod region;
+mod rewo_printed;
 mod tree;
 mod version;
 
@@ -69,6 +73,7 @@ pub use path::PathHash;
 pub use pfht::Pfht;
 pub use records::Records;
 pub use region::Region;
+pub use rewo_printed::RewoPrinted;
 pub use tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
 
 /// The reason why a table refused an operation.

@@ -19,6 +19,8 @@ const KIND: u64 = u64::from_le_bytes(*b"Path\0\0\0\x01");
 /// The number of levels that are kept.
 const LEVEL_COUNT: u32 = 8;
 const CELL_BYTES: u64 = 32;
+/// Cells that are prefetched: those of the first four levels, on which nearly all items are.
+const ASKED_COUNT: usize = 8;
 const TOKEN_SHIFT: u32 = 56;
 
 /// A Path hash table.
@@ -42,6 +44,13 @@ impl<M: Medium> PathHash<M> {
         let before = move |level| 2 * leaf_count - ((2 * leaf_count) >> level);
         let of_level = move |level| [first, half + second].map(|leaf| before(level) + (leaf >> level));
         (0..LEVEL_COUNT).flat_map(of_level).map(|cell| TABLE.plus(cell * CELL_BYTES))
+    }
+
+    /// Returns the cells in which a key may be; the first [`ASKED_COUNT`] are prefetched together.
+    #[inline(always)]
+    fn asked(&self, key: &[u8]) -> impl Iterator<Item = Offset> + use<M> {
+        self.cells(key).take(ASKED_COUNT).for_each(|cell| self.region.medium.prefetch_line(cell));
+        self.cells(key)
     }
 
     fn last_word(&self, cell: Offset) -> u64 {
@@ -69,7 +78,7 @@ impl<M: Medium> PathHash<M> {
     #[inline(always)]
     fn find(&self, key: &[u8]) -> Option<(Offset, Item)> {
         let item = |cell| self.item(cell).filter(|item| item.key() == key).map(|item| (cell, item));
-        self.cells(key).find_map(item)
+        self.asked(key).find_map(item)
     }
 
     fn all(&self) -> impl Iterator<Item = Item> + '_ {
@@ -112,7 +121,7 @@ impl<M: Medium> Table<M> for PathHash<M> {
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let item = Item::new(key, value)?;
-        let cell = self.cells(key).find(|cell| self.is_free(*cell)).ok_or(Error::Full)?;
+        let cell = self.asked(key).find(|cell| self.is_free(*cell)).ok_or(Error::Full)?;
         self.region.count(1);
         let mut words = words(cell, &item);
         let with_token = words[3];

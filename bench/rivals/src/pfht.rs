@@ -32,18 +32,20 @@ impl<M: Medium> Pfht<M> {
     }
 
     /// Returns the two different buckets of a key.
+    #[inline(always)]
     fn choices(&self, key: &[u8]) -> [u64; 2] {
-        let [first, second] = places(&self.buckets.0.hasher, key, [self.main_count, self.main_count - 1]);
-        [first, (first + 1 + second) % self.main_count]
+        let [first, distance] = places(&self.buckets.0.hasher, key, [self.main_count, self.main_count - 1]);
+        let second = first + 1 + distance;
+        [first, if second < self.main_count { second } else { second - self.main_count }]
     }
 
     fn stash(&self) -> impl Iterator<Item = u64> + use<M> {
         self.main_count..self.stash_end.load(Ordering::Relaxed)
     }
 
-    /// Returns all buckets in which a key may be.
+    /// Returns all buckets in which a key may be. The first two are prefetched.
     fn candidates(&self, key: &[u8]) -> impl Iterator<Item = u64> + use<M> {
-        self.choices(key).into_iter().chain(self.stash())
+        self.buckets.asked(self.choices(key)).into_iter().chain(self.stash())
     }
 }
 
@@ -75,7 +77,7 @@ impl<M: Medium> Table<M> for Pfht<M> {
     }
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (item, choices) = (Item::new(key, value)?, self.choices(key));
+        let (item, choices) = (Item::new(key, value)?, self.buckets.asked(self.choices(key)));
         let emptier = choices.into_iter().min_by_key(|bucket| self.buckets.filled(*bucket));
         if let Some(slot) = emptier.and_then(|bucket| self.buckets.free(bucket)) {
             return self.buckets.fill(slot, &item, None);

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
 use engine::Hasher;
-use pmem::{Level, Medium, Offset};
+use pmem::{Level, Medium, Offset, Span, lines};
 
 use crate::{Error, Result, broken, canary};
 
@@ -98,6 +98,12 @@ impl<M: Medium> Region<M> {
     #[inline(always)]
     pub(crate) fn word(&self, at: Offset) -> u64 {
         self.medium.load(at, Ordering::Acquire)
+    }
+
+    /// Prefetches the lines of a span.
+    #[inline(always)]
+    pub(crate) fn ask_for(&self, span: Span) {
+        lines(span).for_each(|line| self.medium.prefetch_line(line));
     }
 
     /// Stores ascending words that are close together, and flushes them.

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::Engine;
-use pmem::Medium;
 #[cfg(feature = "probes")]
 use pmem::{Delays, Latency, PersistCounts, Probed};
+use pmem::{LINE_BYTES, Medium};
 #[cfg(feature = "probes")]
-use pmem_os::ticks;
+use pmem_os::{HostDram, ticks};
 
 use crate::files::Begin;
 use crate::options::BlockDelays;
@@ -29,7 +29,7 @@ pub(crate) fn engine<M: Medium>(
         true => {
             let counts = options.emulation.count_persists.then(PersistCounts::default);
             // One type covers every choice of probes, because each type compiles the engines again.
-            start(Probed::with_probe(medium, (delays(options), counts)), options, begin)
+            start(Probed::with_probe(medium, (delays(options)?, counts)), options, begin)
         }
         #[cfg(not(feature = "probes"))]
         true => {
@@ -50,8 +50,9 @@ fn start<M: Medium>(medium: M, options: &Options, begin: Begin<'_>) -> Result<Ar
 /// Returns true if `options` request a probe.
 fn are_wanted(options: &Options) -> Result<bool, OpenError> {
     let blocks = options.emulation.block_delays;
-    if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
-        let what = format!("delays by blocks of {} bytes: a power of two is wanted", blocks.block_bytes);
+    let is_power = blocks.block_bytes.is_power_of_two() && blocks.block_bytes >= LINE_BYTES;
+    if blocks != BlockDelays::default() && !is_power {
+        let what = format!("delays by blocks of {} bytes: a power of two is wanted, at least 64", blocks.block_bytes);
         return Err(OpenError::Option { what });
     }
     let delays = [options.emulation.persist_delay, options.emulation.read_delay, blocks.persist, blocks.read];
@@ -60,15 +61,24 @@ fn are_wanted(options: &Options) -> Result<bool, OpenError> {
 
 /// Returns the delays that `options` request.
 #[cfg(feature = "probes")]
-fn delays(options: &Options) -> Option<Delays> {
+fn delays(options: &Options) -> Result<Option<Delays>, OpenError> {
     let blocks = options.emulation.block_delays;
     let latency = Latency {
         persist_ticks: ticks(options.emulation.persist_delay),
         read_ticks: ticks(options.emulation.read_delay),
         persist_block_ticks: ticks(blocks.persist),
         read_block_ticks: ticks(blocks.read),
+        memory_read_ticks: ticks(blocks.memory_read),
         block_bytes: blocks.block_bytes,
+        cache_bytes: blocks.cache_bytes,
     };
-    let is_slower = latency != Latency { block_bytes: blocks.block_bytes, ..Latency::default() };
-    is_slower.then(|| Delays::new(latency))
+    let delays = [latency.persist_ticks, latency.read_ticks, latency.persist_block_ticks, latency.read_block_ticks];
+    if delays == [0; 4] {
+        return Ok(None);
+    }
+    let no_memory = || {
+        let what = format!("no memory for the tags of an emulated cache of {} bytes", blocks.cache_bytes);
+        OpenError::Option { what }
+    };
+    Delays::new(latency, &HostDram).map(Some).ok_or_else(no_memory)
 }

@@ -7,6 +7,7 @@
 //! [`probe()`] measures the machine.
 
 mod backing;
+mod cache_size;
 mod collapse;
 mod device_dax;
 mod durability;
@@ -33,6 +34,7 @@ mod whole_file;
 mod write_path;
 
 pub use backing::write_in_place;
+pub use cache_size::last_level_cache_bytes;
 pub use durability::medium_name;
 pub use error::MapError;
 pub use extents::has_space;

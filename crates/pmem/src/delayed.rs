@@ -8,13 +8,34 @@
 //!   already. Rewo-Hash: 256-byte blocks; reads take 2.8x as long as DRAM's below a block and 2.1x above; writes
 //!   take as long as DRAM's.
 //!
-//! The emulated memory device holds the last [`HELD_BLOCK_COUNT`] blocks that were read or written, for all threads
-//! together, like the real one's buffer: words of a held block cost nothing more. Processor caches are not
-//! modelled, nor is overlap: reads that a processor would run at the same time wait one after the other here.
+//! # Reads
+//! A read finds its lines in one of three places:
+//!
+//! 1. the processor's last-level cache of `cache_bytes`: a tag for each line of 64 bytes, for all threads together.
+//!    Reads, prefetches and flushes bring a line in; the line that was not used for longest leaves; non-temporal
+//!    stores take a line out. A line in the cache costs nothing.
+//! 2. the device's buffer: the last [`HELD_BLOCK_COUNT`] blocks that were read or written, as on the real device.
+//!    Other lines of a held block cost nothing either.
+//! 3. the device's memory: the block arrives `read_block_ticks` later.
+//!
+//! Independent reads overlap. A prefetch notes the time at which the block arrives, and returns; a load waits for
+//! what is left of that time. All lines of one call of the medium are requested together. A load without a prefetch
+//! is emulated as dependent on all before it: code that leaves overlap to the processor's look-ahead is charged too
+//! much.
+//!
+//! Not emulated: a limit on the reads under way, and the device's bandwidth.
 
+mod tag_array;
+mod tick_clock;
+
+use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Medium, Probe, Probed, Span, arch};
+use crate::{Dram, LINE_BYTES, Offset, Probe, Probed, Span, lines};
+
+use tag_array::{Set, Sets, Stamp, Tags, WAYS};
+
+pub use tick_clock::{DrivenClock, TickClock, TimeStamps};
 
 /// Number of blocks that the emulated device holds: 16 KiB of 256-byte blocks, the buffer size measured on Optane.
 pub const HELD_BLOCK_COUNT: usize = 64;
@@ -33,8 +54,13 @@ pub struct Latency {
     pub persist_block_ticks: u64,
     /// Once per block that is read, of items or words.
     pub read_block_ticks: u64,
+    /// The time of a read of the fast memory itself. It passes during a load, but a prefetch returns before, so a
+    /// prefetched block arrives that much later.
+    pub memory_read_ticks: u64,
     /// The unit in which the device reads and writes, a power of two. Ignored if no block costs anything.
     pub block_bytes: u64,
+    /// The size of the processor's cache before the device, rounded down to a power of two; 0 for none.
+    pub cache_bytes: u64,
 }
 
 impl Latency {
@@ -42,170 +68,195 @@ impl Latency {
     pub const PERSIST_NS_PRINTED: u64 = 600;
     /// The block size of the Rewo-Hash paper's memory.
     pub const BLOCK_BYTES_PRINTED: u64 = 256;
-}
 
-/// The latencies to spin for, and the blocks that the device holds.
-#[derive(Debug)]
-pub struct Delays {
-    latency: Latency,
-    /// The number of a block plus one, at index `number % HELD_BLOCK_COUNT`.
-    held: [AtomicU64; HELD_BLOCK_COUNT],
-}
-
-impl<M: Medium> Delayed<M> {
-    /// Returns `inner`, slowed down by `latency`.
-    ///
-    /// # Panics
-    /// As [`Delays::new`].
-    pub fn new(inner: M, latency: Latency) -> Delayed<M> {
-        Probed::with_probe(inner, Delays::new(latency))
+    const fn is_by_block(&self) -> bool {
+        self.persist_block_ticks | self.read_block_ticks != 0
     }
+}
+
+/// The latencies to wait for, and what the cache and the device hold.
+pub struct Delays<C = TimeStamps> {
+    latency: Latency,
+    clock: C,
+    device: [Set; HELD_BLOCK_COUNT / WAYS],
+    cache: Option<Sets>,
+    block_read_count: AtomicU64,
 }
 
 impl Delays {
-    /// Creates these latencies for a device that holds no block yet.
+    /// Creates these latencies for a device that holds no block yet. The tags of a cache take an eighth of its size
+    /// of `dram`; `None` if there is no memory for them.
     ///
     /// # Panics
-    /// If blocks cost something and their length is no power of two.
+    /// If blocks cost something and their length is no power of two, or shorter than a line.
     #[must_use]
-    pub fn new(latency: Latency) -> Delays {
-        let by_block = latency.persist_block_ticks | latency.read_block_ticks != 0;
-        let bytes = latency.block_bytes;
-        assert!(!by_block || bytes.is_power_of_two(), "blocks of {bytes} bytes: a power of two is wanted");
-        Delays { latency, held: [const { AtomicU64::new(0) }; HELD_BLOCK_COUNT] }
-    }
-
-    /// Returns the cost of the blocks of `span` at `ticks` each. Held blocks cost nothing; the others are held from
-    /// now on.
-    fn block_ticks(&self, span: Span, ticks: u64) -> u64 {
-        if ticks == 0 || span.len_bytes == 0 {
-            return 0;
-        }
-        let block = |at: u64| at / self.latency.block_bytes;
-        let last = block(span.start.0.saturating_add(span.len_bytes - 1));
-        (block(span.start.0)..=last).map(|number| if self.holds(number) { 0 } else { ticks }).sum()
-    }
-
-    /// Returns true if the block is already held; otherwise holds it from now on.
-    fn holds(&self, number: u64) -> bool {
-        let place = &self.held[(number % HELD_BLOCK_COUNT as u64) as usize];
-        let is_held = place.load(Ordering::Relaxed) == number + 1;
-        if !is_held {
-            place.store(number + 1, Ordering::Relaxed);
-        }
-        is_held
+    pub fn new(latency: Latency, dram: &'static dyn Dram) -> Option<Delays> {
+        Delays::by_clock(latency, dram, TimeStamps)
     }
 }
 
-impl Probe for Delays {
+impl<C: TickClock> Delays<C> {
+    /// Like [`Delays::new`], with another clock.
+    ///
+    /// # Panics
+    /// As [`Delays::new`].
+    #[must_use]
+    pub fn by_clock(latency: Latency, dram: &'static dyn Dram, clock: C) -> Option<Delays<C>> {
+        let bytes = latency.block_bytes;
+        let is_usable = bytes.is_power_of_two() && bytes >= LINE_BYTES;
+        assert!(!latency.is_by_block() || is_usable, "blocks of {bytes} bytes: a power of two from 64 on is wanted");
+        let set_count = if latency.is_by_block() { (latency.cache_bytes / LINE_BYTES) as usize / WAYS } else { 0 };
+        let cache = if set_count == 0 { None } else { Some(Sets::allocate(set_count, dram)?) };
+        let device = [const { Set::new() }; HELD_BLOCK_COUNT / WAYS];
+        Some(Delays { latency, clock, device, cache, block_read_count: AtomicU64::new(0) })
+    }
+
+    /// Returns the clock.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Returns the number of blocks that were read from the device's memory.
+    pub fn block_read_count(&self) -> u64 {
+        self.block_read_count.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn device(&self) -> Tags<'_> {
+        Tags(&self.device)
+    }
+
+    #[inline(always)]
+    fn cache(&self) -> Option<Tags<'_>> {
+        self.cache.as_ref().map(Sets::tags)
+    }
+
+    /// Returns the number of the block of this place.
+    #[inline(always)]
+    fn block(&self, at: Offset) -> u64 {
+        at.0 >> self.latency.block_bytes.trailing_zeros()
+    }
+
+    /// Returns the arrival of a line. If it is nowhere, it is requested, and arrives at `new`.
+    #[inline(always)]
+    fn arrival(&self, line: Offset, new: impl FnOnce() -> u64) -> Stamp {
+        match self.cache().and_then(|cache| cache.find(line.0 / LINE_BYTES)) {
+            Some(stamp) => stamp,
+            None => self.requested(line, new),
+        }
+    }
+
+    fn requested(&self, line: Offset, new: impl FnOnce() -> u64) -> Stamp {
+        let (device, block) = (self.device(), self.block(line));
+        let stamp = device.find(block).unwrap_or_else(|| {
+            self.block_read_count.fetch_add(1, Ordering::Relaxed);
+            let stamp = Stamp::at(new());
+            device.hold(block, stamp);
+            stamp
+        });
+        self.cache().into_iter().for_each(|cache| cache.hold(line.0 / LINE_BYTES, stamp));
+        stamp
+    }
+
+    /// Waits until all lines of a span are there.
+    #[inline(always)]
+    fn wait_for(&self, span: Span) {
+        if self.latency.read_block_ticks == 0 {
+            return;
+        }
+        let later = || self.clock.now_in_order() + self.latency.read_block_ticks;
+        for line in lines(span) {
+            if !self.arrival(line, later).is_here() {
+                return self.wait_for_arrivals(span);
+            }
+        }
+    }
+
+    /// Requests every line of the span, and waits for the last of them.
+    #[inline(never)]
+    fn wait_for_arrivals(&self, span: Span) {
+        let now = self.clock.now_in_order();
+        let longest = self.latency.read_block_ticks + self.latency.memory_read_ticks;
+        let left = |line| self.arrival(line, || now + self.latency.read_block_ticks).left_ticks(now, longest);
+        let left = lines(span).map(left).max().unwrap_or_default();
+        self.pause_from(now, left);
+        for line in lines(span) {
+            self.device().hold(self.block(line), Stamp::HERE);
+            self.cache().into_iter().for_each(|cache| cache.hold(line.0 / LINE_BYTES, Stamp::HERE));
+        }
+    }
+
+    /// Writes back the lines of a span: the device holds them, and so does the cache if they stay there.
+    fn write_back(&self, span: Span, is_kept: bool) {
+        if !self.latency.is_by_block() {
+            return;
+        }
+        let mut ticks = 0;
+        for line in lines(span) {
+            let block = self.block(line);
+            if self.device().find(block).is_none() {
+                ticks += self.latency.persist_block_ticks;
+                self.device().hold(block, Stamp::HERE);
+            }
+            match self.cache() {
+                Some(cache) if is_kept => cache.hold(line.0 / LINE_BYTES, Stamp::HERE),
+                Some(cache) => cache.drop_number(line.0 / LINE_BYTES),
+                None => {}
+            }
+        }
+        self.pause(ticks);
+    }
+
+    /// Waits after everything before it is done: the fast memory's time is not part of the delay.
+    fn pause(&self, ticks: u64) {
+        if ticks > 0 {
+            self.pause_from(self.clock.now_in_order(), ticks);
+        }
+    }
+
+    fn pause_from(&self, now: u64, ticks: u64) {
+        if ticks > 0 {
+            self.clock.wait_until(now + ticks);
+        }
+    }
+}
+
+impl<C> fmt::Debug for Delays<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delays").field("latency", &self.latency).finish_non_exhaustive()
+    }
+}
+
+impl<C: TickClock> Probe for Delays<C> {
     fn flushed(&self, span: Span) {
-        spin(self.block_ticks(span, self.latency.persist_block_ticks));
+        self.write_back(span, true);
     }
 
     fn streamed(&self, span: Span) {
-        self.flushed(span);
+        self.write_back(span, false);
     }
 
     fn fenced(&self) {
-        spin(self.latency.persist_ticks);
+        self.pause(self.latency.persist_ticks);
     }
 
     fn read(&self, span: Span) {
-        spin(self.latency.read_ticks + self.block_ticks(span, self.latency.read_block_ticks));
+        self.pause(self.latency.read_ticks);
+        self.wait_for(span);
     }
 
+    #[inline(always)]
     fn loaded(&self, span: Span) {
-        spin(self.block_ticks(span, self.latency.read_block_ticks));
+        self.wait_for(span);
     }
-}
 
-/// Spins after everything before it is done: the real memory's time is not part of the delay.
-fn spin(ticks: u64) {
-    if ticks == 0 {
-        return;
-    }
-    let start = arch::timestamp_in_order();
-    while arch::timestamp().wrapping_sub(start) < ticks {
-        core::hint::spin_loop();
+    fn asked_for(&self, at: Offset) {
+        let Latency { read_block_ticks, memory_read_ticks, .. } = self.latency;
+        if read_block_ticks > 0 {
+            self.arrival(at.line(), || self.clock.now() + memory_read_ticks + read_block_ticks);
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Offset;
-
-    const LATENCY: Latency =
-        Latency { persist_ticks: 600, read_ticks: 60, persist_block_ticks: 7, read_block_ticks: 100, block_bytes: 256 };
-
-    fn read(delays: &Delays, at: u64, len_bytes: u64) -> u64 {
-        delays.block_ticks(Offset(at).span(len_bytes), LATENCY.read_block_ticks)
-    }
-
-    #[test]
-    fn block_costs_once_for_many_words() {
-        let delays = Delays::new(LATENCY);
-        assert_eq!(read(&delays, 512, 8), 100);
-        assert!((0..32).all(|word| read(&delays, 512 + 8 * word, 8) == 0));
-        assert_eq!(read(&delays, 768, 8), 100, "the next block is another");
-    }
-
-    #[test]
-    fn long_read_costs_each_block() {
-        let delays = Delays::new(LATENCY);
-        assert_eq!(read(&delays, 1024, 256), 100);
-        assert_eq!(read(&delays, 4096 - 16, 272), 200, "16 bytes of one block, 256 of the next");
-        assert_eq!(read(&delays, 8192, 0), 0);
-        assert_eq!(read(&delays, 8192, 1024), 400);
-    }
-
-    #[test]
-    fn block_is_evicted_by_others() {
-        let delays = Delays::new(LATENCY);
-        let blocks = HELD_BLOCK_COUNT as u64;
-        assert_eq!(read(&delays, 0, 256 * blocks), 100 * blocks);
-        assert_eq!(read(&delays, 0, 256 * blocks), 0);
-        assert_eq!(read(&delays, 256 * blocks, 8), 100);
-        assert_eq!(read(&delays, 0, 8), 100, "its place was taken");
-    }
-
-    #[test]
-    fn written_block_is_held_for_readers() {
-        let delays = Delays::new(LATENCY);
-        assert_eq!(delays.block_ticks(Offset(256).span(512), LATENCY.persist_block_ticks), 14);
-        assert_eq!(read(&delays, 300, 8), 0);
-    }
-
-    /// A call of the medium takes at least its configured cost; the processor may make it longer.
-    #[test]
-    fn fences_and_reads_take_their_time() {
-        const TICKS: u64 = 2_000_000;
-        let took = |latency, asked: &dyn Fn(&Delays)| {
-            let delays = Delays::new(latency);
-            let start = arch::timestamp_in_order();
-            asked(&delays);
-            arch::timestamp_in_order() - start
-        };
-        let span = Offset(0).span(4096);
-        let of_persists = Latency { persist_ticks: TICKS, ..Latency::default() };
-        assert!(took(of_persists, &|delays| delays.fenced()) >= TICKS);
-        let of_reads = Latency { read_ticks: TICKS, ..Latency::default() };
-        assert!(took(of_reads, &|delays| delays.read(span)) >= TICKS);
-        let of_blocks = Latency { read_block_ticks: TICKS / 16, block_bytes: 256, ..Latency::default() };
-        assert!(took(of_blocks, &|delays| delays.read(span)) >= TICKS, "16 blocks");
-        let written = Latency { persist_block_ticks: TICKS / 16, block_bytes: 256, ..Latency::default() };
-        assert!(took(written, &|delays| delays.streamed(span)) >= TICKS);
-    }
-
-    #[test]
-    fn without_a_cost_of_blocks_none_is_looked_at() {
-        let delays = Delays::new(Latency { persist_ticks: 600, ..Latency::default() });
-        assert_eq!(delays.block_ticks(Offset(0).span(u64::MAX), 0), 0, "nor is anything divided by no length");
-    }
-
-    #[test]
-    #[should_panic(expected = "blocks of 100 bytes")]
-    fn blocks_of_an_odd_length_are_refused() {
-        let _ = Delays::new(Latency { block_bytes: 100, ..LATENCY });
-    }
-}
+mod tests;

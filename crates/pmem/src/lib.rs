@@ -31,7 +31,7 @@ pub use backoff::{Backoff, Relax, relax_by};
 pub use canary::Canary;
 pub use checksum::{Checksum, MANY_BYTES, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
-pub use delayed::{Delayed, Delays, HELD_BLOCK_COUNT, Latency};
+pub use delayed::{Delayed, Delays, DrivenClock, HELD_BLOCK_COUNT, Latency, TickClock, TimeStamps};
 pub use dram::Dram;
 pub use dram_box::DramBox;
 pub use durability::{Durability, Level, Taken, Ticket, Waited};

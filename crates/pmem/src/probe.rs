@@ -12,7 +12,7 @@ pub trait Probe: Send + Sync + 'static {
     fn fenced(&self) {}
     /// Called before a wait.
     fn waits(&self) {}
-    /// Called before an item's bytes are read.
+    /// Called before the bytes of an item are read, which are in the region.
     fn read(&self, _span: Span) {}
     /// Called after words were loaded.
     fn loaded(&self, _span: Span) {}

@@ -113,9 +113,10 @@ unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
 
     #[inline(always)]
     unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
-        self.probe.read(span);
         // SAFETY: the caller's promise, passed on.
-        unsafe { self.inner.bytes(span) }
+        let bytes = unsafe { self.inner.bytes(span) }?;
+        self.probe.read(span);
+        Ok(bytes)
     }
 }
 

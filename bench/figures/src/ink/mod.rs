@@ -185,7 +185,17 @@ impl Job {
             self.points_of(bench.name, &measured, &shares).into_iter().enumerate()
         {
             let wrong = if number == 0 { measured.wrong } else { 0 };
-            report(Point { workload, system, at, round, operations: measured.operations, ns, wrong, refused: 0 });
+            report(Point {
+                workload,
+                system,
+                at,
+                round,
+                operations: measured.operations,
+                ns,
+                wrong,
+                refused: 0,
+                accesses: None,
+            });
         }
         Ok(())
     }

@@ -173,6 +173,6 @@ impl Job {
         let Measured { operations, elapsed, wrong, .. } =
             measured.map_err(|error| format!("{workload}, {}: {error}", bench.name))?;
         let ns = elapsed.as_nanos() as f64 / operations as f64;
-        Ok(Point { workload, system: bench.name, at, round, operations, ns, wrong, refused: 0 })
+        Ok(Point { workload, system: bench.name, at, round, operations, ns, wrong, refused: 0, accesses: None })
     }
 }

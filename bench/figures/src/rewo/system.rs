@@ -11,14 +11,15 @@ use engine::prelude::*;
 use engine::Progress;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
-use pmem::{Delayed, Latency, MediumError};
+use index::block_hash::layout::{FILLED_MAX, SLOT_COUNT};
+use pmem::{Delays, Latency, Medium, MediumError, PersistCounts, Probed};
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
-use rivals::{LevelHash, PathHash, Pfht, Table};
+use rivals::{LevelHash, PathHash, Pfht, RewoPrinted, Table};
 
 use crate::{Error, records};
 
-/// The memory of the tables.
-type Memory = Delayed<Mapped>;
+/// The memory of the tables: slowed down and counted.
+type Memory = Probed<Mapped, (Delays, PersistCounts)>;
 
 /// Slots of a segment.
 const SEGMENT_SLOTS: u64 = 504;
@@ -29,13 +30,31 @@ const PARTITIONS_MAX: u32 = 256;
 
 /// A table under measurement.
 pub(super) trait System {
-    /// Adds a key that does not exist; returns false if there is no space.
+    /// Adds a key that does not exist; returns false if there is no space. A table that need not look for the key first
+    /// does not.
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
+    /// Replaces the value of a key, or adds the key; returns false if there is no space.
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
     /// Replaces the value of a key; returns false if it does not exist.
     fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
     fn slot_count(&self) -> u64;
+    /// Lets background work happen that a thread on a core of its own would have done by now. It is not timed.
+    fn catch_up(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Returns the number of slots that inserts can use.
+    fn usable_slot_count(&self) -> u64 {
+        self.slot_count()
+    }
+    fn medium(&self) -> &Memory;
+
+    /// Returns the numbers of blocks read and of fences since the table was made.
+    fn counts(&self) -> [u64; 2] {
+        let (delays, _) = self.medium().probe();
+        [delays.block_read_count(), self.medium().counts().map_or(0, |counts| counts.fence_count)]
+    }
 }
 
 /// The parameters of a table.
@@ -43,6 +62,10 @@ pub(super) struct Made<'a> {
     pub(super) dir: &'a Path,
     pub(super) segments: u32,
     pub(super) read_block_ns: u64,
+    pub(super) persist_ns: u64,
+    pub(super) cache_bytes: u64,
+    /// The time of a read of the machine's own memory.
+    pub(super) memory_read_ns: u64,
 }
 
 /// The writer of the cached table.
@@ -59,12 +82,15 @@ enum Copies {
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
 
 /// All tables by name. `rewo-no-copy` has no cached table, a separate thread writes that of `rewo-pool`, and `rewo-bpe`
-/// moves items ahead of inserts.
-pub(super) const ALL: [(&str, Make); 7] = [
+/// moves items ahead of inserts. `printed` is the paper's own table, in the same variants.
+pub(super) const ALL: [(&str, Make); 10] = [
     ("rewo", |made| made.rewo(Copies::ByWriters, false)),
     ("rewo-no-copy", |made| made.rewo(Copies::None, false)),
     ("rewo-pool", |made| made.rewo(Copies::ByAThread, false)),
     ("rewo-bpe", |made| made.rewo(Copies::ByWriters, true)),
+    ("printed", |made| made.rival::<RewoPrinted<Memory>>()),
+    ("printed-no-copy", |made| made.rival::<RewoPrinted<Memory, false>>()),
+    ("printed-bpe", |made| made.rival_with(relieve)),
     ("pfht", |made| made.rival::<Pfht<Memory>>()),
     ("path", |made| made.rival::<PathHash<Memory>>()),
     ("level", |made| made.rival::<LevelHash<Memory>>()),
@@ -75,11 +101,17 @@ impl Made<'_> {
     fn memory(&self, bytes: u64) -> Result<Memory, Error> {
         let home = tempfile::tempdir_in(self.dir)?;
         let mapped = Mapped::create(&home.path().join("region"), bytes, MapOptions::default())?;
-        let read_block_ticks = ticks(Duration::from_nanos(self.read_block_ns));
-        Ok(Delayed::new(
-            mapped,
-            Latency { read_block_ticks, block_bytes: Latency::BLOCK_BYTES_PRINTED, ..Latency::default() },
-        ))
+        let ticks = |ns| ticks(Duration::from_nanos(ns));
+        let latency = Latency {
+            read_block_ticks: ticks(self.read_block_ns),
+            persist_ticks: ticks(self.persist_ns),
+            memory_read_ticks: ticks(self.memory_read_ns),
+            block_bytes: Latency::BLOCK_BYTES_PRINTED,
+            cache_bytes: self.cache_bytes,
+            ..Latency::default()
+        };
+        let delays = Delays::new(latency, &HostDram).ok_or("no memory for the tags of the emulated cache")?;
+        Ok(Probed::with_probe(mapped, (delays, PersistCounts::default())))
     }
 
     fn slot_count(&self) -> u64 {
@@ -87,7 +119,14 @@ impl Made<'_> {
     }
 
     fn rival<T: Table<Memory> + 'static>(&self) -> Result<Box<dyn System>, Error> {
-        Ok(Box::new(Rival(T::format(self.memory(4096)?, self.slot_count())?)))
+        self.rival_with::<T>(|_| Ok(()))
+    }
+
+    fn rival_with<T: Table<Memory> + 'static>(
+        &self,
+        catch_up: fn(&T) -> Result<(), Error>,
+    ) -> Result<Box<dyn System>, Error> {
+        Ok(Box::new(Rival { table: T::format(self.memory(4096)?, self.slot_count())?, catch_up }))
     }
 
     /// Creates a table of the requested number of segments. Temporary items make the table split until it has them.
@@ -112,30 +151,57 @@ impl Made<'_> {
     }
 }
 
-struct Rival<T>(T);
+/// A rival, and its background work.
+struct Rival<T> {
+    table: T,
+    catch_up: fn(&T) -> Result<(), Error>,
+}
+
+/// Moves items out of full buckets while any can move.
+fn relieve(table: &RewoPrinted<Memory>) -> Result<(), Error> {
+    while table.pre_evict()? > 0 {}
+    Ok(())
+}
+
+/// Returns false if the table was full.
+fn has_space(done: Result<(), rivals::Error>) -> Result<bool, Error> {
+    match done {
+        Err(rivals::Error::Full) => Ok(false),
+        done => Ok(done.map(|()| true)?),
+    }
+}
 
 impl<T: Table<Memory>> System for Rival<T> {
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        match self.0.insert(key, value) {
-            Err(rivals::Error::Full) => Ok(false),
-            done => Ok(done.map(|()| true)?),
-        }
+        has_space(self.table.insert(key, value))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        has_space(self.table.put(key, value))
     }
 
     fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        Ok(self.0.update(key, value)?)
+        Ok(self.table.update(key, value)?)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.0.delete(key)?)
+        Ok(self.table.delete(key)?)
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        Ok(self.0.get(key, found))
+        Ok(self.table.get(key, found))
+    }
+
+    fn catch_up(&self) -> Result<(), Error> {
+        (self.catch_up)(&self.table)
     }
 
     fn slot_count(&self) -> u64 {
-        self.0.slot_count()
+        self.table.slot_count()
+    }
+
+    fn medium(&self) -> &Memory {
+        self.table.medium()
     }
 }
 
@@ -148,7 +214,12 @@ struct Rewo {
 }
 
 impl System for Rewo {
+    /// A put: the engine always looks for the key, in the two buckets that it needs anyway.
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        self.put(key, value)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         match self.store.put(key, value) {
             Err(engine::Error::Medium(MediumError::Limit { .. })) => Ok(false),
             done => Ok(done.map(|()| true)?),
@@ -170,6 +241,15 @@ impl System for Rewo {
 
     fn slot_count(&self) -> u64 {
         self.slot_count
+    }
+
+    /// An insert leaves one slot of each bucket free, for updates.
+    fn usable_slot_count(&self) -> u64 {
+        self.slot_count / SLOT_COUNT as u64 * u64::from(FILLED_MAX)
+    }
+
+    fn medium(&self) -> &Memory {
+        self.store.medium()
     }
 }
 

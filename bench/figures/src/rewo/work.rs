@@ -8,7 +8,7 @@ use rand_distr::{Distribution, Zipf};
 
 use super::System;
 use crate::Error;
-use crate::point::Point;
+use crate::point::{Accesses, Point};
 use crate::records::{is_value_of, key, value};
 
 /// YCSB's skew.
@@ -28,18 +28,21 @@ pub(super) enum Workload {
     /// Reads of absent keys.
     Negative,
     Update,
-    /// Inserts, followed by deletes of the same keys as a separate point.
+    /// Inserts of new keys, followed by deletes of the same keys as a separate point.
     InsertDelete,
+    /// Puts of new keys, which look for the key first; then the keys are deleted.
+    Put,
     /// YCSB with this percentage of reads; the other operations are updates.
     Ycsb(&'static str, u32),
 }
 
 /// All workloads, in the order in which they are measured.
-pub(super) const ALL: [Workload; 7] = [
+pub(super) const ALL: [Workload; 8] = [
     Workload::Positive,
     Workload::Negative,
     Workload::Update,
     Workload::InsertDelete,
+    Workload::Put,
     Workload::Ycsb("ycsb-a", 50),
     Workload::Ycsb("ycsb-b", 95),
     Workload::Ycsb("ycsb-c", 100),
@@ -52,6 +55,7 @@ impl Workload {
             Workload::Negative => "negative",
             Workload::Update => "update",
             Workload::InsertDelete => "insert",
+            Workload::Put => "put",
             Workload::Ycsb(name, _) => name,
         }
     }
@@ -75,14 +79,26 @@ struct Operation {
     is_read: bool,
 }
 
+/// The result of timed operations.
+struct Measured {
+    operations: u64,
+    ns: f64,
+    accesses: Accesses,
+    wrong: u64,
+    refused: u64,
+}
+
+/// Adds a new key to a system; returns false if there is no space.
+type Add = fn(&dyn System, &[u8], &[u8]) -> Result<bool, Error>;
+
 impl Bench {
     pub(super) fn new(name: &'static str, system: Box<dyn System>) -> Bench {
         Bench { name, system, loaded: Vec::new(), next: 0, version: 0, wrong: 0 }
     }
 
-    /// Inserts until this share of the slots is used; skips records that find no space.
+    /// Inserts until this share of the usable slots is used; skips records that find no space.
     pub(super) fn fill(&mut self, load: f64) -> Result<(), Error> {
-        let wanted = (self.system.slot_count() as f64 * load) as usize;
+        let wanted = (self.system.usable_slot_count() as f64 * load) as usize;
         let offered_max = self.next as usize + 2 * wanted;
         while self.loaded.len() < wanted {
             let record = self.next;
@@ -105,7 +121,8 @@ impl Bench {
         count: usize,
     ) -> Result<Vec<Point>, Error> {
         let (mut rng, system) = (SmallRng::seed_from_u64(round as u64), self.name);
-        let point = |workload, (operations, ns, wrong, refused)| Point {
+        self.system.catch_up()?;
+        let point = |workload, Measured { operations, ns, accesses, wrong, refused }| Point {
             workload,
             system,
             at: load,
@@ -114,14 +131,23 @@ impl Bench {
             ns,
             wrong,
             refused,
+            accesses: Some(accesses),
         };
-        if workload == Workload::InsertDelete {
-            let [inserted, deleted] = self.insert_and_delete()?;
-            return Ok(vec![point("insert", inserted), point("delete", deleted)]);
+        match workload {
+            Workload::InsertDelete => {
+                let [inserted, deleted] = self.add_and_delete(2 + 2 * round as u64, |system, key, value| system.insert(key, value))?;
+                Ok(vec![point("insert", inserted), point("delete", deleted)])
+            }
+            Workload::Put => {
+                let [put, _] = self.add_and_delete(3 + 2 * round as u64, |system, key, value| system.put(key, value))?;
+                Ok(vec![point("put", put)])
+            }
+            _ => {
+                let operations = self.draw(workload, &mut rng, count);
+                let measured = self.measure(&operations, workload == Workload::Negative)?;
+                Ok(vec![point(workload.name(), measured)])
+            }
         }
-        let operations = self.draw(workload, &mut rng, count);
-        let measured = self.measure(&operations, workload == Workload::Negative)?;
-        Ok(vec![point(workload.name(), measured)])
     }
 
     fn draw(&self, workload: Workload, rng: &mut SmallRng, count: usize) -> Vec<Operation> {
@@ -142,21 +168,31 @@ impl Bench {
         (0..count).map(draw).collect()
     }
 
-    /// Returns the number of operations, the time of one, wrong results, and refused inserts.
-    fn measure(&mut self, operations: &[Operation], is_absent: bool) -> Result<(u64, f64, u64, u64), Error> {
-        let (start, before) = (Instant::now(), self.wrong);
-        for operation in operations {
-            let record = u64::from(operation.record) + if is_absent { ABSENT } else { 0 };
-            if operation.is_read {
-                self.read(record, !is_absent)?;
-            } else {
-                self.version += 1;
-                let is_there = self.system.update(&key(record), &value(record, self.version))?;
-                self.wrong += u64::from(!is_there);
+    /// Times `work`, which returns how many operations it carried out, and how many were refused.
+    fn timed(&mut self, work: impl FnOnce(&mut Bench) -> Result<[u64; 2], Error>) -> Result<Measured, Error> {
+        let (start, before, wrong) = (Instant::now(), self.system.counts(), self.wrong);
+        let [operations, refused] = work(self)?;
+        let (ns, after) = (start.elapsed().as_nanos() as f64, self.system.counts());
+        let of_one = |whole: f64| whole / operations.max(1) as f64;
+        let [block_reads, fences] = [0, 1].map(|i| of_one((after[i] - before[i]) as f64));
+        let accesses = Accesses { block_reads, fences };
+        Ok(Measured { operations, ns: of_one(ns), accesses, wrong: self.wrong - wrong, refused })
+    }
+
+    fn measure(&mut self, operations: &[Operation], is_absent: bool) -> Result<Measured, Error> {
+        self.timed(|bench| {
+            for operation in operations {
+                let record = u64::from(operation.record) + if is_absent { ABSENT } else { 0 };
+                if operation.is_read {
+                    bench.read(record, !is_absent)?;
+                } else {
+                    bench.version += 1;
+                    let is_there = bench.system.update(&key(record), &value(record, bench.version))?;
+                    bench.wrong += u64::from(!is_there);
+                }
             }
-        }
-        let count = operations.len() as u64;
-        Ok((count, start.elapsed().as_nanos() as f64 / count as f64, self.wrong - before, 0))
+            Ok([operations.len() as u64, 0])
+        })
     }
 
     #[inline(always)]
@@ -167,29 +203,32 @@ impl Bench {
         Ok(())
     }
 
-    fn insert_and_delete(&mut self) -> Result<[(u64, f64, u64, u64); 2], Error> {
-        let first = ABSENT * 2 + u64::from(self.next);
+    /// Adds new records and deletes them again. Those that were refused count in the time of the others. Turns with
+    /// another `series` add other records, whose slots have not just become free.
+    fn add_and_delete(&mut self, series: u64, add: Add) -> Result<[Measured; 2], Error> {
+        let first = ABSENT * series + u64::from(self.next);
         let records: Vec<u64> = (first..first + (self.system.slot_count() / INSERTED_OF).max(1)).collect();
-        let mut is_inserted = Vec::with_capacity(records.len());
-        let start = Instant::now();
-        for record in &records {
-            is_inserted.push(self.system.insert(&key(*record), &value(*record, 0))?);
-        }
-        let insert_ns = start.elapsed().as_nanos() as f64;
-        let inserted: Vec<u64> =
-            records.iter().zip(&is_inserted).filter(|(_, is)| **is).map(|(record, _)| *record).collect();
+        let mut added = Vec::with_capacity(records.len());
+        let mut adding = self.timed(|bench| {
+            for record in &records {
+                if add(&*bench.system, &key(*record), &value(*record, 0))? {
+                    added.push(*record);
+                }
+            }
+            Ok([added.len() as u64, (records.len() - added.len()) as u64])
+        })?;
         let before = self.wrong;
-        inserted.iter().try_for_each(|record| self.read(*record, true))?;
-        let insert_wrong = self.wrong - before;
-        let start = Instant::now();
-        for record in &inserted {
-            self.wrong += u64::from(!self.system.delete(&key(*record))?);
-        }
-        let delete_ns = start.elapsed().as_nanos() as f64;
-        inserted.iter().try_for_each(|record| self.read(*record, false))?;
-        let (count, delete_wrong) = (inserted.len() as u64, self.wrong - before - insert_wrong);
-        let refused = records.len() as u64 - count;
-        let of_one = |ns: f64| ns / count.max(1) as f64;
-        Ok([(count, of_one(insert_ns), insert_wrong, refused), (count, of_one(delete_ns), delete_wrong, 0)])
+        added.iter().try_for_each(|record| self.read(*record, true))?;
+        adding.wrong += self.wrong - before;
+        let mut deleting = self.timed(|bench| {
+            for record in &added {
+                bench.wrong += u64::from(!bench.system.delete(&key(*record))?);
+            }
+            Ok([added.len() as u64, 0])
+        })?;
+        let before = self.wrong;
+        added.iter().try_for_each(|record| self.read(*record, false))?;
+        deleting.wrong += self.wrong - before;
+        Ok([adding, deleting])
     }
 }

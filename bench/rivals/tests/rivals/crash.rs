@@ -4,7 +4,7 @@
 
 use pmem::{Canary, Counted, Medium};
 use pmem_sim::{Model, Sim};
-use rivals::{LevelHash, PathHash, Pfht, Table, canary};
+use rivals::{LevelHash, PathHash, Pfht, RewoPrinted, Table, canary};
 use testkit::{Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
 
 use crate::subject::{Crashed, SLOT_COUNT, padded};
@@ -104,4 +104,16 @@ fn level_hashing_keeps_what_it_claims() {
         .into_iter()
         .chain([canary::TOKEN_BEFORE_ITEM])
         .for_each(|canary| is_caught::<LevelHash<Sim>>(canary, &scripts));
+}
+
+#[test]
+fn rewo_as_printed_keeps_what_it_claims() {
+    let scripts = scripts::<RewoPrinted<Counted<Sim>>>();
+    keeps_its_claims::<RewoPrinted<Sim>>(&scripts);
+    keeps_its_claims::<RewoPrinted<Sim, false>>(&scripts);
+    let moves = [canary::EMPTIED_BEFORE_MOVED, canary::DUPLICATE_LEFT];
+    moves
+        .into_iter()
+        .chain([canary::TOKEN_BEFORE_ITEM])
+        .for_each(|canary| is_caught::<RewoPrinted<Sim>>(canary, &scripts));
 }

@@ -2,7 +2,7 @@
 
 use pmem::{Counted, Medium};
 use pmem_sim::{Model, Sim};
-use rivals::{Error, LevelHash, PathHash, Pfht, Table};
+use rivals::{Error, LevelHash, PathHash, Pfht, RewoPrinted, Table};
 
 use crate::subject::key;
 
@@ -74,6 +74,34 @@ fn path_hashing_logs_updates_and_moves_nothing() {
 #[test]
 fn level_hashing_logs_updates_of_full_buckets_alone() {
     costs::<LevelHash<OnSim>>(&[2, 5], &[2, 4], 0.8);
+}
+
+#[test]
+fn rewo_as_printed_logs_nothing_and_pays_for_moves() {
+    costs::<RewoPrinted<OnSim>>(&[2, 5], &[2, 3], 0.9);
+    costs::<RewoPrinted<OnSim, false>>(&[2, 5], &[2, 3], 0.9);
+}
+
+/// First-fit leaves 4, 21 and 49 % of the items in full buckets at loads of 0.4, 0.6 and 0.8, and pre-eviction hardly
+/// any but at 0.8. Both hold the same items.
+#[test]
+fn full_buckets_rise_with_the_load_and_pre_eviction_relieves_them() {
+    let slot_count = 9_600;
+    let tables = [(); 2].map(|()| {
+        let table = RewoPrinted::<OnSim>::format(Counted::new(Sim::new(0, Model::Line)), slot_count);
+        table.unwrap()
+    });
+    let mut next = 0;
+    for (load_percent, crowded, relieved_max) in [(40, 0.04, 0.01), (60, 0.21, 0.02), (80, 0.49, 0.15)] {
+        while u64::from(next) < slot_count * load_percent / 100 {
+            tables.iter().for_each(|table| table.insert(&key(next), b"a value").unwrap());
+            next += 1;
+        }
+        while tables[1].pre_evict().unwrap() > 0 {}
+        let [plain, relieved] = [&tables[0], &tables[1]].map(RewoPrinted::crowded_share);
+        assert!((plain - crowded).abs() < 0.02 && relieved < relieved_max, "{load_percent} %: {plain} {relieved}");
+    }
+    assert!((0..next).all(|i| tables.iter().all(|table| table.get(&key(i), |value| assert_eq!(value, b"a value")))));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! and prefetches the items.
 
 use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
-use pmem::{Bytes, Delayed, LINE_BYTES, Latency, Level, Offset, Persist, Residency};
-use pmem_os::{MapOptions, Mapped};
+use pmem::{Bytes, Delayed, Delays, LINE_BYTES, Latency, Level, Offset, Persist, Probed, Residency};
+use pmem_os::{HostDram, MapOptions, Mapped};
 
 use crate::config::Config;
 use crate::records::{Records, absent, added_by};
@@ -71,7 +72,8 @@ impl Bare {
         let path = home.join(".bounds");
         let file = Mapped::create(&path, slot_end * slot_bytes, MapOptions::default())?;
         fs::remove_file(&path)?;
-        let medium = Delayed::new(file, latency);
+        let delays = Delays::new(latency, &HostDram).ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let medium = Probed::with_probe(file, delays);
         medium.populate(Offset(0).span(slot_end * slot_bytes));
         let next = AtomicU64::new(index_bytes / slot_bytes);
         Ok(Bare {

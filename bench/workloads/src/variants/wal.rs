@@ -13,12 +13,13 @@
 //! - As many threads log at the same time as there are lanes, 16; more threads wait for one another.
 //! - Writes are single puts and deletes, as the workloads make them: batches and conditional writes are not logged.
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pmem::{Bytes, Delays, LINE_BYTES, Latency, Level, Medium, Offset, Persist, PersistCounts, Probed};
-use pmem_os::{MapError, MapOptions, Mapped};
+use pmem_os::{HostDram, MapError, MapOptions, Mapped};
 
 use super::varied::{Way, Write};
 use crate::candidate::Candidate;
@@ -59,7 +60,13 @@ impl Wal {
     /// If the file cannot be created or mapped.
     pub fn create(path: &Path, latency: Latency) -> Result<Wal, MapError> {
         let file = Mapped::create(path, LANE_COUNT as u64 * LANE_BYTES, MapOptions::default())?;
-        let medium = Probed::with_probe(file, (Delays::new(latency), PersistCounts::default()));
+        let no_memory = || MapError::Io {
+            path: path.to_owned(),
+            source: io::ErrorKind::OutOfMemory.into(),
+            doing: "emulate the memory of",
+        };
+        let delays = Delays::new(latency, &HostDram).ok_or_else(no_memory)?;
+        let medium = Probed::with_probe(file, (delays, PersistCounts::default()));
         Ok(Wal { medium, lanes: Default::default(), next: AtomicUsize::new(0) })
     }
 

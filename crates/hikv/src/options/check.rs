@@ -17,6 +17,8 @@ const ORDER_CHANGES_MAX: usize = 1 << 22;
 const SYNC_INTERVAL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest delay of a persist or an access: no memory is slower.
 const DELAY_MAX: Duration = Duration::from_secs(1);
+/// More than any processor's cache: its tags take 2 GiB.
+const EMULATED_CACHE_BYTES_MAX: u64 = 16 << 30;
 
 impl Options {
     pub(crate) fn check(&self) -> Result<(), OpenError> {
@@ -64,7 +66,14 @@ impl Options {
             ("a delay of reads", self.emulation.read_delay, DELAY_MAX),
             ("a delay of blocks that are read", self.emulation.block_delays.read, DELAY_MAX),
             ("a delay of blocks that are persisted", self.emulation.block_delays.persist, DELAY_MAX),
+            ("a read of memory", self.emulation.block_delays.memory_read, DELAY_MAX),
         ];
+        let cache_bytes = self.emulation.block_delays.cache_bytes;
+        if cache_bytes > EMULATED_CACHE_BYTES_MAX {
+            return refused(format!(
+                "an emulated cache of {cache_bytes} bytes: the limit is {EMULATED_CACHE_BYTES_MAX}"
+            ));
+        }
         match times.into_iter().find(|(_, time, max)| time > max) {
             Some((what, time, max)) => refused(format!("{what} of {time:?}: the limit is {max:?}")),
             None => Ok(()),

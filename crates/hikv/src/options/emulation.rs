@@ -8,6 +8,8 @@ pub(crate) struct BlockDelays {
     pub(crate) block_bytes: u64,
     pub(crate) read: Duration,
     pub(crate) persist: Duration,
+    pub(crate) cache_bytes: u64,
+    pub(crate) memory_read: Duration,
 }
 
 /// Emulation of slower memory, and counts of persists, for measurements. Each needs the feature `probes`. See
@@ -56,6 +58,14 @@ impl Emulation {
     /// buffered. This emulates memory whose access unit is longer than a cache line (Rewo-Hash paper, section 2: 256
     /// bytes; limit of each delay: 1 s). Needs the feature `probes`.
     pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Emulation {
-        Emulation { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
+        Emulation { block_delays: BlockDelays { block_bytes, read, persist, ..self.block_delays }, ..self }
+    }
+
+    /// Emulates a processor's cache of `cache_bytes` before the blocks of [`Self::block_delays`] (default: none). Lines
+    /// in the cache cost nothing. A prefetched block arrives after the block's delay and `memory_read`, the time that a
+    /// read of the machine's own memory takes. The cache needs an eighth of its size in DRAM (limit: 16 GiB; 1 s).
+    /// Needs the feature `probes`.
+    pub fn processor_cache(self, cache_bytes: u64, memory_read: Duration) -> Emulation {
+        Emulation { block_delays: BlockDelays { cache_bytes, memory_read, ..self.block_delays }, ..self }
     }
 }

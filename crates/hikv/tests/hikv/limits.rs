@@ -39,6 +39,11 @@ fn numbers_beyond_their_limits_are_refused() {
             "delay of blocks that are read",
             "1s",
         ),
+        (
+            new().emulation(|emulation| emulation.processor_cache(u64::MAX, second)),
+            "cache of 18446744073709551615 bytes",
+            "17179869184",
+        ),
     ];
     for (options, value, limit) in refused {
         let path = dir.path().join("store");

@@ -143,6 +143,8 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
     #[inline(always)]
     pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
         let Some(places) = self.plain_places() else { return Spotted::Unsure };
+        // The second bucket's block is requested before the first one's arrives.
+        self.medium.prefetch_line(places[1]);
         let Some(seen) = Beginnings::of(self.medium, places, key) else { return Spotted::Unsure };
         if seen.hits == 0 {
             let is_sure = !seen.metas.iter().any(|meta| meta.is_any_locked()) && seen.are_alike();

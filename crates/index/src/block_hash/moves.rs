@@ -44,6 +44,17 @@ use super::{Slot, broken, canary};
 use crate::segmented::Segmented;
 use crate::shared::HeldLocks;
 
+/// The number of items whose other buckets are prefetched together: one of them has space nearly always.
+const TRIED_TOGETHER: usize = 4;
+
+/// An item that may move, and the number of its other bucket.
+struct Candidate {
+    from: Bucket,
+    i: usize,
+    slot: Slot,
+    number: usize,
+}
+
 /// An item that can move: its bucket and slot, and the locked bucket to which it moves.
 struct Move<'a> {
     from: Bucket,
@@ -77,23 +88,41 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         Ok(published)
     }
 
-    /// Carries out step 1.
+    /// Carries out step 1. The other buckets of some items are prefetched together, because most are tried in vain
+    /// while many buckets are full.
     fn movable(&self) -> Option<Move<'a>> {
-        let candidates = self.buckets().flat_map(|from| {
+        let mut candidates = self.buckets().flat_map(|from| {
             let stored = self.stored(from);
             let meta = stored.meta();
-            meta.slots().map(move |i| (from, i, stored.slot(meta, i)))
+            meta.slots().filter_map(move |i| self.candidate(from, i, stored.slot(meta, i)))
         });
-        candidates.into_iter().find_map(|(from, i, slot)| self.leads_away(from, i, slot))
+        loop {
+            let some: [Option<Candidate>; TRIED_TOGETHER] = std::array::from_fn(|_| candidates.next());
+            some[0].as_ref()?;
+            let others = some.iter().flatten().flat_map(|candidate| self.others(candidate.number));
+            others.for_each(|other| self.cx.medium.prefetch_line(other.at));
+            if let Some(movable) = some.into_iter().flatten().find_map(|candidate| self.leads_away(candidate)) {
+                return Some(movable);
+            }
+        }
     }
 
-    fn leads_away(&self, from: Bucket, i: usize, slot: Slot) -> Option<Move<'a>> {
+    /// Returns the item if it is intact and has another bucket than those of the key.
+    fn candidate(&self, from: Bucket, i: usize, slot: Slot) -> Option<Candidate> {
         let signature = self.signer.signature_of_intact(&slot)?;
         let number = choices(signature).into_iter().find(|number| !self.numbers.contains(number))?;
+        Some(Candidate { from, i, slot, number })
+    }
+
+    /// Returns the buckets of this number, in the segment and in those chained to it.
+    fn others(&self, number: usize) -> impl Iterator<Item = Bucket> + use<'a, M, D> {
+        self.segment.offsets().map(move |segment| Bucket { number, at: bucket(segment, number) })
+    }
+
+    fn leads_away(&self, Candidate { from, i, slot, number }: Candidate) -> Option<Move<'a>> {
         let has_space = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let lock = self.segment.try_lock(number)?;
-        let mut others = self.segment.offsets().map(|segment| Bucket { number, at: bucket(segment, number) });
-        others.find(has_space).map(|to| Move { from, i, slot, to, _lock: lock })
+        self.others(number).find(has_space).map(|to| Move { from, i, slot, to, _lock: lock })
     }
 
     /// Carries out steps 2 and 3.

@@ -1,11 +1,14 @@
 //! A bucket: its state, the numbers of begun and pending writes, and the entries.
 //!
 //! ```text
-//! +0   state    bits 0-5 entry was read lately, 6 incomplete, 8 locked, 9- number of unlocks
-//! +8   writes   bits 0-15 pending, 16- begun
+//! +0   state    bit 0 incomplete, 1 locked, 2- number of unlocks
+//! +8   writes   bits 0-15 pending, 16-57 begun, 58-63 entry was read lately
 //! +16  entry 0  bit 0 present, 1 hidden, 2-35 place of the copy, in words; 36-63 lowest bits of its signature
 //! ...  entry 5
 //! ```
+//!
+//! Only the thread that holds the lock stores to state and entries, so it unlocks by a plain store. Readers set bits in
+//! `writes`, to which that thread also stores: such a bit may be lost, which makes an eviction less informed.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -15,10 +18,11 @@ use word::Word;
 use super::lines::Line;
 
 pub(super) const ENTRY_COUNT: usize = 6;
-const READ_LATELY: u64 = (1 << ENTRY_COUNT) - 1;
-const INCOMPLETE: u64 = 1 << 6;
-const LOCKED: u64 = 1 << 8;
+const INCOMPLETE: u64 = 1;
+const LOCKED: u64 = 2;
 const BEGUN_ONE: u64 = 1 << 16;
+const READ_SHIFT: u32 = u64::BITS - ENTRY_COUNT as u32;
+const READ_LATELY: u64 = !0 << READ_SHIFT;
 const PENDING: u64 = BEGUN_ONE - 1;
 const THERE: u64 = 1;
 const HIDDEN: u64 = 2;
@@ -94,7 +98,7 @@ impl Writes {
 
     #[inline(always)]
     pub(super) fn begun(self) -> u64 {
-        self.0 / BEGUN_ONE
+        (self.0 & !READ_LATELY) / BEGUN_ONE
     }
 }
 
@@ -156,9 +160,10 @@ impl<'a, W: Word> Bucket<'a, W> {
 
     /// Records that entry `i` was read. It stores only if that was not recorded yet.
     #[inline(always)]
-    pub(super) fn note_read(self, ObservedState(state): ObservedState, i: usize) {
-        if state & 1 << i == 0 {
-            self.state.fetch_or(1 << i, Relaxed);
+    pub(super) fn note_read(self, i: usize) {
+        let bit = 1 << (READ_SHIFT + i as u32);
+        if self.writes.load(Relaxed) & bit == 0 {
+            self.writes.fetch_or(bit, Relaxed);
         }
     }
 
@@ -227,20 +232,17 @@ impl<W: Word> LockedBucket<'_, W> {
     }
 
     pub(super) fn set_complete(&self, is_complete: bool) {
-        if is_complete {
-            self.0.state.fetch_and(!INCOMPLETE, Relaxed);
-        } else {
-            self.0.state.fetch_or(INCOMPLETE, Relaxed);
-        }
+        let state = self.0.state.load(Relaxed);
+        self.0.state.store(if is_complete { state & !INCOMPLETE } else { state | INCOMPLETE }, Relaxed);
     }
 
     /// Returns true if entry `i` was read since the last call, and clears the record.
     pub(super) fn take_read_lately(&self, i: usize) -> bool {
-        let was_read = self.0.state.load(Relaxed) & 1 << i != 0;
-        if was_read {
-            self.0.state.fetch_and(!(1 << i), Relaxed);
+        let (writes, bit) = (self.0.writes.load(Relaxed), 1 << (READ_SHIFT + i as u32));
+        if writes & bit != 0 {
+            self.0.writes.store(writes & !bit, Relaxed);
         }
-        was_read
+        writes & bit != 0
     }
 
     /// Returns an entry for another copy: an empty one, or else one that is not hidden and was not read since it
@@ -261,11 +263,11 @@ impl<W: Word> LockedBucket<'_, W> {
 impl<W: Word> Drop for LockedBucket<'_, W> {
     #[inline(always)]
     fn drop(&mut self) {
-        // The addition clears the lock bit, and its carry raises the count. Bits that readers set at the same time
-        // stay.
-        self.0.state.fetch_add(LOCKED, Release);
+        // The addition clears the lock bit, and its carry raises the count.
+        let state = self.0.state.load(Relaxed);
+        self.0.state.store(state.wrapping_add(LOCKED), Release);
     }
 }
 
-const _: () = assert!(READ_LATELY & (INCOMPLETE | LOCKED) == 0 && INCOMPLETE < LOCKED);
+const _: () = assert!(INCOMPLETE < LOCKED && READ_LATELY & (BEGUN_ONE | PENDING) == 0);
 const _: () = assert!(TAG_SHIFT < 64 && size_of::<Line<u64>>() == 8 * (2 + ENTRY_COUNT));

@@ -97,17 +97,13 @@ impl<W: Word> Copies<W> {
         self.ring_of(signature).forget(&self.lines, bucket, i, entry);
     }
 
-    /// Writes a copy over the key's old one, if it fits, and returns its entry.
-    pub(super) fn write_over(
-        &self,
-        bucket: &LockedBucket<'_, W>,
-        key: LookupKey<'_>,
-        copy: &NewCopy<'_>,
-    ) -> Option<(usize, Entry)> {
-        let (i, entry) = self.entry_of(bucket, key)?;
+    /// Writes a copy over the key's old one, if it fits. The caller holds the bucket's lock.
+    pub(super) fn write_over(&self, entry: Entry, key: LookupKey<'_>, copy: &NewCopy<'_>) -> bool {
         let capacity_words = head(&self.lines, entry.place()).capacity_words();
-        copy.words(key.bytes).filter(|&words| words <= capacity_words)?;
-        copy.write(&self.lines, entry.place(), key, capacity_words);
-        Some((i, entry))
+        let fits = copy.words(key.bytes).is_some_and(|words| words <= capacity_words);
+        if fits {
+            copy.write(&self.lines, entry.place(), key, capacity_words);
+        }
+        fits
     }
 }

@@ -109,7 +109,7 @@ impl<W: Wide> CachedTable<W> {
                     return Lookup::Miss(None);
                 }
                 if self.copies.notes_reads.load(Ordering::Relaxed) {
-                    bucket.note_read(seen, i);
+                    bucket.note_read(i);
                 }
                 return Lookup::Hit(taken);
             }

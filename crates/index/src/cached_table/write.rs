@@ -29,15 +29,19 @@ pub struct Clear<'a, W: Word = std::sync::atomic::AtomicU64> {
 impl<W: Word> CachedTable<W> {
     /// Carries out step 1. The caller holds the lock that excludes other writes of the key, and publishes before it
     /// releases the lock.
+    ///
+    /// This does not wait for the line of a copy: it hides every entry with the signature's tag. One of another key,
+    /// which hardly ever exists, is dropped by step 4.
     #[inline]
     pub fn begin<'a, 'k>(&'a self, key: LookupKey<'k>) -> Write<'a, 'k, W> {
         let bucket = self.buckets.lock(key.signature);
         let begun = bucket.begin();
-        let old = self.copies.entry_of(&bucket, key);
-        if let Some((i, entry)) = old {
+        let mut had_copy = false;
+        for (i, entry) in bucket.entries().filter(|(_, entry)| entry.may_be(key.signature)) {
             bucket.set(i, entry.hidden());
+            had_copy = true;
         }
-        Write { table: self, key, begun, is_pending: true, had_copy: old.is_some(), handed: None }
+        Write { table: self, key, begun, is_pending: true, had_copy, handed: None }
     }
 
     /// Like [`Self::begin`], for every key. It must be called before the store's clear takes effect.
@@ -99,7 +103,8 @@ impl<W: Word> CachedTable<W> {
     /// is in the table.
     pub(super) fn write_hidden(&self, key: LookupKey<'_>, copy: &NewCopy<'_>, begun: u64) -> bool {
         let bucket = self.buckets.lock(key.signature);
-        let is_over = is_alone(&bucket, begun) && self.copies.write_over(&bucket, key, copy).is_some();
+        let old = if is_alone(&bucket, begun) { self.copies.entry_of(&bucket, key) } else { None };
+        let is_over = old.is_some_and(|(_, entry)| self.copies.write_over(entry, key, copy));
         drop(bucket);
         is_over || self.try_enter(key, copy, Entry::hidden, |bucket| is_alone(bucket, begun))
     }
@@ -170,7 +175,9 @@ impl<W: Word> Write<'_, '_, W> {
             if !is_alone(&bucket, begun) {
                 return;
             }
-            if let Some((i, entry)) = table.copies.write_over(&bucket, key, copy) {
+            if let Some((i, entry)) = self.own(&bucket)
+                && table.copies.write_over(entry, key, copy)
+            {
                 bucket.set(i, entry.shown());
                 bucket.end();
                 self.is_pending = false;
@@ -193,7 +200,7 @@ impl<W: Word> Write<'_, '_, W> {
             return;
         }
         self.is_pending = false;
-        if let Some((i, entry)) = self.table.copies.entry_of(&bucket, self.key) {
+        if let Some((i, entry)) = self.own(&bucket) {
             bucket.set(i, entry.shown());
         }
         bucket.end();
@@ -220,10 +227,24 @@ impl<W: Word> Write<'_, '_, W> {
     /// Returns the bucket, locked, without a copy of the key.
     fn forgotten(&self) -> LockedBucket<'_, W> {
         let bucket = self.table.buckets.lock(self.key.signature);
-        if let Some((i, entry)) = self.table.copies.entry_of(&bucket, self.key) {
+        if let Some((i, entry)) = self.own(&bucket) {
             self.table.copies.forget(&bucket, i, entry, self.key.signature);
         }
         bucket
+    }
+
+    /// Returns the entry of the key's copy. Drops copies of other keys that step 1 hid.
+    fn own(&self, bucket: &LockedBucket<'_, W>) -> Option<(usize, Entry)> {
+        let (copies, signature) = (&self.table.copies, self.key.signature);
+        let own = copies.entry_of(bucket, self.key);
+        let is_strange = |(i, entry): &(usize, Entry)| {
+            entry.may_be(signature) && entry.is_hidden() && own.is_none_or(|(own, _)| own != *i)
+        };
+        for (i, entry) in bucket.entries().filter(is_strange) {
+            copies.forget(bucket, i, entry, signature);
+            bucket.set_complete(false);
+        }
+        own
     }
 }
 

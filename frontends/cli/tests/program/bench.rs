@@ -55,6 +55,7 @@ fn memory_is_slowed_down_by_persists_reads_and_blocks() {
     let slower = ["--persist-ns", "600", "--read-ns", "60", "--persist-block-ns", "20", "--read-block-ns", "100"];
     let with = |more: &[&'static str]| bench(&place, &[&slower[..], &["--workloads", "get,update"], more].concat());
     with(&["--block-bytes", "512"]).succeeded();
+    with(&["--cache-bytes", "65536", "--memory-read-ns", "100", "--variant", "wal"]).succeeded();
     bench(&place, &["--workloads", "get", "--persist-ns"]).succeeded();
     let refused = with(&["--block-bytes", "300"]);
     refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);

@@ -34,8 +34,9 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         }
         let mut new = self.prepare_unwritten(key, item)?;
         let buckets = self.table().lock_target(self.cx(), target, key.signature);
+        self.cache().table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item.item_bytes()));
         let lookup = buckets.lookup(key);
-        self.prefetch_old(&lookup, key, item.item_bytes());
+        self.prefetch_old(&lookup);
         let mut hidden = self.cache().hide_in_time(self.medium(), key);
         self.write_prepared(&mut new, item);
         if !self.is_clear(&lookup, key) {
@@ -113,14 +114,13 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         slot.position().is_none_or(|position| self.keys().plain_at(position, key).is_some())
     }
 
-    /// Prefetches the old item and its copy, or the space for a copy. The caller is pinned.
+    /// Prefetches the old item. The caller is pinned.
     #[inline(always)]
-    fn prefetch_old(&self, lookup: &LockedLookup, key: Key<'_>, item_bytes: u64) {
+    fn prefetch_old(&self, lookup: &LockedLookup) {
         if let LockedLookup::Entry(At { slot, .. }) = lookup
             && let Some(position) = Slot::position(slot)
         {
             self.medium().prefetch_line(position.offset());
         }
-        self.cache().table().into_iter().for_each(|cache| cache.prefetch_for_write(key.signature, item_bytes));
     }
 }

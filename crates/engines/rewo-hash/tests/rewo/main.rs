@@ -14,6 +14,7 @@ mod moves;
 mod overtaken;
 mod persists;
 mod served;
+mod slow_memory;
 mod splits;
 mod stalled;
 mod stalls;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use heap::HeapError;
 
-use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy};
+use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Lookup, LookupKey, NewCopy, Write};
 use pmem_sim::SimDram;
 
 const NEVER: u64 = u64::MAX;
@@ -118,6 +118,30 @@ fn table_with_space_for_all_answers_all() {
     let stats = store.stats();
     assert!(missed < 100 && stats.evicted_count < 100, "{missed} {stats:?}");
     assert!(stats.absent_count > 60_000, "{stats:?}");
+}
+
+/// A write hides by the tag alone. A key with the same signature is never absent to readers because of that, and its
+/// copy comes back.
+#[test]
+fn copy_of_another_key_with_the_signature_is_missed_and_comes_back() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
+    let [one, other] = [b"one key", b"another"].map(|bytes| LookupKey { bytes, signature: 77 });
+    let looked = |key| cache.lookup(key, || 0, |copy| copy.value.to_vec());
+    for key in [one, other] {
+        cache.begin(key).put(&copy(key.bytes));
+        assert!(matches!(looked(key), Lookup::Hit(value) if value == key.bytes));
+    }
+    let ends: [fn(Write<'_, '_>); 4] =
+        [|write| write.put(&copy(b"new")), |write| write.removed(), |write| write.unchanged(), |write| drop(write)];
+    for end in ends {
+        cache.begin(other).put(&copy(b"other"));
+        let write = cache.begin(one);
+        assert!(matches!(looked(other), Lookup::Miss(None)), "nothing is sure while a write is pending");
+        end(write);
+        let Lookup::Miss(Some(permit)) = looked(other) else { panic!("the store has the key") };
+        cache.admit(permit, other, &copy(b"other"));
+        assert!(matches!(looked(other), Lookup::Hit(value) if value == b"other"));
+    }
 }
 
 #[test]
