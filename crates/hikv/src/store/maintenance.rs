@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use catalog::Catalog;
 use engine::{Check, CompactionProgress, CompactionReport, Damage, Depth, Engine, Error, OnExpired, OnExpiredItem};
 
 #[cfg(doc)]
@@ -216,7 +215,7 @@ fn check<A: ProgressReply>(
         engine.check(&mut check, &mut |found| damage.push(found))?;
     }
     if depth == Depth::Deep && check.is_done() && damage.is_empty() {
-        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
+        catalog::check(engine, &mut |what| damage.push(Damage { offset: 0, what }))?;
     }
     Ok(Report { items: check.item_count(), damage })
 }
