@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use pmem::{Delayed, Latency};
+use pmem::{Delayed, Delays, Latency, Probed};
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
 use rivals::{FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
 
@@ -29,7 +29,8 @@ fn memory() -> Result<Memory, Box<dyn Error>> {
     let home = tempfile::tempdir_in("/dev/shm")?;
     let mapped = Mapped::create(&home.path().join("region"), REGION_BYTES, MapOptions::default())?;
     let persist_ticks = ticks(Duration::from_nanos(Latency::PERSIST_NS_PRINTED));
-    Ok(Delayed::new(mapped, Latency { persist_ticks, ..Latency::default() }))
+    let delays = Delays::new(Latency { persist_ticks, ..Latency::default() }, &HostDram);
+    Ok(Probed::with_probe(mapped, delays.ok_or("no memory for the tags of the emulated cache")?))
 }
 
 fn key(number: u32) -> KeyBytes {

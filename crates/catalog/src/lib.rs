@@ -16,6 +16,7 @@
 mod begin;
 mod changes;
 mod check;
+mod mend;
 mod names;
 mod reclaim;
 mod record;
@@ -23,6 +24,8 @@ mod space;
 mod tree_id;
 
 pub use changes::tree_records;
+pub use check::check;
+pub use mend::mend;
 pub use names::{Catalog, NAME_BYTES_MAX, RESERVED, TREE_COUNT_MAX, TreeEntry, check_name, space_at};
 pub use reclaim::{Reclaim, Reclaimed};
 pub use record::{HEAD_KEY, is_head};

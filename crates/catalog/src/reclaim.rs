@@ -9,7 +9,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use engine::{Cursor, Direction, Engine, Error, OrderState, OrderedEngine, ScanCursor};
+use engine::{Cursor, Direction, Early, Engine, Error, OrderState, OrderedEngine, ScanCursor};
 
 use crate::names::Catalog;
 use crate::record::{HEAD_KEY, id_key};
@@ -67,7 +67,11 @@ impl Reclaim {
         id: TreeId,
     ) -> Result<Reclaimed, Error> {
         let (prefix, mut keys) = (Prefix::of(id), Vec::new());
-        ordered.catch_up(engine::Early::Refuse)?;
+        match ordered.catch_up(Early::Refuse) {
+            // The order was lost, or the caller must not wait for it.
+            Err(Error::NotOrderedYet { .. }) => return self.step_of_walk(engine),
+            caught_up => caught_up?,
+        }
         let mut cursor = ScanCursor::new(Bound::Included(prefix.as_bytes()), Direction::Forward);
         let mut each = |key: &[u8], _: &[u8]| {
             if keys.len() == GROUP_COUNT || !key.starts_with(prefix.as_bytes()) {

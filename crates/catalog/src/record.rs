@@ -42,7 +42,7 @@ pub(crate) struct Head {
     pub(crate) tree_count: u32,
     /// The number of dead ids.
     pub(crate) dead_count: u32,
-    later: Vec<u8>,
+    pub(crate) later: Vec<u8>,
 }
 
 impl Head {
@@ -82,7 +82,7 @@ pub fn is_head(key: &[u8], value: &[u8]) -> bool {
 pub(crate) struct TreeRecord {
     pub(crate) id: TreeId,
     pub(crate) created_ms: u64,
-    later: Vec<u8>,
+    pub(crate) later: Vec<u8>,
 }
 
 impl TreeRecord {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use engine::{Error, Expiry, OpenError as RegionError};
 use engine_hikv::salvage::{SalvageError, Sink, Taken, salvage};
-use heap::HeapError;
 use heap::salvage::Head;
+use heap::{FEATURE_TREES, HeapError, Superblock};
 
 pub use engine_hikv::salvage::{Finding, Weight};
 
@@ -129,10 +129,19 @@ pub fn repair(
         return Err(RepairError::Taken { path: into.to_owned() });
     }
     let damaged = files::open_damaged(from).map_err(RepairError::From)?;
-    let mark = Mark { purpose: Purpose::Kept, uuid: uuid_of(&damaged) };
+    let superblock = superblock_of(&damaged);
+    let mark = Mark { purpose: Purpose::Kept, uuid: superblock.map_or([0; 16], |superblock| superblock.uuid) };
     let mut report = RepairReport::default();
     Copy::begin(into, mark, &Options::new())?.complete(|store| {
         report = fill(damaged, store, watch)?;
+        let had_trees = superblock.is_some_and(|superblock| superblock.features & FEATURE_TREES != 0);
+        let mended = store.keyspace().change(|engine| {
+            if had_trees {
+                engine.set_has_trees()?;
+            }
+            catalog::mend(engine)
+        });
+        mended.map_err(RepairError::Write)?;
         // An empty directory is replaced.
         match fs::remove_dir(into) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -144,13 +153,13 @@ pub fn repair(
     Ok(report)
 }
 
-/// Returns the damaged store's identity, or zero if it is lost.
-fn uuid_of(damaged: &Damaged) -> [u8; 16] {
+/// Returns the damaged store's superblock, unless it is lost.
+fn superblock_of(damaged: &Damaged) -> Option<Superblock> {
     let head = match &damaged.medium {
         DamagedMedium::Mapped(medium) => Head::read(&**medium, &mut |_, _| {}),
         DamagedMedium::Journaled(medium) => Head::read(medium, &mut |_, _| {}),
     };
-    head.ok().and_then(|head| head.superblock).map_or([0; 16], |superblock| superblock.uuid)
+    head.ok().and_then(|head| head.superblock)
 }
 
 /// Puts the recovered items into the new store.

@@ -1,6 +1,5 @@
 //! Verifying an entire store.
 
-use catalog::Catalog;
 use engine::{Check, Damage, Depth, Engine, Error};
 
 #[cfg(doc)]
@@ -55,7 +54,7 @@ pub(crate) fn check<A: CallbackReply>(
         engine.check(&mut check, &mut |found| damage.push(found))?;
     }
     if depth == Depth::Deep && check.is_done() && damage.is_empty() {
-        Catalog::of(engine).check(&mut |what| damage.push(Damage { offset: 0, what }))?;
+        catalog::check(engine, &mut |what| damage.push(Damage { offset: 0, what }))?;
     }
     Ok(Report { items: check.item_count(), damage })
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::prelude::*;
 use engine::Progress;
+use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::layout::{FILLED_MAX, SLOT_COUNT};

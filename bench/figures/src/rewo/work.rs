@@ -135,11 +135,13 @@ impl Bench {
         };
         match workload {
             Workload::InsertDelete => {
-                let [inserted, deleted] = self.add_and_delete(2 + 2 * round as u64, |system, key, value| system.insert(key, value))?;
+                let [inserted, deleted] =
+                    self.add_and_delete(2 + 2 * round as u64, |system, key, value| system.insert(key, value))?;
                 Ok(vec![point("insert", inserted), point("delete", deleted)])
             }
             Workload::Put => {
-                let [put, _] = self.add_and_delete(3 + 2 * round as u64, |system, key, value| system.put(key, value))?;
+                let [put, _] =
+                    self.add_and_delete(3 + 2 * round as u64, |system, key, value| system.put(key, value))?;
                 Ok(vec![point("put", put)])
             }
             _ => {

@@ -168,7 +168,7 @@ impl<K: Made, W: Way> Operations for OneTree<K, W> {
 
     fn check(&self) -> Result<Vec<String>, Failure> {
         let mut damage = self.store.check()?;
-        self.catalog().check(&mut |found| damage.push(found))?;
+        catalog::check(self.engine(), &mut |found| damage.push(found))?;
         Ok(damage)
     }
 }
@@ -274,7 +274,7 @@ impl<K: Made, W: Way> Operations for Nameless<K, W> {
 
     fn check(&self) -> Result<Vec<String>, Failure> {
         let mut damage = self.0.check()?;
-        Catalog::of(&self.0.0).check(&mut |found| damage.push(found))?;
+        catalog::check(&self.0.0, &mut |found| damage.push(found))?;
         Ok(damage)
     }
 }

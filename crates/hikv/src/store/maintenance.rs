@@ -297,7 +297,7 @@ impl Store {
     /// store.put("key", "value")?;
     /// let report = store.verify(|progress| println!("{} items", progress.items))?;
     /// assert!(report.damage.is_empty());
-    /// assert!(store.verify_headers(|_| {})?.damage.is_empty());
+    /// assert!(hikv::FrontEnd::of(&store).verify_headers(|_| {})?.damage.is_empty());
     /// # Ok(())
     /// # }
     /// ```

@@ -13,5 +13,6 @@ mod increments;
 mod place;
 mod roles;
 mod snapshots;
+mod trees;
 mod value_readers;
 mod walks;

@@ -196,6 +196,32 @@ fn check_finds_keys_of_no_tree() {
     assert_eq!(damage, expected);
 }
 
+#[test]
+fn repair_names_trees_whose_names_are_lost() {
+    let dir = tempdir().unwrap();
+    let (damaged, whole) = (dir.path().join("damaged"), dir.path().join("whole"));
+    let store = some_store(EngineKind::HiKv, &damaged);
+    fill(&store.tree("dropped").unwrap());
+    store.drop_tree("dropped").unwrap();
+    let stored = hikv::FrontEnd::of(&store).stored();
+    stored.put([0xFF, 0x11, 1, 0, b'k'], "of an unknown tree").unwrap();
+    stored.delete([0xFF, 0x10, 0]).unwrap();
+    stored.delete([&[0xFF, 0x10, 1][..], b"other"].concat()).unwrap();
+    stored.delete([0xFF, 0x10, 2, 0, 0, 0, 16]).unwrap();
+    drop(stored);
+    store.close().unwrap();
+    hikv::repair::repair(&damaged, &whole, |_| ControlFlow::Continue(())).unwrap();
+    let store = options(EngineKind::HiKv).open(&whole).unwrap();
+    let names: Vec<_> = store.trees().unwrap().into_iter().map(|tree| (tree.name, tree.id)).collect();
+    assert_eq!(names, [("lost:256".to_owned(), 256), ("numbers".into(), 16), ("other".into(), 17)]);
+    assert_eq!(store.existing_tree("numbers").unwrap().unwrap().len().unwrap(), u64::from(KEY_COUNT));
+    assert_eq!(store.existing_tree("lost:256").unwrap().unwrap().len().unwrap(), 1);
+    assert_eq!(store.get([0xFF, 5, 7]).unwrap().as_deref(), Some(&b"marked"[..]));
+    assert_sound(&store);
+    store.tree("new").unwrap();
+    assert_eq!(store.trees().unwrap()[1].id, 257);
+}
+
 /// A store of the server from before named trees: its table, and keys of three databases, two of them swapped.
 #[test]
 fn databases_of_the_server_are_trees() {

@@ -79,6 +79,27 @@ fn images_can_be_written() {
     }
 }
 
+#[test]
+fn images_get_a_first_tree() {
+    for Image { version, region, items } in images() {
+        let dir = image::unpack(&region);
+        let store = Store::open(dir.path()).unwrap_or_else(|error| panic!("{version}: {error}"));
+        let mut items = items;
+        put(&store, &mut items, &[0xFF, 0x11, 0, 16, 7], b"looks like a key of a tree");
+        assert!(store.trees().unwrap().is_empty() && !hikv::FrontEnd::of(&store).has_trees(), "{version}");
+        let tree = store.tree("t").unwrap_or_else(|error| panic!("{version}: {error}"));
+        tree.put(b"", b"of the tree").unwrap();
+        assert_holds(&store, &items);
+        drop((tree, store));
+        let store = Store::open(dir.path()).unwrap();
+        assert!(hikv::FrontEnd::of(&store).has_trees(), "{version}");
+        assert_holds(&store, &items);
+        let tree = store.existing_tree("t").unwrap().expect("it was made");
+        assert_eq!((tree.len().unwrap(), tree.get("").unwrap().as_deref()), (1, Some(&b"of the tree"[..])));
+        assert_eq!(store.verify(|_| {}).unwrap().damage, []);
+    }
+}
+
 fn put(store: &Store, items: &mut Items, key: &[u8], value: &[u8]) {
     store.put(key, value).unwrap();
     items.insert(key.to_vec(), summary(value));
