@@ -16,11 +16,14 @@ use crate::names::{Catalog, TREE_COUNT_MAX, damaged};
 use crate::record::{HEAD_KEY, Head, TreeRecord, id_key, name_key};
 use crate::tree_id::TreeId;
 
+/// The value that a key gets, with its expiry; `None` if the key is deleted.
+type New = Option<(Vec<u8>, Expiry)>;
+
 /// A batch of the catalog, with its keys and values.
 #[derive(Default)]
 pub(crate) struct Batch {
     expected: Vec<(Vec<u8>, Option<Version>)>,
-    ops: Vec<(Vec<u8>, Option<(Vec<u8>, Expiry)>)>,
+    ops: Vec<(Vec<u8>, New)>,
 }
 
 impl Batch {
