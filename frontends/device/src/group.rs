@@ -69,7 +69,7 @@ impl<'i> Group<'i> {
         // Each store is completed with its own outcome. None is repeated, because that would overwrite values that
         // other hosts have stored in between.
         let mut outcomes: Gathered<Result<(), Status>> = items.iter().map(|_| Ok(())).collect();
-        hikv::FrontEnd::of(&store)
+        hikv::FrontEnd::of(store)
             .multi_put_each(&items, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
         drop(items);
         for ((id, ..), outcome) in self.stores.drain(..).zip(outcomes) {
@@ -83,7 +83,7 @@ impl<'i> Group<'i> {
         }
         let keys: Gathered<_> = self.deletes.iter().map(|(_, key, _)| key.as_bytes()).collect();
         let mut outcomes: Gathered<Result<bool, Status>> = keys.iter().map(|_| Ok(false)).collect();
-        hikv::FrontEnd::of(&store)
+        hikv::FrontEnd::of(store)
             .multi_delete_each(&keys, |number, done| outcomes[number] = done.map_err(|error| status_of(&error)));
         drop(keys);
         for ((id, _, must_exist), outcome) in self.deletes.drain(..).zip(outcomes) {

@@ -67,7 +67,7 @@ fn refused_options_change_nothing() {
         let absent = PutOptions::new().expect_absent();
         let streamed = store.put_from_with("key", 5, &b"value"[..], absent);
         assert!(matches!(streamed, Err(Error::Unsupported { .. })), "{engine}: {streamed:?}");
-        if hikv::FrontEnd::of(&store).durability_max() < Durability::Power {
+        if hikv::FrontEnd::of(store).durability_max() < Durability::Power {
             let put = store.put_with("key", "value", PutOptions::new().durability(Durability::Power));
             assert!(matches!(put, Err(Error::Durability { wanted: Durability::Power, .. })), "{engine}: {put:?}");
         }

@@ -169,7 +169,7 @@ fn operations_match_those_of_separate_maps() {
                     }
                     9 => {
                         let keys: Vec<_> = (0..80).map(|_| some_key(&mut rng)).collect();
-                        hikv::FrontEnd::of(&tree).multi_delete_each(&keys, |i, was_there| {
+                        hikv::FrontEnd::of(tree).multi_delete_each(&keys, |i, was_there| {
                             assert_eq!(was_there.unwrap(), model.remove(&keys[i]).is_some());
                         });
                     }
@@ -178,10 +178,10 @@ fn operations_match_those_of_separate_maps() {
                         let mut batch = WriteBatch::new();
                         batch.put(&key, &value);
                         models[number].insert(key.clone(), value.clone());
-                        for other in 0..4 {
+                        for (other, model) in models.iter_mut().enumerate() {
                             batch.tree(tree_of(other)).put(&key, [other as u8]).delete([other as u8]);
-                            models[other].insert(key.clone(), vec![other as u8]);
-                            models[other].remove(&[other as u8][..]);
+                            model.insert(key.clone(), vec![other as u8]);
+                            model.remove(&[other as u8][..]);
                         }
                         tree.write(&batch).unwrap();
                     }

@@ -24,7 +24,7 @@ fn fill(tree: &Tree) {
 
 fn stored_count(store: &Store) -> usize {
     let mut count = 0;
-    hikv::FrontEnd::of(&store).stored().for_each(|_, _| count += 1).unwrap();
+    hikv::FrontEnd::of(store).stored().for_each(|_, _| count += 1).unwrap();
     count
 }
 

@@ -67,7 +67,7 @@ impl Check {
                 .set(at.items, at.items);
             interrupt.flow()
         };
-        let report = if self.deep { store.verify(show)? } else { hikv::FrontEnd::of(&store).verify_headers(show)? };
+        let report = if self.deep { store.verify(show)? } else { hikv::FrontEnd::of(store).verify_headers(show)? };
         if let Some(progress) = progress.filter(|_| interrupt.signal().is_none()) {
             progress.finish();
         }

@@ -138,7 +138,7 @@ impl Device {
     }
 
     fn announce(&self, store: &Store, served: &Served) -> io::Result<()> {
-        let stats = hikv::FrontEnd::of(&store).stats_now().map_err(io::Error::other)?;
+        let stats = hikv::FrontEnd::of(store).stats_now().map_err(io::Error::other)?;
         let addr = served.local_addr();
         let mut out = io::stdout().lock();
         writeln!(out, "offering {}, engine {}", self.dir.display(), store.engine_kind())?;

@@ -112,7 +112,7 @@ fn alone(store: &Store) {
     measure("engine alone: delete, groups of 16", COUNT / 4, || {
         for group in 0..COUNT / 4 / GROUP_COUNT {
             let keys: Vec<_> = (0..GROUP_COUNT).map(|number| key(group * GROUP_COUNT + number)).collect();
-            hikv::FrontEnd::of(&store).multi_delete_each(&keys, |_, done| assert!(done.expect("it deletes")));
+            hikv::FrontEnd::of(store).multi_delete_each(&keys, |_, done| assert!(done.expect("it deletes")));
         }
         Vec::new()
     });
@@ -128,7 +128,7 @@ fn get_groups(store: &Store, keys: &[[u8; 16]]) {
 fn put_groups(store: &Store, keys: &[[u8; 16]]) {
     for keys in keys.chunks(GROUP_COUNT as usize) {
         let items: Vec<_> = keys.iter().map(|key| (key, &VALUE)).collect();
-        hikv::FrontEnd::of(&store).multi_put_each(&items, |_, done| done.expect("it stores"));
+        hikv::FrontEnd::of(store).multi_put_each(&items, |_, done| done.expect("it stores"));
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) struct Databases {
 impl Databases {
     /// Loads the table or the catalog from the store.
     pub(crate) fn load(store: &Store) -> io::Result<Databases> {
-        let form = if hikv::FrontEnd::of(&store).has_catalog() { Form::Catalog } else { Form::Table };
+        let form = if hikv::FrontEnd::of(store).has_catalog() { Form::Catalog } else { Form::Table };
         let databases = Databases::new(form);
         match databases.read(store).map_err(io::Error::other)? {
             None => {}
@@ -210,7 +210,7 @@ impl Databases {
                 items.put(TABLE_KEY, Table { used, ..self.now() }.bytes())?;
             }
             // A namespace without a record has the number of its database.
-            Form::Catalog => hikv::FrontEnd::of(&items.store()).create_database(namespace.id().number() as u8)?,
+            Form::Catalog => hikv::FrontEnd::of(items.store()).create_database(namespace.id().number() as u8)?,
         }
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);
@@ -231,7 +231,7 @@ impl Databases {
                     self.note_use(items, namespace)?;
                 }
                 if first.is_first() || second.is_first() {
-                    hikv::FrontEnd::of(&items.store()).create_database(0)?;
+                    hikv::FrontEnd::of(items.store()).create_database(0)?;
                 }
                 let now_ms = hikv::Clock::default().now_ms();
                 let names = [a, b].map(|db| format!("{RESERVED}{}", db.index()));

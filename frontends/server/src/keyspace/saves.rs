@@ -133,8 +133,8 @@ impl State {
 
 fn check(store: &Store, place: &Path) -> io::Result<()> {
     let refused = |error: BackupError| io::Error::new(io::ErrorKind::InvalidInput, format!("backup-dir: {error}"));
-    hikv::FrontEnd::of(&store).check_backup_place(place).map_err(refused)?;
-    if let Err(error) = hikv::FrontEnd::of(&store).check_latest_backup(place) {
+    hikv::FrontEnd::of(store).check_backup_place(place).map_err(refused)?;
+    if let Err(error) = hikv::FrontEnd::of(store).check_latest_backup(place) {
         tracing::warn!(%error, "SAVE and BGSAVE will fail");
     }
     Ok(())

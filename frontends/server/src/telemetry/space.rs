@@ -29,7 +29,7 @@ impl Space {
     /// Records an error reply.
     #[cold]
     pub(crate) fn note(&self, error: &Error, store: &Store) {
-        let Some(stats) = hikv::FrontEnd::of(&store).stats_now().ok().filter(|_| error.is_full()) else { return };
+        let Some(stats) = hikv::FrontEnd::of(store).stats_now().ok().filter(|_| error.is_full()) else { return };
         let mut refused = self.0.lock();
         if refused.is_none() {
             tracing::warn!(%error, disk_free_bytes = store.disk_free_bytes(), "out of space: writes that need space are refused");

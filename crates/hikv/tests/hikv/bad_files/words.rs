@@ -188,8 +188,8 @@ impl Victim {
         several.iter().zip(&keys).for_each(|(value, key)| value.iter().for_each(|value| self.assert_had(key, value)));
         let _ = (
             store.verify(|_| {}),
-            hikv::FrontEnd::of(&store).verify_headers(|_| {}),
-            hikv::FrontEnd::of(&store).stats_now(),
+            hikv::FrontEnd::of(store).verify_headers(|_| {}),
+            hikv::FrontEnd::of(store).stats_now(),
             store.len(),
         );
         let _ = store.backup_to(std::io::sink());

@@ -23,7 +23,7 @@ fn place() -> TempDir {
 
 /// Returns the bytes that the file occupies, as the operating system counts them.
 fn allocated_bytes(store: &Store) -> u64 {
-    fs::metadata(hikv::FrontEnd::of(&store).region_path()).unwrap().blocks() * 512
+    fs::metadata(hikv::FrontEnd::of(store).region_path()).unwrap().blocks() * 512
 }
 
 /// Waits until the background has done its work; its progress is only visible from outside.

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use hikv::{Decision, Error, Store, Transaction, Value, WriteBatch};
+use hikv::{Decision, Error, Item, Store, Transaction, Value, WriteBatch};
 use testkit::Extent;
 
 use super::{has_order, ok, stores};
@@ -32,13 +32,7 @@ impl Reads {
     }
 
     /// Returns the items whose keys begin with `prefix`, at most `count`.
-    fn items(
-        self,
-        store: &Store,
-        tx: &Transaction<'_>,
-        prefix: &str,
-        count: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    fn items(self, store: &Store, tx: &Transaction<'_>, prefix: &str, count: usize) -> Result<Vec<Item>, Error> {
         match self {
             Tracked => tx.prefix(prefix)?.take(count).collect(),
             Untracked => store.ordered()?.prefix(prefix)?.take(count).collect(),

@@ -36,11 +36,11 @@ impl Loading<'_> {
             let what = "the dump has all trees of a store; load it without --tree";
             return Err(Failure::at(self.arguments.name().display(), what));
         }
-        if hikv::FrontEnd::of(&self.store).stored().len().map_err(at)? > 0 {
+        if hikv::FrontEnd::of(self.store).stored().len().map_err(at)? > 0 {
             let what = "the dump has all trees of a store; load it into a new one";
             return Err(Failure::at(self.arguments.name().display(), what));
         }
-        hikv::FrontEnd::of(&self.store).stored_to_fill().map_err(at)
+        hikv::FrontEnd::of(self.store).stored_to_fill().map_err(at)
     }
 
     fn put_dumped(&self, item: DumpItem<'_, Source<'_>>) -> Result<(), Failure> {

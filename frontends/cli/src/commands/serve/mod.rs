@@ -109,7 +109,7 @@ fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
 
 fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
     // `stats_now`: the addresses are printed without waiting for a count of the items.
-    let stats = hikv::FrontEnd::of(&store).stats_now().map_err(io::Error::other)?;
+    let stats = hikv::FrontEnd::of(store).stats_now().map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
     // After a crash the items are counted in the background.
     let items = match stats.counted {

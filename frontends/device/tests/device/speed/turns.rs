@@ -53,7 +53,7 @@ fn median(of: &mut [f64]) -> f64 {
 /// Waits for the end of a due or running checkpoint. One that the next turn's stores would trigger is made now.
 fn rest(store: &Store) {
     let entry_count = || {
-        hikv::FrontEnd::of(&store)
+        hikv::FrontEnd::of(store)
             .stats_now()
             .ok()
             .and_then(|stats| stats.figure("pmekv_log_entries"))

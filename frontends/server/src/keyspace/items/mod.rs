@@ -161,9 +161,9 @@ impl<'a> Items<'a> {
     /// that any of its commands requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
-            None => hikv::FrontEnd::of(&self.store).at_durability(level, operate),
+            None => hikv::FrontEnd::of(self.store).at_durability(level, operate),
             Some(pending) => {
-                hikv::FrontEnd::of(&self.store).at_durability(level, || Ok::<_, Refusal>(()))?;
+                hikv::FrontEnd::of(self.store).at_durability(level, || Ok::<_, Refusal>(()))?;
                 pending.ask_for(level);
                 operate()
             }

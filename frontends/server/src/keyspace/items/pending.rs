@@ -170,7 +170,7 @@ impl Pending {
                 changes.write(store, &[], &mut watched_keys)
             }
         };
-        hikv::FrontEnd::of(&store).at_durability(level, write).map_err(refused)
+        hikv::FrontEnd::of(store).at_durability(level, write).map_err(refused)
     }
 }
 
