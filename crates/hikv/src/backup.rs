@@ -139,7 +139,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As for [`Store::check_backup_place`], [`Store::check_latest_backup`] and [`Store::backup`].
+    /// As for [`FrontEnd::check_backup_place`](crate::FrontEnd::check_backup_place),
+    /// [`FrontEnd::check_latest_backup`](crate::FrontEnd::check_latest_backup) and [`Store::backup`].
     pub fn backup_latest(&self, place: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
         let latest = LatestBackup::of(self, place.as_ref())?;
         latest.check_place(&self.inner().files)?;

@@ -17,7 +17,7 @@ pub enum Expires {
     After(Duration),
     /// When the system's clock shows this time.
     AtTime(SystemTime),
-    /// At this time of the store's clock, as [`Tree::expires_at`](crate::Tree::expires_at) returns it.
+    /// At this time of the store's clock, as [`Tree::get_item`](crate::Tree::get_item) returns it.
     At(Expiry),
 }
 

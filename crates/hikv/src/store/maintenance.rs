@@ -45,7 +45,8 @@ impl Store {
     }
 
     /// Returns the error that blocks writes to a store opened for writing: a journal's disk failed, the store's files
-    /// were found missing ([`Store::check_files`]), or a write panicked. Costs two loads while the store is healthy.
+    /// were found missing ([`FrontEnd::check_files`](crate::FrontEnd::check_files)), or a write panicked. Costs two
+    /// loads while the store is healthy.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

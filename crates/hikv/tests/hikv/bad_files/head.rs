@@ -71,8 +71,8 @@ fn newer_minor_version_opens_and_stays_newer() {
 #[test]
 fn an_unknown_feature_is_refused() {
     let store = Closed::new();
-    forge(&store, 52, &0x180u32.to_le_bytes());
-    store.assert_refused(&["store.hikv", "features", "0x180"]);
+    forge(&store, 52, &0x1800u32.to_le_bytes());
+    store.assert_refused(&["store.hikv", "features", "0x1800"]);
 }
 
 #[test]
