@@ -29,7 +29,7 @@ impl Catalog<'_> {
     ///
     /// # Errors
     /// [`Error::KeyTooLong`] or [`Error::BatchTooLong`] if keys that look marked cannot be renamed; otherwise as for
-    /// [`Engine::write_batch_if`](engine::Atomic::write_batch_if). The store has no catalog, and all its keys are unchanged.
+    /// [`engine::Atomic::write_batch_if`]. The store has no catalog, and all its keys are unchanged.
     pub fn begin(self) -> Result<(), Error> {
         let mut tries = 0;
         while !self.is_begun()? {

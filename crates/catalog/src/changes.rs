@@ -63,7 +63,7 @@ impl Catalog<'_> {
     /// Creates a tree in a store with a catalog, and returns its id. Does not check whether the name is allowed.
     ///
     /// # Errors
-    /// [`Error::TreeExists`], [`Error::TooManyTrees`]; otherwise as for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// [`Error::TreeExists`], [`Error::TooManyTrees`]; otherwise as for [`engine::Atomic::write_batch_if`].
     pub fn create(self, name: &str) -> Result<TreeId, Error> {
         self.change(|batch| {
             if self.record(name)?.is_some() {
@@ -86,7 +86,7 @@ impl Catalog<'_> {
     /// Gives a name to the keys of an id that has none, for the databases of a server; does nothing if the name exists.
     ///
     /// # Errors
-    /// As for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// As for [`engine::Atomic::write_batch_if`].
     pub fn create_with_id(self, name: &str, id: TreeId) -> Result<(), Error> {
         self.change(|batch| {
             let mut head = self.expected_head(batch)?;
@@ -104,7 +104,7 @@ impl Catalog<'_> {
     /// Gives the tree `from` the name `to`. Does not check whether the name is allowed.
     ///
     /// # Errors
-    /// [`Error::NoSuchTree`], [`Error::TreeExists`]; otherwise as for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// [`Error::NoSuchTree`], [`Error::TreeExists`]; otherwise as for [`engine::Atomic::write_batch_if`].
     pub fn rename(self, from: &str, to: &str) -> Result<(), Error> {
         self.change(|batch| {
             let record = self.expected_record(from, batch)?;
@@ -122,7 +122,7 @@ impl Catalog<'_> {
     /// Exchanges the contents of two trees; returns their ids after it.
     ///
     /// # Errors
-    /// [`Error::NoSuchTree`]; otherwise as for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// [`Error::NoSuchTree`]; otherwise as for [`engine::Atomic::write_batch_if`].
     pub fn swap(self, [a, b]: [&str; 2]) -> Result<[TreeId; 2], Error> {
         self.change(|batch| {
             let (of_a, of_b) = (self.expected_record(a, batch)?, self.expected_record(b, batch)?);
@@ -139,7 +139,7 @@ impl Catalog<'_> {
     /// Removes a tree and returns its id, which is dead: [`Catalog::dead_ids`].
     ///
     /// # Errors
-    /// [`Error::NoSuchTree`]; otherwise as for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// [`Error::NoSuchTree`]; otherwise as for [`engine::Atomic::write_batch_if`].
     pub fn drop_tree(self, name: &str) -> Result<TreeId, Error> {
         self.change(|batch| {
             let record = self.expected_record(name, batch)?;
@@ -157,7 +157,7 @@ impl Catalog<'_> {
     ///
     /// # Errors
     /// [`Error::NoSuchTree`]; [`Error::TooManyTrees`] after four billion calls; otherwise as for
-    /// [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// [`engine::Atomic::write_batch_if`].
     pub fn clear(self, name: &str) -> Result<[TreeId; 2], Error> {
         self.change(|batch| {
             let mut record = self.expected_record(name, batch)?;

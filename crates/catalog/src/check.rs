@@ -12,7 +12,7 @@ use crate::tree_id::{TreeId, is_marked};
 /// of stored keys that belong to no tree. Visits all keys. No thread may write during the check.
 ///
 /// # Errors
-/// As for [`Engine::walk`](engine::Walks::walk).
+/// As for [`engine::Walks::walk`].
 pub fn check(engine: &dyn Engine, damaged: &mut dyn FnMut(String)) -> Result<(), Error> {
     let catalog = Catalog::of(engine);
     if !engine.has_trees() {

@@ -57,7 +57,7 @@ impl Found {
 /// nothing to a store without named trees. No other thread uses the store.
 ///
 /// # Errors
-/// As for [`Engine::put`](engine::Writes::put).
+/// As for [`engine::Writes::put`].
 pub fn mend(engine: &dyn Engine) -> Result<(), Error> {
     let catalog = Catalog::of(engine);
     if !engine.has_trees() {

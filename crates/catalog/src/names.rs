@@ -58,7 +58,7 @@ impl<'e> Catalog<'e> {
     /// Returns true if the store has a catalog. Costs no read in a store that never had a named tree.
     ///
     /// # Errors
-    /// As for [`Engine::get`](engine::Reads::get).
+    /// As for [`engine::Reads::get`].
     pub fn is_begun(self) -> Result<bool, Error> {
         Ok(self.engine.has_trees() && self.head()?.is_some())
     }
@@ -66,7 +66,7 @@ impl<'e> Catalog<'e> {
     /// Returns the tree of this name. In a server's store without a catalog, these are the databases.
     ///
     /// # Errors
-    /// As for [`Engine::get`](engine::Reads::get).
+    /// As for [`engine::Reads::get`].
     pub fn find(self, name: &str) -> Result<Option<TreeEntry>, Error> {
         if self.is_begun()? {
             return Ok(self.record(name)?.map(|(_, record)| entry(name, &record)));
@@ -77,7 +77,7 @@ impl<'e> Catalog<'e> {
     /// Returns all trees with names, in the order of their names.
     ///
     /// # Errors
-    /// As for [`Engine::get`](engine::Reads::get).
+    /// As for [`engine::Reads::get`].
     pub fn entries(self) -> Result<Vec<TreeEntry>, Error> {
         if !self.is_begun()? {
             return self.databases();
@@ -97,7 +97,7 @@ impl<'e> Catalog<'e> {
     /// Returns the ids whose keys await their deletion.
     ///
     /// # Errors
-    /// As for [`Engine::get`](engine::Reads::get).
+    /// As for [`engine::Reads::get`].
     pub fn dead_ids(self) -> Result<Vec<TreeId>, Error> {
         let mut dead = Vec::new();
         if self.engine.has_trees() && self.head()?.is_some_and(|(_, head)| head.dead_count > 0) {

@@ -50,7 +50,7 @@ impl Reclaim {
     /// Deletes some keys, or a dead id without keys.
     ///
     /// # Errors
-    /// As for [`Engine::delete`](engine::Writes::delete) and [`Engine::walk`](engine::Walks::walk). The step can be repeated.
+    /// As for [`engine::Writes::delete`] and [`engine::Walks::walk`]. The step can be repeated.
     pub fn step(&mut self, engine: &dyn Engine) -> Result<Reclaimed, Error> {
         let Some(&id) = self.ids.last() else { return Ok(Reclaimed::default()) };
         let is_ready = engine.stats().order.is_some_and(|order| order.state == OrderState::Ready);
@@ -124,7 +124,7 @@ impl Catalog<'_> {
     /// Removes the record of a dead id that has no keys left (step E2).
     ///
     /// # Errors
-    /// As for [`Engine::write_batch_if`](engine::Atomic::write_batch_if).
+    /// As for [`engine::Atomic::write_batch_if`].
     pub fn forget(self, id: TreeId) -> Result<(), Error> {
         self.change(|batch| {
             let Some((version, name)) = self.read(&id_key(id))? else { return Ok(()) };
