@@ -20,8 +20,11 @@ use crate::tree_id::TreeId;
 #[derive(Default)]
 pub(crate) struct Batch {
     expected: Vec<(Vec<u8>, Option<Version>)>,
-    ops: Vec<(Vec<u8>, Option<(Vec<u8>, Expiry)>)>,
+    ops: Vec<Op>,
 }
+
+/// A key, and its value with an expiry; `None` deletes the key.
+type Op = (Vec<u8>, Option<(Vec<u8>, Expiry)>);
 
 impl Batch {
     pub(crate) fn expect(&mut self, key: &[u8], version: Option<Version>) {

@@ -66,9 +66,7 @@ fn check_keys(
             damaged(format!("the name '{name}' has a tree that the catalog does not know"));
         }
     }
-    unknown
-        .into_iter()
-        .for_each(|(id, count)| damaged(format!("{count} keys belong to tree {id}, which is unknown")));
+    unknown.into_iter().for_each(|(id, count)| damaged(format!("{count} keys belong to tree {id}, which is unknown")));
     if stray_count > 0 {
         damaged(format!("{stray_count} keys belong to no tree"));
     }

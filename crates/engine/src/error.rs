@@ -311,7 +311,10 @@ impl fmt::Display for Error {
                 write!(f, "the store has {limit} trees, which is the limit; drop one first")
             }
             Error::TreeBusy { name } => {
-                write!(f, "the tree '{name}' cannot be changed while other operations or a server use it; try again later")
+                write!(
+                    f,
+                    "the tree '{name}' cannot be changed while other operations or a server use it; try again later"
+                )
             }
             Error::HalfWay => f.write_str(
                 "a write panicked and may have left a change unfinished; writes fail until the store is opened again",

@@ -43,7 +43,8 @@ impl Gate {
     /// Lets an operation pass until the guard is dropped.
     #[inline]
     pub(crate) fn pass(&self) -> Pass<'_> {
-        let open = self.0.read_recursive();
+        // Only a thread that is passing a gate may overtake a change that waits: otherwise the change would starve.
+        let open = if PASSING.get() > 0 { self.0.read_recursive() } else { self.0.read() };
         PASSING.set(PASSING.get() + 1);
         Pass { _counted: Passing, _open: open }
     }

@@ -46,7 +46,10 @@ fn clear_rounds(count: u32) {
                 for number in 0..KEYS_OF_A_WRITER {
                     let Some(value) = tree.get(format!("{writer} {number}")).unwrap() else { continue };
                     let value = u64::from_le_bytes(value[..].try_into().unwrap());
-                    assert!(value > before, "round {round}: {value} of writer {writer} survived a clear after {before}");
+                    assert!(
+                        value > before,
+                        "round {round}: {value} of writer {writer} survived a clear after {before}"
+                    );
                     seen_count += 1;
                 }
             }
@@ -60,11 +63,13 @@ fn clear_rounds(count: u32) {
     assert_eq!(tree.len().unwrap(), 0);
     while store.background().step().unwrap().is_more {}
     let mut left = 0;
-    store.stored().for_each(|_, _| {
-        left += 1;
-        std::ops::ControlFlow::Continue(())
-    })
-    .unwrap();
+    store
+        .stored()
+        .for_each(|_, _| {
+            left += 1;
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
     assert_eq!(left, 3, "only the head and the tree's two records are left");
     placed.assert_sound();
 }

@@ -180,10 +180,11 @@ fn operations_match_those_of_separate_maps() {
                         let mut batch = WriteBatch::new();
                         batch.put(&key, &value);
                         models[number].insert(key.clone(), value.clone());
-                        for other in 0..4 {
-                            batch.tree(tree_of(other)).put(&key, [other as u8]).delete([other as u8]);
-                            models[other].insert(key.clone(), vec![other as u8]);
-                            models[other].remove(&[other as u8][..]);
+                        for (other, model) in models.iter_mut().enumerate() {
+                            let byte = [other as u8];
+                            batch.tree(tree_of(other)).put(&key, byte).delete(byte);
+                            model.insert(key.clone(), byte.to_vec());
+                            model.remove(&byte[..]);
                         }
                         tree.write(&batch).unwrap();
                     }
