@@ -181,8 +181,8 @@ mod tests {
             keys().into_iter().flat_map(of).chain([Bound::Unbounded])
         };
         for space in spaces() {
-            for low in bounds() {
-                for high in bounds().step_by(3) {
+            for low in bounds().step_by(5) {
+                for high in bounds().step_by(7) {
                     let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
                     let wanted: Vec<_> = keys().into_iter().filter(|key| within.contains(&key[..])).collect();
                     let ranges = space.ranges(within.0, within.1);

@@ -13,6 +13,8 @@ use testkit::{Contents, Crashed, Failure, Made, Operations, Subject};
 
 const NAME: &str = "t";
 const OTHER: &str = "other";
+/// Holds the contents between two swaps.
+const SPARE: &str = "spare";
 
 /// A way of working, sound or broken.
 pub(crate) trait Way: Send + Sync + 'static {
@@ -150,10 +152,10 @@ impl<K: Made, W: Way> Operations for OneTree<K, W> {
         let catalog = self.catalog();
         catalog.rename(NAME, OTHER)?;
         catalog.rename(OTHER, NAME)?;
-        catalog.create(OTHER)?;
-        catalog.swap([NAME, OTHER])?;
-        catalog.swap([NAME, OTHER])?;
-        catalog.drop_tree(OTHER)?;
+        catalog.create(SPARE)?;
+        catalog.swap([NAME, SPARE])?;
+        catalog.swap([NAME, SPARE])?;
+        catalog.drop_tree(SPARE)?;
         Ok(self.reclaim()?)
     }
 
@@ -192,6 +194,13 @@ impl<K: Made, W: Way> Subject for OneTree<K, W> {
             (None, Some(_)) => catalog.rename(OTHER, NAME)?,
             (Some(_), Some(_)) => catalog.drop_tree(OTHER).map(drop)?,
             _ => {}
+        }
+        if let (Some(own), Some(spare)) = (catalog.find(NAME)?, catalog.find(SPARE)?) {
+            // The contents have the older id.
+            if spare.id < own.id {
+                catalog.swap([NAME, SPARE])?;
+            }
+            catalog.drop_tree(SPARE)?;
         }
         let tree = Self::of(store)?;
         tree.reclaim()?;

@@ -179,9 +179,10 @@ fn operations_match_those_of_separate_maps() {
                         batch.put(&key, &value);
                         models[number].insert(key.clone(), value.clone());
                         for (other, model) in models.iter_mut().enumerate() {
-                            batch.tree(tree_of(other)).put(&key, [other as u8]).delete([other as u8]);
-                            model.insert(key.clone(), vec![other as u8]);
-                            model.remove(&[other as u8][..]);
+                            let byte = [other as u8];
+                            batch.tree(tree_of(other)).put(&key, byte).delete(byte);
+                            model.insert(key.clone(), byte.to_vec());
+                            model.remove(&byte[..]);
                         }
                         tree.write(&batch).unwrap();
                     }

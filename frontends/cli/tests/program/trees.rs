@@ -16,7 +16,7 @@ fn commands_work_on_a_tree() {
     place.run("persist", &["--tree", "jobs", "count"]).succeeded();
     assert_eq!(place.run("ttl", &["--tree", "jobs", "count"]).succeeded(), b"unlimited\n");
     place.run_with_input("batch", &["--tree", "jobs"], b"put\tbatched\t1\ndelete\tcount\n").succeeded();
-    place.run_with_input("load", &["--tree", "jobs", "-"], b"loaded\t2\n");
+    place.run_with_input("load", &["--tree", "jobs", "-"], b"loaded\t2\n").succeeded();
     assert_eq!(place.run("scan", &["--tree", "jobs"]).succeeded(), b"batched\t1\nk\tdone\nloaded\t2\n");
     assert_eq!(place.run("scan", &["--tree", "jobs", "--limit", "1"]).succeeded(), b"batched\t1\n");
     assert_eq!(place.run("scan", &[""; 0]).succeeded(), b"k\tnameless\n");
