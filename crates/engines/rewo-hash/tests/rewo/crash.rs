@@ -79,7 +79,7 @@ fn two_batches_survive_crashes_of_both() {
     let counts = survives::<Crashed<OfRewoHash>>(&[batch().with_rival_batches()], &both);
     assert!(counts.reach(30, 10, 10), "{counts:?}");
     // Buckets that both batches change would keep the second one away.
-    let scripts: Vec<_> = Script::rivals().take(3).map(|key| batch().with_rival(key).with_rival_batches()).collect();
+    let scripts: Vec<_> = Script::rivals().take(8).map(|key| batch().with_rival(key).with_rival_batches()).collect();
     let visitors = (3..15).map(Visitor::WriterAfter).collect();
     let waiting = Settings { visitors, images_per_op_max: 500, ..Settings::of_engine() };
     catches::<Crashed<OfRewoHash>>(canary::BLOCK_BATCH_TURN_ENDED_EARLY, &scripts, &waiting);
