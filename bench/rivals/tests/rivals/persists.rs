@@ -99,7 +99,8 @@ fn full_buckets_rise_with_the_load_and_pre_eviction_relieves_them() {
         }
         while tables[1].pre_evict().unwrap() > 0 {}
         let [plain, relieved] = [&tables[0], &tables[1]].map(RewoPrinted::crowded_share);
-        assert!((plain - crowded).abs() < 0.02 && relieved < relieved_max, "{load_percent} %: {plain} {relieved}");
+        assert!(plain > 0.01 && (plain - crowded).abs() < 0.05, "{load_percent} %: {plain}");
+        assert!(relieved < relieved_max, "{load_percent} %: {relieved}");
     }
     assert!((0..next).all(|i| tables.iter().all(|table| table.get(&key(i), |value| assert_eq!(value, b"a value")))));
 }
