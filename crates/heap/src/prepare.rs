@@ -57,7 +57,7 @@ impl Preparation {
         let is_short = spare_bytes < ahead_bytes && self.refused_at_bytes.load(Ordering::Relaxed) != len_bytes;
         if is_short {
             let step_bytes = growth_bytes(spare_bytes, ahead_bytes - spare_bytes);
-            let grown = chunks.region().grow(medium, len_bytes + UNIT_BYTES, step_bytes);
+            let grown = chunks.region().grow_ahead(medium, step_bytes);
             grown.inspect_err(|_| self.refused_at_bytes.store(len_bytes, Ordering::Relaxed))?;
             chunks.note(&chunks.lock());
         }

@@ -50,7 +50,7 @@ pub enum Found {
 
 /// The identity and the length of a region.
 pub struct Region {
-    /// Held while the region grows, which may block in the medium.
+    /// Held while the region grows, which may block in the medium. The background first does what blocks for long.
     superblock: Spin<Superblock>,
     len_bytes: AtomicU64,
     generation: AtomicU32,
@@ -194,6 +194,14 @@ impl Region {
         medium.order();
     }
 
+    /// Grows the region by `step_bytes`, as far as the medium has space for it. What is slow is done without the
+    /// lock, so that a writer that needs space in that time does not wait for it.
+    pub(crate) fn grow_ahead<M: Medium>(&self, medium: &M, step_bytes: u64) -> Result<(), HeapError> {
+        let present_bytes = self.len_bytes();
+        medium.prepare_growth(stepped(present_bytes, step_bytes));
+        self.grow(medium, present_bytes + UNIT_BYTES, step_bytes)
+    }
+
     /// Grows the region to at least `wanted_bytes`: by `step_bytes` if the medium has space for it, otherwise by
     /// [`GROWTH_BYTES`], otherwise to `wanted_bytes` rounded up to units. After a step the length is a multiple of
     /// [`GROWTH_BYTES`], so that each growth consists of full huge pages.
@@ -223,14 +231,18 @@ fn grow_medium<M: Medium>(
         return Err(MediumError::Limit { wanted_bytes, limit_bytes: REGION_BYTES_MAX });
     }
     let least_bytes = wanted_bytes.next_multiple_of(UNIT_BYTES);
-    let end = |step_bytes: u64| ((present_bytes + step_bytes) / GROWTH_BYTES * GROWTH_BYTES).min(REGION_BYTES_MAX);
-    let ends = [end(step_bytes), end(GROWTH_BYTES)].map(|end| end.max(least_bytes));
+    let ends = [step_bytes, GROWTH_BYTES].map(|step_bytes| stepped(present_bytes, step_bytes).max(least_bytes));
     for target_bytes in ends {
         if target_bytes > least_bytes && medium.grow(target_bytes).is_ok() {
             return Ok(target_bytes);
         }
     }
     medium.grow(least_bytes).map(|()| least_bytes)
+}
+
+/// Returns the length after a step of this length.
+fn stepped(present_bytes: u64, step_bytes: u64) -> u64 {
+    ((present_bytes + step_bytes) / GROWTH_BYTES * GROWTH_BYTES).min(REGION_BYTES_MAX)
 }
 
 /// Takes step 2 of growth.

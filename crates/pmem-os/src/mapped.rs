@@ -16,7 +16,7 @@ use crate::backing::Backing;
 use crate::collapse::SmallPages;
 use crate::durability::Kind;
 use crate::faults::Named;
-use crate::huge::Attempts;
+use crate::growth::Growing;
 use crate::mapping::{self, AddressRange};
 use crate::{LockError, MapError, StoreLock, huge, write_path};
 
@@ -66,8 +66,8 @@ pub struct Mapped {
     pub(crate) sharing: MapFlags,
     /// The size of the huge pages to make in new space, if any.
     pub(crate) huge_page_bytes: Option<u64>,
-    /// Held while the length changes. Under it, only the locks of `small_pages` are taken.
-    pub(crate) growing: Mutex<Attempts>,
+    /// Held while the length changes, or is about to. Under it, only the locks of `small_pages` are taken.
+    pub(crate) growing: Mutex<Growing>,
     pub(crate) small_pages: SmallPages,
     _named: Named,
 }
@@ -169,8 +169,9 @@ impl Mapped {
         let len_bytes = len_bytes.ok_or_else(too_long)?;
         backing.set_len(len_bytes).map_err(MapError::space(path, "extend", len_bytes))?;
         let mapped = Mapped::map(backing, len_bytes, path, options)?;
+        mapped.allow_huge_pages(0..len_bytes);
         mapped
-            .take_space(0..len_bytes, &mut Attempts::default())
+            .take_space(0..len_bytes, &mut Growing::default())
             .map_err(MapError::space(path, "allocate", len_bytes))?;
         Ok(mapped)
     }

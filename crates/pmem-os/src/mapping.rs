@@ -162,17 +162,6 @@ impl AddressRange {
         self.advise(range, Advice::LinuxDontFork)
     }
 
-    /// Returns the part `range` to the reservation.
-    ///
-    /// # Safety
-    /// No code uses that part.
-    pub(crate) unsafe fn unmap(&self, range: Range<u64>) -> Result<(), Errno> {
-        let (at, len) = self.part(&range);
-        // SAFETY: the part belongs to this range, and is unused as the caller promises.
-        unsafe { mmap_anonymous(at, len, ProtFlags::empty(), reserving() | MapFlags::FIXED)? };
-        self.advise(range, Advice::LinuxDontFork)
-    }
-
     /// Passes an advice about `range` to the kernel that changes no byte of it.
     pub(crate) fn advise(&self, range: Range<u64>, advice: Advice) -> Result<(), Errno> {
         debug_assert!(matches!(

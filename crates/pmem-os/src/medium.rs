@@ -195,6 +195,10 @@ impl Residency for Mapped {
 }
 
 impl Space for Mapped {
+    fn prepare_growth(&self, to_bytes: u64) {
+        self.prepare_growth_to(to_bytes);
+    }
+
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.grow_to(to_bytes)
     }

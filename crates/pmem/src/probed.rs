@@ -229,6 +229,10 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
 }
 
 impl<M: Medium, P: Probe> Space for Probed<M, P> {
+    fn prepare_growth(&self, to_bytes: u64) {
+        self.inner.prepare_growth(to_bytes);
+    }
+
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.inner.grow(to_bytes)
     }

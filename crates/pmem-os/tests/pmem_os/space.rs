@@ -173,6 +173,66 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
     });
 }
 
+#[test]
+fn prepared_growth_has_huge_pages_and_shows_none_of_its_space() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        let path = dir.join("region");
+        let medium = Mapped::create(&path, 4 * MIB, MapOptions::default()).unwrap();
+        medium.prepare_growth(12 * MIB);
+        assert_eq!(medium.len_bytes(), 4 * MIB);
+        // A step of another thread may end within the prepared piece, or behind it.
+        for to_bytes in [6 * MIB, 12 * MIB, 14 * MIB] {
+            medium.grow(to_bytes).unwrap();
+            assert_eq!((medium.len_bytes(), fs::metadata(&path).unwrap().len()), (to_bytes, to_bytes.max(12 * MIB)));
+        }
+        medium.populate(Offset(0).span(14 * MIB));
+        // The last step may be left out, if the first took long.
+        assert!(medium.huge_page_bytes().unwrap() >= 12 * MIB);
+        medium.prepare_growth(128 * MIB);
+        assert_eq!(medium.grow(128 * MIB), Err(MediumError::Full { wanted_bytes: 128 * MIB }));
+        assert_eq!((medium.len_bytes(), fs::metadata(&path).unwrap().len()), (14 * MIB, 14 * MIB));
+        medium.prepare_growth(16 * MIB);
+        medium.grow(16 * MIB).unwrap();
+        put(&medium, 16 * MIB - 4, b"last");
+    });
+}
+
+/// A thread prepares long growths, and another one overtakes it: each byte of space is zero first, and keeps what is
+/// written to it while its page becomes huge.
+#[test]
+fn growth_overtakes_its_preparation() {
+    on_mount("tmpfs", c"size=256m,huge=never", |dir| {
+        let medium = Mapped::create(&dir.join("region"), MIB, MapOptions::default()).unwrap();
+        let written = |at: u64| (at / 4096 % 251 + 1) as u8;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while medium.len_bytes() < 128 * MIB {
+                    let to_bytes = medium.len_bytes() + 16 * MIB;
+                    medium.prepare_growth(to_bytes);
+                    medium.grow(to_bytes).unwrap();
+                }
+            });
+            scope.spawn(|| {
+                let mut at = 0;
+                while at < 128 * MIB {
+                    if at + MIB > medium.len_bytes() {
+                        medium.grow(at + MIB).unwrap();
+                    }
+                    for page in (at..at + MIB).step_by(4096) {
+                        assert_eq!(bytes(&medium, page, 1), [0], "at {page:#x}");
+                        put(&medium, page, &[written(page)]);
+                    }
+                    at += MIB;
+                }
+            });
+        });
+        assert!((0..128 * MIB).step_by(4096).all(|page| bytes(&medium, page, 1) == [written(page)]));
+    });
+}
+
 /// The worker pauses between two calls for longer than such a page takes.
 #[test]
 fn unchanged_pages_are_skipped_together() {

@@ -10,6 +10,10 @@ pub trait Space: Bytes {
     /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
 
+    /// Does the slow work of a growth to `to_bytes`, ahead of [`Space::grow`], which need not follow. Other threads
+    /// may grow the region in the same time, and do not wait for this one.
+    fn prepare_growth(&self, _to_bytes: u64) {}
+
     /// Frees the space of the complete pages within `span`. Returns the number of bytes, 0 if the medium cannot.
     /// The content of the pages is undefined from then on, for loads and after a crash. Ordered like a flush:
     /// everything ordered before is durable before it. Not itself durable: after a crash the space may still be
