@@ -37,8 +37,9 @@ use crate::segmented::{Context, Segmented};
 /// are equal.
 const SMALLER_HALF_MIN: u64 = 8;
 
-/// Tables whose memory is allocated at the same time, for as many splits. An allocator that grows a heap by single pages
-/// otherwise makes a system call for every sixteenth split. It waits there while the background makes huge pages.
+/// Tables whose memory is allocated at the same time, for as many splits. An allocator that grows a heap by single
+/// pages otherwise makes a system call for every sixteenth split, and waits there while the background makes huge
+/// pages.
 const TABLE_COUNT: usize = 128;
 
 /// One of the two new segments, with the segments that must be chained to it.
