@@ -26,11 +26,12 @@ use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use crate::Mapped;
+use crate::durability::Kind;
 use crate::error::growth_error;
 use crate::huge::{self, Attempts};
 
-/// Addresses are mapped in steps of this length, beyond the file's end: no code accesses them before the region's
-/// length covers them.
+/// On tmpfs, addresses are mapped in steps of this length, beyond the file's end: no code accesses them before the
+/// region's length covers them.
 const MAP_BYTES: u64 = 64 << 20;
 
 /// Pages are populated in pieces of this length. In between, a thread that waits for the kernel's lock of all mappings
@@ -148,7 +149,10 @@ impl Mapped {
         }
         let mapped_bytes = growing.mapped_bytes.max(self.len_bytes.load(Ordering::Relaxed));
         if mapped_bytes < end {
-            let past = end.next_multiple_of(MAP_BYTES).min(self.limit_bytes()).min(self.addresses.len_bytes()).max(end);
+            // Elsewhere a mapping may lengthen the file, as on hugetlbfs.
+            let step_bytes = if self.kind == Kind::Tmpfs { MAP_BYTES } else { 1 };
+            let longest = self.limit_bytes().min(self.addresses.len_bytes());
+            let past = end.next_multiple_of(step_bytes).min(longest).max(end);
             self.addresses.map(self.backing.fd(), mapped_bytes..past, self.access, self.sharing)?;
             growing.mapped_bytes = past;
             self.allow_huge_pages(mapped_bytes..past);
