@@ -36,23 +36,23 @@ pub(super) type Entry = (Key, Position);
 
 /// A leaf.
 #[derive(Debug)]
-pub(super) struct Leaf<'a, M> {
+pub(super) struct AppendLeaf<'a, M> {
     medium: &'a M,
     pub(super) at: Offset,
 }
 
-impl<M> Clone for Leaf<'_, M> {
+impl<M> Clone for AppendLeaf<'_, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M> Copy for Leaf<'_, M> {}
+impl<M> Copy for AppendLeaf<'_, M> {}
 
-impl<'a, M: Medium> Leaf<'a, M> {
+impl<'a, M: Medium> AppendLeaf<'a, M> {
     #[inline(always)]
-    pub(super) fn new(medium: &'a M, at: Offset) -> Leaf<'a, M> {
-        Leaf { medium, at }
+    pub(super) fn new(medium: &'a M, at: Offset) -> AppendLeaf<'a, M> {
+        AppendLeaf { medium, at }
     }
 
     #[inline(always)]

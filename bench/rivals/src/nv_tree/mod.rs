@@ -54,7 +54,7 @@ use crate::records::Records;
 use crate::tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
 use crate::version::Version;
 
-use leaf::{ENTRY_COUNT_MAX, Leaf, leaf_bytes};
+use leaf::{AppendLeaf, ENTRY_COUNT_MAX, leaf_bytes};
 use upper::Upper;
 
 const NUMBER: EngineNumber = EngineNumber(102);
@@ -92,8 +92,8 @@ impl<M: Medium, D: Dram> NvTree<M, D> {
         }
     }
 
-    fn leaf(&self, at: Offset) -> Leaf<'_, M> {
-        Leaf::new(&self.records.medium, at)
+    fn leaf(&self, at: Offset) -> AppendLeaf<'_, M> {
+        AppendLeaf::new(&self.records.medium, at)
     }
 
     fn leaf_place(&self, at: Offset) -> Place {
@@ -110,7 +110,7 @@ impl<M: Medium, D: Dram> NvTree<M, D> {
 
     /// Finds the leaf for `key`. The caller is pinned.
     #[inline(always)]
-    fn seek(&self, key: Key) -> Leaf<'_, M> {
+    fn seek(&self, key: Key) -> AppendLeaf<'_, M> {
         let upper = self.upper();
         let leaf = self.leaf(upper.plns[upper.pln_of(key)].locate(key));
         leaf.prefetch();
@@ -140,7 +140,7 @@ impl<M: Medium, D: Dram> NvTree<M, D> {
 }
 
 /// A locked leaf, which is unlocked when dropped.
-struct Locked<'a, M: Medium>(Leaf<'a, M>);
+struct Locked<'a, M: Medium>(AppendLeaf<'a, M>);
 
 impl<M: Medium> Locked<'_, M> {
     /// Unlocks the leaf, which is not part of the tree any more.
@@ -164,7 +164,7 @@ impl<M: Medium, D: Dram> Tree<M, D> for NvTree<M, D> {
         check_entry_count(sizes.leaf_entry_count)?;
         let records = Records::format(medium, dram, NUMBER, sizes.region_bytes)?;
         let first = records.reserve(leaf_bytes(sizes.leaf_entry_count))?.publish().offset;
-        Leaf::new(&records.medium, first).initialise(&[], Offset::NULL, Version::FIRST);
+        AppendLeaf::new(&records.medium, first).initialise(&[], Offset::NULL, Version::FIRST);
         let words = [(HEAD, first.0), (ENTRY_COUNT, sizes.leaf_entry_count)];
         let _ = records.medium.publish(&words, first.0);
         records.heap.region().finish_format(&records.medium)?;

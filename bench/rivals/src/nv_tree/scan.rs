@@ -7,7 +7,7 @@ use items::prefetch_ahead;
 use pmem::{Dram, Medium};
 
 use super::NvTree;
-use super::leaf::{Entry, Leaf};
+use super::leaf::{AppendLeaf, Entry};
 use crate::key::Key;
 use crate::tree::{OnPair, TreeResult};
 
@@ -39,7 +39,7 @@ impl<M: Medium, D: Dram> NvTree<M, D> {
 }
 
 /// Collects the newest entries of keys from `from` on that exist, in ascending order.
-fn read_page<M: Medium>(leaf: Leaf<'_, M>, from: Key, page: &mut Vec<Entry>) {
+fn read_page<M: Medium>(leaf: AppendLeaf<'_, M>, from: Key, page: &mut Vec<Entry>) {
     page.clear();
     page.extend(leaf.entries().rev().filter(|(key, _)| *key >= from));
     // Stable: the newest entry of a key comes first.
