@@ -107,10 +107,13 @@ fn cleared_region_keeps_no_surplus() {
     let cleared = |canary| {
         let (_sim, store, count) = thinned(canary);
         store.clear().unwrap();
+        free_all(&store);
         is_sound(&store);
         (store, count)
     };
     let ((store, count), (least, _)) = (cleared(Canary("none")), cleared(canary::SURPLUS_NOT_KEPT));
     assert_eq!(store.stats().live_bytes, least.stats().live_bytes);
-    assert!((0..count).all(|number| put(&store, number, &[VALUE_BYTES])));
+    let [fitting, most] =
+        [&store, &least].map(|store| (0..count).take_while(|n| put(store, *n, &[VALUE_BYTES])).count());
+    assert!(fitting >= most, "{fitting} of {most}");
 }
