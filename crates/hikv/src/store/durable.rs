@@ -166,7 +166,7 @@ impl Store {
     /// let (second, two) = store.deferred(|store| store.put("two", "zwei"));
     /// first.and(second)?;
     /// store.wait(one.merge(two))?; // one sync for both
-    /// store.wait(store.deferred_so_far())?;
+    /// store.wait(hikv::FrontEnd::of(&store).deferred_so_far())?;
     /// # Ok(())
     /// # }
     /// ```

@@ -66,7 +66,7 @@ fn killed_clients_are_neither_counted_nor_listed() {
         // The closed connections are not counted a second time.
         let mut next = server.client();
         next.say("SUBSCRIBE c");
-        assert_eq!(killer.say("PUBLISH c m"), int(1));
+        assert_eq!(killer.say("PUBSUB NUMSUB c"), array([bulk("c"), int(1)]));
         assert_eq!(killer.say("CLIENT KILL TYPE pubsub"), int(1));
         assert!(next.is_at_end());
     }
