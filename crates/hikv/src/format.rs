@@ -32,6 +32,10 @@ impl Format {
     pub const VERSION: (u16, u16) = (FORMAT_MAJOR, FORMAT_MINOR);
 
     /// Returns the names of the known feature flags.
+    ///
+    /// ```
+    /// assert!(hikv::Format::features().any(|name| name == "journal"));
+    /// ```
     pub fn features() -> impl Iterator<Item = &'static str> {
         FEATURES.iter().map(|(_, name)| *name)
     }

@@ -22,11 +22,22 @@ use crate::{BackupError, CallbackReply, Stats, Store, Ticket, Tree, files};
 /// # let store = hikv::Store::open(dir.path())?;
 /// use hikv::{FilesStatus, FrontEnd};
 ///
-/// assert_eq!(FrontEnd::of(&store).check_files(), FilesStatus::InPlace);
+/// let files = FrontEnd::of(&store).check_files();
+/// assert_eq!(files, FilesStatus::InPlace);
+/// println!("the files are {}", files.name());
 /// let items = [("one", "eins"), ("two", "zwei")];
 /// let mut stored = Vec::new();
 /// FrontEnd::of(&store).multi_put_each(&items, |index, put| stored.push((index, put.is_ok())));
 /// assert_eq!(stored, [(0, true), (1, true)]);
+/// FrontEnd::of(&store).prefetch(&["one", "two"]);
+/// FrontEnd::of(&store).multi_delete_each(&["one"], |_, deleted| assert!(deleted.is_ok_and(|was_there| was_there)));
+///
+/// // Both writes share one wait for the disk, if the store is on one.
+/// let level = FrontEnd::of(&store).durability_max();
+/// FrontEnd::of(&store).at_durability(level, || {
+///     store.put("three", "drei")?;
+///     store.put("four", "vier")
+/// })?;
 /// let region = FrontEnd::of(&store).region_path();
 /// println!("{}: {} items", region.display(), FrontEnd::of(&store).stats_now()?.items);
 /// let place = dir.path().join("../latest");

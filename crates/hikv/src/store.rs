@@ -146,6 +146,25 @@ impl Store {
 
     /// Returns all trees with names, in the order of their names.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let next = store.tree("next")?;
+    /// next.put("greeting", "good morning")?;
+    /// store.tree("now")?.put("greeting", "good night")?;
+    /// store.swap_trees("now", "next")?;
+    /// store.drop_tree("next")?;
+    /// store.rename_tree("now", "greetings")?;
+    /// let names: Vec<_> = store.trees()?.into_iter().map(|tree| tree.name).collect();
+    /// assert_eq!(names, ["greetings"]);
+    /// let greetings = store.existing_tree("greetings")?.expect("it was just listed");
+    /// assert_eq!(greetings.name().as_deref(), Some("greetings"));
+    /// assert_eq!(greetings.get("greeting")?.as_deref(), Some(&b"good morning"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As for [`Tree::get`].
     pub fn trees(&self) -> Result<Vec<TreeInfo>, Error> {

@@ -1,6 +1,5 @@
 //! An engine's name, its features and limits, and the identity of its store.
 
-use super::unsupported;
 use crate::{Error, Features, Limits};
 
 /// The name, the features and the limits of an engine, and the identity of its store.
@@ -31,6 +30,6 @@ pub trait Identity: Send + Sync {
     /// # Errors
     /// [`Error::Medium`] if the store takes no writes; [`Error::Unsupported`] of an engine without batches.
     fn set_has_trees(&self) -> Result<(), Error> {
-        Err(unsupported(self.name(), "named trees"))
+        Err(Error::Unsupported { engine: self.name(), what: "named trees" })
     }
 }

@@ -20,6 +20,7 @@
 //!
 //! let mut reader = DumpReader::new(&bytes[..])?;
 //! assert_eq!(reader.uuid(), [7; 16]);
+//! assert!(!reader.has_trees());
 //! let item = reader.next_item()?.expect("there is one");
 //! assert_eq!(item.key, b"answer");
 //! match item.value {

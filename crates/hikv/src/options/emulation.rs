@@ -22,7 +22,8 @@ pub(crate) struct BlockDelays {
 /// let ns = Duration::from_nanos;
 /// let slow = |memory: hikv::Emulation| memory.persist_delay(ns(600)).read_delay(ns(300));
 /// let blocks = |memory: hikv::Emulation| memory.block_delays(256, ns(200), ns(400)).count_persists(true);
-/// let options = [hikv::Options::new().emulation(slow), hikv::Options::new().emulation(blocks)];
+/// let cached = |memory: hikv::Emulation| blocks(memory).processor_cache(32 << 20, ns(90));
+/// let options = (hikv::Options::new().emulation(slow), hikv::Options::new().emulation(cached));
 /// # Ok(())
 /// # }
 /// ```

@@ -89,6 +89,7 @@ impl Store {
     /// # let dir = tempfile::tempdir()?;
     /// # let store = hikv::Store::open(dir.path())?;
     /// assert_eq!(store.limits().value_bytes_max, 1 << 30);
+    /// assert!(store.features().snapshots, "the engine hikv has them");
     /// # Ok(())
     /// # }
     /// ```

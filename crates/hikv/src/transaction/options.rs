@@ -1,6 +1,22 @@
 //! Options of a transaction.
 
 /// The attempts of a transaction: [`Store::transact_with`](crate::Store::transact_with).
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// use hikv::{Error, Transact};
+///
+/// // For a body that waits for another thread: it never shuts out other writers.
+/// let patient = Transact::new().exclusive(false).attempts(100);
+/// match store.transact_with(patient, |tx| tx.put("state", "done")) {
+///     Err(Error::Contended { attempts }) => println!("other threads were faster {attempts} times"),
+///     written => written?,
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct Transact {

@@ -15,6 +15,33 @@ use crate::{Expires, Item, Tree, Value, VersionedValue};
 ///
 /// Every read is tracked: the transaction commits only if all of them still hold. Errors are passed on, with `?`.
 /// An [`Error::Conflict`] means that the attempt cannot commit any more.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// use hikv::{Error, Expiry};
+/// use std::time::Duration;
+///
+/// store.multi_put([("seat:1", "free"), ("seat:2", "taken"), ("motto", "always on time")])?;
+/// store.transact(|tx| {
+///     tx.rest_on("seat:".."seat;")?; // fails if any seat changes before the commit
+///     let motto = tx.get_untracked("motto")?; // another thread may change it
+///     tx.put_ttl("seat:1", "reserved", Duration::from_secs(600))?;
+///     assert!(tx.expires_at("seat:1")?.is_some_and(|expiry| expiry != Expiry::NEVER));
+///     let bill = tx.savepoint(|| {
+///         tx.put("bill", motto.unwrap_or_else(|| b"".as_slice().into()))?;
+///         Err::<(), Error>(Error::NoOrder) // undoes the bill, and nothing else
+///     });
+///     assert!(bill.is_err() && !tx.contains("bill")?);
+///     tx.check()?; // ends a stale attempt early
+///     println!("attempt {}, exclusive: {}", tx.attempt_number(), tx.is_exclusive());
+///     Ok::<_, Error>(())
+/// })?;
+/// assert_eq!(store.get("seat:1")?.as_deref(), Some(&b"reserved"[..]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct TxTree<'s> {
     attempt: Rc<Attempt<'s>>,
