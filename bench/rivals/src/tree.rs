@@ -153,7 +153,7 @@ pub trait Tree<M: Medium, D: Dram>: Sized {
     /// [`TreeError::LeafSize`]; an error of the heap.
     fn format(medium: M, dram: D, sizes: &Sizes) -> TreeResult<Self>;
 
-    /// Opens a tree: completes interrupted changes, and rebuilds what is in DRAM.
+    /// Opens a tree: completes interrupted changes, and rebuilds the part in DRAM.
     ///
     /// # Errors
     /// An error of the heap; [`TreeError::Damaged`].

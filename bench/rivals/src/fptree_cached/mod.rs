@@ -7,7 +7,8 @@
 //! # Concurrency
 //! A writer changes the copy while it holds the leaf's lock, after its write is durable. A reader copies a value under
 //! the lock of the cache's shard, and only if the leaf has not changed since it was read. So a copy is never older than
-//! the tree's value when no writer is in progress, and never shows what is not durable. Lock order: leaf, shard.
+//! the tree's value when no writer is in progress, and never shows a change that is not durable. Lock
+//! order: leaf, shard.
 
 mod shard;
 

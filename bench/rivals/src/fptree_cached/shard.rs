@@ -156,7 +156,7 @@ impl Shard {
         self.newest = number;
     }
 
-    /// Sets what follows `number` towards older slots; the newest follows nothing.
+    /// Sets the slot behind `number` towards older ones; the newest is behind none.
     fn set_older(&mut self, number: u32, older: u32) {
         match self.slots.get_mut(number as usize) {
             Some(slot) => slot.older = older,

@@ -1,7 +1,6 @@
 //! The keys of a tree in the store, and the ways to read and change them.
 
 use std::fmt;
-use std::iter;
 use std::ptr;
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use transact::Gate;
 
 use super::Tree;
 use super::mapping::{Mapping, StoredKeys};
-use crate::WriteBatch;
 use crate::in_place::InPlace;
 use crate::store::Inner;
 
@@ -283,16 +281,6 @@ impl Keyspace {
             false => inner.change_all(&gates, with_spaces),
         };
         self.at(None, write)
-    }
-
-    /// Writes a batch of which some keys are not stored under their own names.
-    pub(crate) fn write_stored(&self, batch: &WriteBatch) -> Result<(), Error> {
-        let trees: Vec<_> = iter::once(&self.mapping).chain(batch.trees()).collect();
-        self.change_trees(&trees, false, |engine, spaces| {
-            let stored = batch.stored_keys(spaces);
-            let ops = batch.ops(engine.clock(), Some(&stored))?;
-            engine.write_batch_if(&batch.conditions(Some(&stored)), &ops)
-        })
     }
 
     /// Deletes all nameless keys of a store with a catalog by one batch.

@@ -1,6 +1,7 @@
 //! Puts, deletes and expiry.
 
 use std::io::{self, Read};
+use std::iter;
 
 use catalog::Space;
 use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
@@ -168,7 +169,12 @@ impl Tree {
     /// batch is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
         if !batch.is_all(|key| self.keyspace.is_plain(key)) {
-            return self.keyspace.write_stored(batch);
+            let trees: Vec<_> = iter::once(self.keyspace.mapping()).chain(batch.trees()).collect();
+            return self.keyspace.change_trees(&trees, false, |engine, spaces| {
+                let stored = batch.stored_keys(spaces);
+                let ops = batch.ops(engine.clock(), Some(&stored))?;
+                engine.write_batch_if(&batch.conditions(Some(&stored)), &ops)
+            });
         }
         let ops = batch.ops(self.inner().engine()?.clock(), None)?;
         self.keyspace.change(|engine| engine.write_batch_if(&batch.conditions(None), &ops))

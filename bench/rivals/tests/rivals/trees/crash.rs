@@ -21,7 +21,7 @@ fn delete(i: u32) -> Op {
     Op::Delete(key(i))
 }
 
-/// No visitors: what a concurrent reader may have seen is not part of the claim.
+/// No visitors: the views of concurrent readers are not part of the claim.
 fn settings() -> Settings {
     let visitors = vec![Visitor::Nobody];
     Settings { region_bytes: SIZES.region_bytes, visitors, nested_images_max: 2, ..Settings::default() }

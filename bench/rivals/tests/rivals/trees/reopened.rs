@@ -23,7 +23,7 @@ fn contents<T: Tree<Sim, SimDram>>(tree: &T) -> Contents {
     contents
 }
 
-/// Puts and deletes at random; returns what a map holds afterwards.
+/// Puts and deletes at random; returns the contents as a map.
 fn fill<T: Tree<Sim, SimDram>>(tree: &T) -> Contents {
     let (mut map, mut rng) = (Contents::new(), Rng::with_seed(1));
     for number in 0..OPERATION_COUNT {
