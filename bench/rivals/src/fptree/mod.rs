@@ -37,8 +37,8 @@
 //! # Concurrency
 //! A reader notes the leaf's version, checks that the parent still refers to the leaf, reads, and checks the version.
 //! It waits while the leaf is locked, so it never sees a change that is not durable. A writer locks the leaf from the
-//! version that it noted. Lock order: leaf, then inner nodes, for which a writer waits; an unlink holds leaf and parent,
-//! and only tries the leaf before. A split holds both leaves until the inner nodes have changed.
+//! version that it noted. Lock order: leaf, then inner nodes, for which a writer waits; an unlink holds leaf and
+//! parent, and only tries the leaf before. A split holds both leaves until the inner nodes have changed.
 
 mod inner;
 mod leaf;
