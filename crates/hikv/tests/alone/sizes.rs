@@ -16,12 +16,13 @@ fn value_lens_bytes(engine: EngineKind) -> [usize; 6] {
     [if is_hash { 2_000 } else { 600 }, 7_000, 30_000, 80_000, 200_000, 700_000]
 }
 
-/// Returns the required share of a new region's capacity. InK's nodes, and the nodes and log of PMEKV, stay in place;
-/// if they are scattered, a value of 80,000 bytes gets an extent of two units.
+/// Returns the required share of a new region's capacity. InK's nodes, the nodes and log of PMEKV, and Rewo-Hash's
+/// segments, whose number depends on the store's seed, stay in place; if they are scattered, a value of 80,000 bytes
+/// gets an extent of two units.
 fn percent_min(engine: EngineKind) -> usize {
     match engine {
         EngineKind::Pmekv => 70,
-        EngineKind::Ink => 85,
+        EngineKind::Ink | EngineKind::RewoHash => 85,
         _ => 90,
     }
 }
