@@ -8,11 +8,11 @@
 //! by the time of the call.
 //!
 //! # Time of the call
-//! The call comes at the end of the operation, when its tickets are filled and no lock, pin or window is held. So the
+//! The call comes at the end of the operation, when its tickets are filled and no lock, pin, window or gate lock is held. So the
 //! callback may use the store like any caller, including scans, transactions and `clear`, and a slow callback keeps no
 //! garbage. If the same thread removes another expired key during the call, that key is reported after the first call
-//! has returned: calls never nest, whatever the length of the chain. A removal within a window of the thread (crate
-//! `transact`) is reported by [`report_late`], which the window's owner calls after it has shut the window.
+//! has returned: calls never nest, whatever the length of the chain. A removal while the thread is inside a write (crate
+//! `transact`) is reported by [`report_late`], which the owner of the write calls after its end.
 //!
 //! A panic of the callback is caught: the write is done, and its caller may not be the one that registered the
 //! callback. Rust's panic hook has reported the panic by then. Later keys are reported as before.
@@ -27,7 +27,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use items::Expiry;
-use transact::Window;
 
 use crate::{OnExpired, OnExpiredItem, Outcome, PriorState, WriteResult};
 
@@ -83,8 +82,7 @@ pub fn in_expired_callback() -> bool {
     IS_CALLING.get()
 }
 
-/// Reports the items that the calling thread has removed within a window which is now shut. Costs a load if there are
-/// none.
+/// Reports the items that the calling thread has removed within a write that has ended. Costs a load if there are none.
 #[inline(always)]
 pub fn report_late() {
     if IS_LATE.get() {
@@ -92,10 +90,10 @@ pub fn report_late() {
     }
 }
 
-/// Makes the calls of the list, unless the thread is inside a callback, whose caller makes them.
+/// Makes the calls of the list, unless the thread is inside a callback or a write, whose owner makes them.
 #[cold]
 fn call_late() {
-    if IS_CALLING.get() || Window::is_open() {
+    if IS_CALLING.get() || transact::is_writing() {
         return;
     }
     IS_CALLING.set(true);

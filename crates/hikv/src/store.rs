@@ -131,8 +131,9 @@ impl Store {
             return Ok(tree);
         }
         check_name(name)?;
-        let named = self.keyspace().change(|engine| self.inner().trees.find_or_create(engine, name))?;
-        Ok(self.with(self.keyspace().mapped(Mapping::Named(named)), Kind::Tree))
+        let Inner { trees, gate_lock, .. } = self.inner();
+        let named = self.keyspace().change_alone(|engine| trees.find_or_create(engine, gate_lock, name))?;
+        Ok(self.with(self.keyspace().mapped(Mapping::of(named)), Kind::Tree))
     }
 
     /// Returns the tree of this name, or `None`.
@@ -141,7 +142,7 @@ impl Store {
     /// As for [`Tree::get`].
     pub fn existing_tree(&self, name: impl AsRef<str>) -> Result<Option<Tree>, Error> {
         let named = self.inner().trees.find(self.inner().engine()?, name.as_ref())?;
-        Ok(named.map(|named| self.with(self.keyspace().mapped(Mapping::Named(named)), Kind::Tree)))
+        Ok(named.map(|named| self.with(self.keyspace().mapped(Mapping::of(named)), Kind::Tree)))
     }
 
     /// Returns all trees with names, in the order of their names.
@@ -179,7 +180,7 @@ impl Store {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(from)?;
         check_name(to)?;
-        self.keyspace().change(|engine| self.inner().trees.rename(engine, from, to))
+        self.keyspace().change_alone(|engine| self.inner().trees.rename(engine, &self.inner().gate_lock, from, to))
     }
 
     /// Exchanges the keys of two trees, in one step: handles of each name go on with the other's keys. So a tree can be

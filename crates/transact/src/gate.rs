@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use epoch::Announcement;
 use parking_lot::{FairMutex, FairMutexGuard};
 
-use crate::protocol::{self, ALL, BODY, SHUT};
+use crate::protocol::{self, ALL, BODY, CLOSER, SHUT};
 
 /// Looks at a window before the closer sleeps.
 const SPIN_COUNT: u32 = 200;
@@ -40,7 +40,7 @@ impl Default for Gate {
 /// The reason why the calling thread must not wait for a gate, or not write on its own: it is inside of this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inside {
-    /// A write, for whose end another thread may wait.
+    /// A write, or the gate lock of a store: another thread may wait for its end.
     Write,
     /// The body of a transaction, whose writes all go through the transaction.
     Body,
@@ -86,12 +86,13 @@ impl Window {
         protocol::open(announcement.word(), number, || announcement.light_barrier());
         Ok(Window { announcement, outer })
     }
+}
 
-    /// Returns true if the calling thread has a window open.
-    #[must_use]
-    pub fn is_open() -> bool {
-        !matches!(Announcement::mine().word().load(Ordering::Relaxed), SHUT | BODY)
-    }
+/// Returns true if the calling thread is inside a write: it has a window open or holds a gate lock, and another thread
+/// may wait for it. Then it must not run a caller's code.
+#[must_use]
+pub fn is_writing() -> bool {
+    !matches!(Announcement::mine().word().load(Ordering::Relaxed), SHUT | BODY)
 }
 
 /// Returns the value of a window that is opened within another.
@@ -99,6 +100,7 @@ impl Window {
 fn nested(outer: u64, number: u64) -> Result<u64, Inside> {
     match outer {
         BODY => Err(Inside::Body),
+        CLOSER => Err(Inside::Write),
         _ if outer == number => Ok(number),
         _ => Ok(ALL),
     }
@@ -114,23 +116,30 @@ impl Drop for Window {
 /// A guard: the calling thread runs the body of a transaction, until the guard is dropped. It opens no window.
 #[derive(Debug)]
 #[must_use]
-pub struct Body(Announcement);
+pub struct Body {
+    announcement: Announcement,
+    outer: u64,
+}
 
 impl Body {
-    /// Begins a body.
+    /// Begins a body, on a thread that may hold the gate lock.
     ///
     /// # Errors
     /// [`Inside`] if the thread is inside a write or another body.
     pub fn begin() -> Result<Body, Inside> {
-        let announcement = idle()?;
+        let announcement = Announcement::mine();
+        let outer = announcement.word().load(Ordering::Relaxed);
+        if outer != CLOSER {
+            idle()?;
+        }
         announcement.word().store(BODY, Ordering::Relaxed);
-        Ok(Body(announcement))
+        Ok(Body { announcement, outer })
     }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        protocol::shut(self.0.word(), SHUT);
+        protocol::shut(self.announcement.word(), self.outer);
     }
 }
 
@@ -169,12 +178,17 @@ impl GateLock {
         if gates.all(|gate| protocol::is_open(&gate.word)) { Ok(window) } else { self.wait(window, ALL) }
     }
 
-    /// Shuts the window and opens it again under the gate lock: no gate of the store is closed then.
+    /// Shuts the window and opens it again under the gate lock: no gate of the store is closed then. A window within
+    /// another one of the same tree stays open: the closer waits for both.
     #[cold]
     #[inline(never)]
     fn wait(&self, window: Window, number: u64) -> Result<Window, Inside> {
+        if window.outer == number && number != ALL {
+            return Ok(window);
+        }
         drop(window);
-        let _holder = self.lock()?;
+        idle()?;
+        let _lock = self.0.lock();
         Window::open(number)
     }
 
@@ -183,8 +197,10 @@ impl GateLock {
     /// # Errors
     /// [`Inside`] if the thread is inside a write or a body.
     pub fn lock(&self) -> Result<Holder<'_>, Inside> {
-        idle()?;
-        Ok(Holder { closed: RefCell::default(), _lock: self.0.lock() })
+        let announcement = idle()?;
+        let lock = self.0.lock();
+        announcement.word().store(CLOSER, Ordering::Relaxed);
+        Ok(Holder { closed: RefCell::default(), announcement, _lock: lock })
     }
 }
 
@@ -192,6 +208,7 @@ impl GateLock {
 #[must_use]
 pub struct Holder<'l> {
     closed: RefCell<Vec<Arc<Gate>>>,
+    announcement: Announcement,
     _lock: FairMutexGuard<'l, ()>,
 }
 
@@ -252,6 +269,7 @@ fn wait_for(window: &AtomicU64, gates: &[Arc<Gate>], patience: Duration) -> Resu
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.closed.get_mut().iter().for_each(|gate| protocol::reopen(&gate.word));
+        protocol::shut(self.announcement.word(), SHUT);
     }
 }
 
@@ -311,9 +329,17 @@ mod tests {
         drop(lock.enter(&other).unwrap());
         assert_eq!(lock.lock().unwrap_err(), Inside::Write);
         assert_eq!(Body::begin().unwrap_err(), Inside::Write);
+        assert!(is_writing());
         drop(outer);
-        assert!(!Window::is_open());
-        drop(lock.lock().unwrap());
+        assert!(!is_writing());
+        let holder = lock.lock().unwrap();
+        assert!(is_writing());
+        assert_eq!(lock.enter(&gate).unwrap_err(), Inside::Write);
+        assert_eq!(lock.lock().unwrap_err(), Inside::Write);
+        drop(Body::begin().unwrap());
+        assert!(is_writing());
+        drop(holder);
+        assert!(!is_writing());
     }
 
     #[test]
@@ -343,6 +369,23 @@ mod tests {
             assert_eq!(lock.enter(&other).unwrap_err(), Inside::Write);
             assert_eq!(lock.enter_all([&*gate, &*other].into_iter()).unwrap_err(), Inside::Write);
             tried.wait();
+        });
+    }
+
+    /// The closer waits for the outer window, so the inner one must not wait for the closer.
+    #[test]
+    fn nested_write_to_a_closing_tree_goes_on() {
+        let (lock, [gate]) = gates();
+        thread::scope(|scope| {
+            let outer = lock.enter(&gate).unwrap();
+            let closer = scope.spawn(|| lock.lock().unwrap().close([&gate].into_iter(), PATIENCE));
+            while protocol::is_open(&gate.word) {
+                thread::yield_now();
+            }
+            drop(lock.enter(&gate).unwrap());
+            assert!(!closer.is_finished());
+            drop(outer);
+            closer.join().unwrap().unwrap();
         });
     }
 

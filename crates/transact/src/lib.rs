@@ -12,9 +12,11 @@
 //! No thread waits for the gate lock with a window open: [`GateLock::enter`] and [`GateLock::lock`] return an
 //! error instead. So a holder of the gate lock waits only for writes under way, which end.
 //!
+//! A thread inside a write runs no code of a caller that may write: callbacks wait until [`is_writing`] is false.
+//!
 //! The gate lock is first come, first served. So a writer that was shut out passes before the gate is closed again.
 
 mod gate;
 mod protocol;
 
-pub use gate::{Body, Busy, Gate, GateLock, Holder, Inside, Window};
+pub use gate::{Body, Busy, Gate, GateLock, Holder, Inside, Window, is_writing};

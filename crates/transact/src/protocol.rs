@@ -37,6 +37,8 @@ pub(crate) const SHUT: u64 = 0;
 pub(crate) const ALL: u64 = u64::MAX;
 /// The value of the window of a thread that runs the body of a transaction, and writes nothing. It names no gate.
 pub(crate) const BODY: u64 = u64::MAX - 1;
+/// The value of the window of a thread that holds a gate lock. It names no gate.
+pub(crate) const CLOSER: u64 = u64::MAX - 2;
 
 /// The word of an open gate.
 pub(crate) const OPEN: u64 = 0;

@@ -191,7 +191,8 @@ impl Inner {
             WantedThreads::One => self.workers.iter().take(1).for_each(Worker::wake),
             WantedThreads::All => self.ask_workers(),
         }
-        if !engine::in_expired_callback() {
+        // With the gate lock, other writers would wait for the step as well.
+        if !engine::in_expired_callback() && !transact::is_writing() {
             // The write is done. If this step fails, the background repeats it.
             let _ = self.engine.assist_background();
         }

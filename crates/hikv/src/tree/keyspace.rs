@@ -232,7 +232,7 @@ impl Keyspace {
         })
     }
 
-    /// Like [`Tree::change_keys`], for keys and their values.
+    /// Like [`Keyspace::change_keys`], for keys and their values.
     pub(crate) fn change_pairs<'k, R>(
         &self,
         pairs: &[(&'k [u8], &'k [u8])],

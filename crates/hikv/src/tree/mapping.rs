@@ -18,6 +18,11 @@ pub(crate) enum Mapping {
 }
 
 impl Mapping {
+    /// Returns the mapping of a tree with a name. The server's first database has the keys of the tree without a name.
+    pub(crate) fn of(named: Arc<Named>) -> Mapping {
+        if matches!(named.space(), Ok(Space::Nameless)) { Mapping::Nameless } else { Mapping::Named(named) }
+    }
+
     /// Returns true for the same tree.
     pub(crate) fn is_same(&self, other: &Mapping) -> bool {
         match (self, other) {

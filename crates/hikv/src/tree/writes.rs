@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::iter;
 
-use catalog::Space;
 use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
 use transact::Window;
 
@@ -279,14 +278,14 @@ impl Tree {
     pub fn clear(&self) -> Result<(), Error> {
         let trees = &self.inner().trees;
         match self.keyspace.mapping() {
-            Mapping::Named(named) if named.space()? != Space::Nameless => {
+            Mapping::Named(named) => {
                 self.keyspace.change_alone(|engine| trees.clear(engine, &self.inner().gate_lock, named))
             }
             Mapping::Stored => self
                 .keyspace
                 .change_alone(|engine| trees.clear_all(engine, &self.inner().gate_lock, &self.inner().gate)),
-            Mapping::Named(_) | Mapping::Nameless if trees.is_begun() => self.keyspace.clear_nameless(),
-            Mapping::Named(_) | Mapping::Nameless => self.keyspace.change(|engine| engine.clear()),
+            Mapping::Nameless if trees.is_begun() => self.keyspace.clear_nameless(),
+            Mapping::Nameless => self.keyspace.change(|engine| engine.clear()),
         }
     }
 }

@@ -124,10 +124,16 @@ impl Trees {
     }
 
     /// Returns the tree of this name, and creates it if there is none.
-    pub(crate) fn find_or_create(&self, engine: &dyn Engine, name: &str) -> Result<Arc<Named>, Error> {
+    pub(crate) fn find_or_create(
+        &self,
+        engine: &dyn Engine,
+        gate_lock: &GateLock,
+        name: &str,
+    ) -> Result<Arc<Named>, Error> {
         if let Some(named) = self.find(engine, name)? {
             return Ok(named);
         }
+        let _holder = gate_lock.lock()?;
         let mut open = self.open.lock();
         self.begin(engine, name)?;
         let catalog = Catalog::of(engine);
@@ -155,7 +161,8 @@ impl Trees {
         Ok(())
     }
 
-    pub(crate) fn rename(&self, engine: &dyn Engine, from: &str, to: &str) -> Result<(), Error> {
+    pub(crate) fn rename(&self, engine: &dyn Engine, gate_lock: &GateLock, from: &str, to: &str) -> Result<(), Error> {
+        let _holder = gate_lock.lock()?;
         let mut open = self.open.lock();
         Catalog::of(engine).rename(from, to)?;
         if let Some(named) = open.remove(from) {

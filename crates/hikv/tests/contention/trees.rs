@@ -117,3 +117,29 @@ fn dropped_tree_takes_no_key() {
     while store.background().step().unwrap().is_more {}
     placed.assert_sound();
 }
+
+/// Nobody waits for the end of a thread that waits for the own one.
+#[test]
+fn trees_are_created_and_renamed_beside_clears_of_everything() {
+    let placed = Placed::open(&Options::new());
+    let (store, is_over) = (&placed.store, AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                store.tree(format!("t{}", number % 3)).unwrap();
+                match store.rename_tree("t0", "t9") {
+                    Ok(()) | Err(Error::NoSuchTree { .. } | Error::TreeExists { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        let cleared = (0..300).try_for_each(|_| hikv::FrontEnd::of(store).stored().clear());
+        is_over.store(true, Ordering::Relaxed);
+        cleared.unwrap();
+    });
+    while store.background().step().unwrap().is_more {}
+    placed.assert_sound();
+}

@@ -1,8 +1,14 @@
 //! Transactions over named trees.
 
-use hikv::{Error, Store};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use hikv::{Error, FrontEnd, Store, Transact};
 
 use super::{has_order, ok, stores};
+
+/// Many times the number of yields in which a thread that does not wait ends.
+const YIELD_COUNT: usize = 10_000;
 
 #[test]
 fn transaction_covers_several_trees() {
@@ -75,5 +81,34 @@ fn changed_trees_are_conflicts() {
         }
         let dropped = runs(false, true, &|| store.drop_tree("tree").unwrap());
         assert!(matches!(dropped, Err(Error::NoSuchTree { .. })), "{dropped:?}");
+    }
+}
+
+/// The server's first database has the keys of the store itself, and is the same tree for a transaction.
+#[test]
+fn first_database_is_the_stores_own_tree() {
+    for (_dir, store) in stores() {
+        store.tree("first").unwrap();
+        FrontEnd::of(&store).create_database(0).unwrap();
+        let database = store.existing_tree("hikv:0").unwrap().unwrap();
+        let (is_begun, is_written) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_begun.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                database.put("other", "2").unwrap();
+                is_written.store(true, Ordering::SeqCst);
+            });
+            let seen = store.transact_with(Transact::new().exclusive_first(), |tx| {
+                tx.put("key", "1")?;
+                is_begun.store(true, Ordering::SeqCst);
+                (0..YIELD_COUNT).for_each(|_| thread::yield_now());
+                assert!(!is_written.load(Ordering::SeqCst), "a writer is not shut out");
+                ok(tx.tree(&database)?.get("key")?)
+            });
+            assert_eq!(seen.unwrap().as_deref(), Some(&b"1"[..]));
+        });
+        assert_eq!(store.get("other").unwrap().as_deref(), Some(&b"2"[..]));
     }
 }
