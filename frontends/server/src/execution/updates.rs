@@ -16,9 +16,6 @@ use crate::commands::functions;
 use crate::connections::output::Output;
 use command_table::Entry;
 
-/// Maximum number of requests in a group: the prefetched memory stays in the processor's caches.
-const GROUP_COUNT_MAX: usize = 32;
-
 /// Consecutive requests of one command, which changes the key that is its first argument.
 pub(crate) struct Updates<'a> {
     entry: Entry,
@@ -40,13 +37,8 @@ impl<'a> Updates<'a> {
         if !writes::may_group(client) || lacked.is_some() || client.check_memory(entry).is_err() {
             return None;
         }
-        let numbers = first..requests.len().min(first + GROUP_COUNT_MAX);
-        let leader = requests.get(first, input);
-        let is_alike = |request: &Request<'_>| {
-            request.len() == leader.len() && writes::is_admitted(entry, &leader, request, client.session)
-        };
-        let requests: Vec<_> = numbers.map(|number| requests.get(number, input)).take_while(is_alike).collect();
-        (requests.len() > 1).then_some(Updates { entry, function: functions::of(entry)?, requests })
+        let requests = writes::alike(entry, requests, input, first, client.session)?;
+        Some(Updates { entry, function: functions::of(entry)?, requests })
     }
 
     /// Returns the requests.
@@ -77,10 +69,6 @@ impl<'a> Updates<'a> {
 
     /// Records the requests, and the time that they took together.
     pub(crate) fn note(&self, took: Duration, client: &mut Client<'_>) {
-        let (entry, count) = (self.entry, self.requests.len());
-        client.event_counts.add_time(entry.kind(), took);
-        client.event_counts.batch.add_requests(entry.kind(), count);
-        client.shared.counters_of(client.session).commands.note(entry.number, count as u64, took / count as u32);
-        self.requests.iter().for_each(|request| client.note_time(entry, request, took));
+        writes::note(self.entry, &self.requests, took, client);
     }
 }

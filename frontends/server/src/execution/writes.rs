@@ -6,7 +6,8 @@
 //! clients have written in between.
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::iter;
+use std::time::{Duration, Instant};
 
 use hikv::Error;
 use resp::{Request, Requests};
@@ -20,7 +21,7 @@ use crate::observers::events::{NEW, STRING};
 use crate::observers::notify;
 use command_table::Entry;
 
-/// Maximum number of keys put at a time: two groups of the store.
+/// Maximum number of requests in a group: two groups of the store, whose memory stays in the processor's caches.
 const GROUP_COUNT_MAX: usize = 32;
 /// The number of arguments of `SET key value`.
 const ARGUMENT_COUNT: usize = 3;
@@ -41,19 +42,10 @@ impl<'a> Puts<'a> {
         first: usize,
         client: &Client<'_>,
     ) -> Option<Puts<'a>> {
-        if !may_group(client) {
+        if !may_group(client) || requests.get(first, input).len() != ARGUMENT_COUNT {
             return None;
         }
-        let mut puts = Puts { entry, requests: Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first)) };
-        for number in first..requests.len().min(first + GROUP_COUNT_MAX) {
-            let request = requests.get(number, input);
-            let is_admitted = || number == first || is_admitted(entry, &puts.requests[0], &request, client.session);
-            if request.len() != ARGUMENT_COUNT || !is_admitted() {
-                break;
-            }
-            puts.requests.push(request);
-        }
-        (puts.requests.len() > 1).then_some(puts)
+        alike(entry, requests, input, first, client.session).map(|requests| Puts { entry, requests })
     }
 
     /// Puts the group, answers, and returns its length. Returns `None`, and has done nothing, if the requests must be
@@ -67,14 +59,11 @@ impl<'a> Puts<'a> {
         let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
         hikv::FrontEnd::of(&shared.keyspace.store).multi_put_each(&self.items(namespace), on_result);
         let took = began.elapsed();
-        client.event_counts.add_time(self.entry.kind(), took);
         let count = self.requests.len();
-        client.event_counts.batch.add_requests(self.entry.kind(), count);
-        counters.commands.note(self.entry.number, count as u64, took / count as u32);
+        note(self.entry, &self.requests, took, client);
         counters.note_changes((count - failed.len()) as u64);
         let mut reply = output.reply(client.session.protocol);
         for (number, request) in self.requests.iter().enumerate() {
-            client.note_time(self.entry, request, took);
             if let Some(at) = failed.iter().position(|(failed, _)| *failed == number) {
                 let refusal = client::in_client_terms(failed.swap_remove(at).1.into(), self.entry, request, namespace);
                 counters.commands.note_failed(self.entry.number);
@@ -100,8 +89,35 @@ pub(super) fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
         && shared.administration.settings.notified_classes() & NEW == 0
 }
 
+/// Returns the consecutive requests from number `first` on, which was admitted as `entry`, that are admitted as the same
+/// command and as long; `None` if there is only one.
+pub(super) fn alike<'a>(
+    entry: Entry,
+    requests: &'a Requests,
+    input: &'a [u8],
+    first: usize,
+    session: &Session,
+) -> Option<Vec<Request<'a>>> {
+    let leader = requests.get(first, input);
+    let is_alike =
+        |request: &Request<'_>| request.len() == leader.len() && is_admitted(entry, &leader, request, session);
+    let numbers = first + 1..requests.len().min(first + GROUP_COUNT_MAX);
+    let others = numbers.map(|number| requests.get(number, input)).take_while(is_alike);
+    let group: Vec<_> = iter::once(leader).chain(others).collect();
+    (group.len() > 1).then_some(group)
+}
+
+/// Records the requests of a group, and the time that they took together.
+pub(super) fn note(entry: Entry, requests: &[Request<'_>], took: Duration, client: &mut Client<'_>) {
+    client.event_counts.add_time(entry.kind(), took);
+    client.event_counts.batch.add_requests(entry.kind(), requests.len());
+    let commands = &client.shared.counters_of(client.session).commands;
+    commands.note(entry.number, requests.len() as u64, took / requests.len() as u32);
+    requests.iter().for_each(|request| client.note_time(entry, request, took));
+}
+
 /// Returns whether a request is admitted as the same command as `first`, with as many arguments.
-pub(super) fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
+fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
     if request.name() == first.name() {
         return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());
     }
