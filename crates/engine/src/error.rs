@@ -170,7 +170,8 @@ pub enum Error {
     /// A key that the transaction has read was changed by another thread. Pass this error on (`?`):
     /// the transaction is then tried again.
     Conflict,
-    /// The transaction was tried as often as its options allow, and other threads changed what it read each time.
+    /// The transaction was tried as often as its options allow. Each time, another thread changed a key or range that
+    /// it had read.
     Contended {
         /// The number of attempts.
         attempts: u32,

@@ -30,7 +30,7 @@ struct ThreadPin {
     /// True if this thread's pins need no fence. Kept here because every pin reads it together with `pin`.
     is_fence_free: bool,
     index: usize,
-    /// What the thread announces to other threads; see [`Announcement`].
+    /// The thread's message to other threads; see [`Announcement`].
     announcement: AtomicU64,
     /// The operating system's id of the thread that has the record, for statistics.
     thread_id: AtomicU32,

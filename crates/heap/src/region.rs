@@ -194,8 +194,8 @@ impl Region {
         medium.order();
     }
 
-    /// Grows the region by `step_bytes`, as far as the medium has space for it. What is slow is done without the
-    /// lock, so that a writer that needs space in that time does not wait for it.
+    /// Grows the region by `step_bytes`, as far as the medium has space for it. The slow part is done without the lock,
+    /// so that a writer that needs space in that time does not wait for it.
     pub(crate) fn grow_ahead<M: Medium>(&self, medium: &M, step_bytes: u64) -> Result<(), HeapError> {
         let present_bytes = self.len_bytes();
         medium.prepare_growth(stepped(present_bytes, step_bytes));

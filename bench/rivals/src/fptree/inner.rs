@@ -117,7 +117,7 @@ impl Node {
         first
     }
 
-    /// Divides child `index` at `key`: the new child `right` holds what is above. The node is locked and not full.
+    /// Divides child `index` at `key`: the new child `right` holds the keys above. The node is locked and not full.
     fn insert(&self, index: usize, key: Key, right: u64) {
         let count = self.count();
         for i in (index..count).rev() {
@@ -297,7 +297,7 @@ impl Inner {
         self.is_root(root).then_some((root, version))
     }
 
-    /// Divides the leaf for `key` at `key`: the leaf `right` holds what is above. The caller has locked both leaves.
+    /// Divides the leaf for `key` at `key`: the leaf `right` holds the keys above. The caller has locked both leaves.
     pub(super) fn insert(&self, key: Key, right: Offset) {
         let mut backoff = Backoff::short();
         while self.try_insert(key, right).is_none() {

@@ -49,7 +49,7 @@ impl Upper {
             .fold(0, |node, Level(nodes)| node * FAN_OUT + nodes[node].partition_point(|last| *last < key))
     }
 
-    /// Returns all leaves with the greatest key that each may hold. No leaf is split meanwhile.
+    /// Returns all leaves with the greatest key that each may hold. No leaf is split during the call.
     pub(super) fn leaves(&self) -> Vec<(Key, Offset)> {
         let of_pln = |(pln, bound): (&Pln, &Key)| {
             let count = pln.count();

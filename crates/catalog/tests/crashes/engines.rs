@@ -1,4 +1,4 @@
-//! The four engines on crashable memory, each so small that few keys split what it has.
+//! The four engines on crashable memory, each so small that few keys split its index.
 
 use std::marker::PhantomData;
 

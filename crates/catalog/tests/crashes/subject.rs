@@ -47,6 +47,22 @@ impl Way for BeginsInTwo {
     const BEGINS_IN_TWO: bool = true;
 }
 
+/// Returns the items of a space.
+fn contents_of<K: Made>(store: &Crashed<K>, space: Space) -> Result<Contents, Failure> {
+    let mut contents = Contents::new();
+    store.for_each(&mut |stored, value| {
+        contents.extend(space.key_of(stored).map(|key| (key.to_vec(), value.to_vec())));
+    })?;
+    Ok(contents)
+}
+
+/// Checks the store and its catalog.
+fn damage_of<K: Made>(store: &Crashed<K>) -> Result<Vec<String>, Failure> {
+    let mut damage = store.check()?;
+    catalog::check(&store.0, &mut |found| damage.push(found))?;
+    Ok(damage)
+}
+
 /// The named tree of a store that has nothing else.
 pub(crate) struct OneTree<K: Made, W = Sound> {
     store: Crashed<K>,
@@ -111,11 +127,7 @@ impl<K: Made, W: Way> OneTree<K, W> {
     }
 
     fn stored_contents(&self) -> Result<Contents, Failure> {
-        let (mut contents, space) = (Contents::new(), *self.space.lock());
-        self.store.for_each(&mut |stored, value| {
-            contents.extend(space.key_of(stored).map(|key| (key.to_vec(), value.to_vec())));
-        })?;
-        Ok(contents)
+        contents_of(&self.store, *self.space.lock())
     }
 }
 
@@ -169,9 +181,7 @@ impl<K: Made, W: Way> Operations for OneTree<K, W> {
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        let mut damage = self.store.check()?;
-        catalog::check(self.engine(), &mut |found| damage.push(found))?;
-        Ok(damage)
+        damage_of(&self.store)
     }
 }
 
@@ -186,7 +196,7 @@ impl<K: Made, W: Way> Subject for OneTree<K, W> {
         Self::of(store)
     }
 
-    /// Goes on with what a crash has interrupted: the tree may have its other name, or another tree may be left.
+    /// Goes on with the change that a crash has interrupted: the tree may have its other name, or another tree may be left.
     fn open(on: K::Medium) -> Result<Self, Failure> {
         let store = Crashed::<K>::open(on)?;
         let catalog = Catalog::of(&store.0);
@@ -229,11 +239,7 @@ impl<K: Made, W: Way> Nameless<K, W> {
     }
 
     fn stored_contents(&self) -> Result<Contents, Failure> {
-        let (mut contents, space) = (Contents::new(), self.space()?);
-        self.0.for_each(&mut |stored, value| {
-            contents.extend(space.key_of(stored).map(|key| (key.to_vec(), value.to_vec())));
-        })?;
-        Ok(contents)
+        contents_of(&self.0, self.space()?)
     }
 }
 
@@ -282,9 +288,7 @@ impl<K: Made, W: Way> Operations for Nameless<K, W> {
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        let mut damage = self.0.check()?;
-        catalog::check(&self.0.0, &mut |found| damage.push(found))?;
-        Ok(damage)
+        damage_of(&self.0)
     }
 }
 

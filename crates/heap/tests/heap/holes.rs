@@ -28,7 +28,7 @@ fn chunk_has_space_after_concurrent_release() {
     assert!(memory.len_bytes() >= mark + 16 * UNIT_BYTES && !memory.has_hole(Offset(mark).span(16 * UNIT_BYTES)));
 }
 
-/// Space that was returned stays returned until a writer uses a free run; then the background fills what is ahead of
+/// Space that was returned stays returned until a writer uses a free run; then the background fills the run ahead of
 /// the writer. A chunk that is longer than the filled pieces finds their space.
 #[test]
 fn holes_are_filled_ahead_of_writers() {

@@ -7,7 +7,7 @@ use heap::layout::UNIT_BYTES;
 use super::Script;
 
 impl Script {
-    /// Fills the holes of a run in two pieces, carves the first, and joins what is left of both.
+    /// Fills the holes of a run in two pieces, carves the first, and joins the rests of both.
     pub(super) fn run_filled(&self) {
         let extent = self.reserve_extent(2_600_000);
         self.soil(extent, 2_600_000);
