@@ -8,11 +8,11 @@
 //! by the time of the call.
 //!
 //! # Time of the call
-//! The call comes at the end of the operation, when its tickets are filled and no lock, pin, window or gate lock is held. So the
-//! callback may use the store like any caller, including scans, transactions and `clear`, and a slow callback keeps no
-//! garbage. If the same thread removes another expired key during the call, that key is reported after the first call
-//! has returned: calls never nest, whatever the length of the chain. A removal while the thread is inside a write (crate
-//! `transact`) is reported by [`report_late`], which the owner of the write calls after its end.
+//! The call comes at the end of the operation, when its tickets are filled and no lock, pin, window or gate lock is
+//! held. So the callback may use the store like any caller, including scans, transactions and `clear`, and a slow
+//! callback keeps no garbage. If the same thread removes another expired key during the call, that key is reported
+//! after the first call has returned: calls never nest, whatever the length of the chain. A removal while the thread is
+//! inside a write (crate `transact`) is reported by [`report_late`], which the owner of the write calls after its end.
 //!
 //! A panic of the callback is caught: the write is done, and its caller may not be the one that registered the
 //! callback. Rust's panic hook has reported the panic by then. Later keys are reported as before.

@@ -1,4 +1,4 @@
-//! Gates of trees, windows of threads, and the lock of those who close gates.
+//! Gates of trees, and the lock of those who close them.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use epoch::Announcement;
 use parking_lot::{FairMutex, FairMutexGuard};
 
-use crate::protocol::{self, ALL, BODY, CLOSER, SHUT};
+use crate::protocol::{self, ALL, SHUT};
+use crate::window::{Closing, Inside, Window, idle};
 
 /// Looks at a window before the closer sleeps.
 const SPIN_COUNT: u32 = 200;
@@ -37,26 +37,6 @@ impl Default for Gate {
     }
 }
 
-/// The reason why the calling thread must not wait for a gate, or not write on its own: it is inside of this.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inside {
-    /// A write, or the gate lock of a store: another thread may wait for its end.
-    Write,
-    /// The body of a transaction, whose writes all go through the transaction.
-    Body,
-}
-
-impl fmt::Display for Inside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Inside::Write => "the thread is inside a write",
-            Inside::Body => "the thread is inside the body of a transaction",
-        })
-    }
-}
-
-impl std::error::Error for Inside {}
-
 /// Writes to a tree were under way for longer than the closer was prepared to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
@@ -68,90 +48,6 @@ impl fmt::Display for Busy {
 }
 
 impl std::error::Error for Busy {}
-
-/// A guard: the calling thread writes, until the guard is dropped. Windows nest.
-#[derive(Debug)]
-#[must_use]
-pub struct Window {
-    announcement: Announcement,
-    outer: u64,
-}
-
-impl Window {
-    #[inline(always)]
-    fn open(number: u64) -> Result<Window, Inside> {
-        let announcement = Announcement::mine();
-        let outer = announcement.word().load(Ordering::Relaxed);
-        let number = if outer == SHUT { number } else { nested(outer, number)? };
-        protocol::open(announcement.word(), number, || announcement.light_barrier());
-        Ok(Window { announcement, outer })
-    }
-}
-
-/// Returns true if the calling thread is inside a write: it has a window open or holds a gate lock, and another thread
-/// may wait for it. Then it must not run a caller's code.
-#[must_use]
-pub fn is_writing() -> bool {
-    !matches!(Announcement::mine().word().load(Ordering::Relaxed), SHUT | BODY)
-}
-
-/// Returns the value of a window that is opened within another.
-#[cold]
-fn nested(outer: u64, number: u64) -> Result<u64, Inside> {
-    match outer {
-        BODY => Err(Inside::Body),
-        CLOSER => Err(Inside::Write),
-        _ if outer == number => Ok(number),
-        _ => Ok(ALL),
-    }
-}
-
-impl Drop for Window {
-    #[inline(always)]
-    fn drop(&mut self) {
-        protocol::shut(self.announcement.word(), self.outer);
-    }
-}
-
-/// A guard: the calling thread runs the body of a transaction, until the guard is dropped. It opens no window.
-#[derive(Debug)]
-#[must_use]
-pub struct Body {
-    announcement: Announcement,
-    outer: u64,
-}
-
-impl Body {
-    /// Begins a body, on a thread that may hold the gate lock.
-    ///
-    /// # Errors
-    /// [`Inside`] if the thread is inside a write or another body.
-    pub fn begin() -> Result<Body, Inside> {
-        let announcement = Announcement::mine();
-        let outer = announcement.word().load(Ordering::Relaxed);
-        if outer != CLOSER {
-            idle()?;
-        }
-        announcement.word().store(BODY, Ordering::Relaxed);
-        Ok(Body { announcement, outer })
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        protocol::shut(self.announcement.word(), self.outer);
-    }
-}
-
-/// Returns the thread's announcement if the thread has nothing to announce.
-fn idle() -> Result<Announcement, Inside> {
-    let announcement = Announcement::mine();
-    match announcement.word().load(Ordering::Relaxed) {
-        SHUT => Ok(announcement),
-        BODY => Err(Inside::Body),
-        _ => Err(Inside::Write),
-    }
-}
 
 /// The lock of those who close gates of one store; see the crate's head.
 #[derive(Debug, Default)]
@@ -183,7 +79,7 @@ impl GateLock {
     #[cold]
     #[inline(never)]
     fn wait(&self, window: Window, number: u64) -> Result<Window, Inside> {
-        if window.outer == number && number != ALL {
+        if window.is_within(number) {
             return Ok(window);
         }
         drop(window);
@@ -197,10 +93,9 @@ impl GateLock {
     /// # Errors
     /// [`Inside`] if the thread is inside a write or a body.
     pub fn lock(&self) -> Result<Holder<'_>, Inside> {
-        let announcement = idle()?;
+        idle()?;
         let lock = self.0.lock();
-        announcement.word().store(CLOSER, Ordering::Relaxed);
-        Ok(Holder { closed: RefCell::default(), announcement, _lock: lock })
+        Ok(Holder { closed: RefCell::default(), _closing: Closing::begin()?, _lock: lock })
     }
 }
 
@@ -208,7 +103,7 @@ impl GateLock {
 #[must_use]
 pub struct Holder<'l> {
     closed: RefCell<Vec<Arc<Gate>>>,
-    announcement: Announcement,
+    _closing: Closing,
     _lock: FairMutexGuard<'l, ()>,
 }
 
@@ -269,7 +164,6 @@ fn wait_for(window: &AtomicU64, gates: &[Arc<Gate>], patience: Duration) -> Resu
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.closed.get_mut().iter().for_each(|gate| protocol::reopen(&gate.word));
-        protocol::shut(self.announcement.word(), SHUT);
     }
 }
 
@@ -278,6 +172,7 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::window::{Body, is_writing};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 

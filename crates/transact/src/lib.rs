@@ -18,5 +18,7 @@
 
 mod gate;
 mod protocol;
+mod window;
 
-pub use gate::{Body, Busy, Gate, GateLock, Holder, Inside, Window, is_writing};
+pub use gate::{Busy, Gate, GateLock, Holder};
+pub use window::{Body, Inside, Window, is_writing};

@@ -196,7 +196,7 @@ impl<K: Made, W: Way> Subject for OneTree<K, W> {
         Self::of(store)
     }
 
-    /// Goes on with the change that a crash has interrupted: the tree may have its other name, or another tree may be left.
+    /// Goes on with an interrupted change: the tree may have its other name, or another tree may be left.
     fn open(on: K::Medium) -> Result<Self, Failure> {
         let store = Crashed::<K>::open(on)?;
         let catalog = Catalog::of(&store.0);

@@ -89,8 +89,8 @@ pub(super) fn may_group(Client { shared, session, .. }: &Client<'_>) -> bool {
         && shared.administration.settings.notified_classes() & NEW == 0
 }
 
-/// Returns the consecutive requests from number `first` on, which was admitted as `entry`, that are admitted as the same
-/// command and as long; `None` if there is only one.
+/// Returns the consecutive requests from number `first` on, which was admitted as `entry`, that are admitted as the
+/// same command and as long; `None` if there is only one.
 pub(super) fn alike<'a>(
     entry: Entry,
     requests: &'a Requests,
