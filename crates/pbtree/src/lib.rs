@@ -45,7 +45,7 @@
 //! | `layout` `error` `canary` `retire` `options` `word` `stamps` | formats and counters |
 //! | `key` `value` `node` | chunks, and the words of one node |
 //! | `locks` | `LockTable`: the locks of nodes, with the cached heads of separators |
-//! | `nodes` | `Nodes`: the medium, the locks, the tree lock; every path to a node |
+//! | `nodes` | `Nodes`: the medium, the locks, the lock of the root; every path to a node |
 //! | `unsettled` `space` `walk` | `Unsettled`: tickets. `Space`: the heap, the spare node. `Walks`: the latch of walks |
 //! | `read` | `Reader`: nodes and tickets |
 //! | `scan` `salvage` `check` | one run each, with a reader |

@@ -15,7 +15,7 @@
 //! The separator of two inner nodes moves down with its chunk, between the pairs of both.
 //!
 //! A root without a separator is removed: its child becomes the root with a change of the root's word under the tree
-//! lock.
+//! lock and the child's own lock.
 //!
 //! # Alongside walks
 //! A walk over a level resumes behind a separator, and a sweep relies on separators moving only up. So merges begin
@@ -212,11 +212,13 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Merger<'t, M, D, R> {
     fn drop_root(&self) -> Result<bool, Error> {
         let (medium, mut lane) = (self.nodes.medium(), self.lanes.take(self.agent));
         let tree = self.nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
-        let root = self.nodes.reach_root(|_| Mode::Exclusive, Patience::Wait)?;
+        let root = self.nodes.reach_root(Mode::Exclusive)?;
         if root.meta.level == 0 || root.meta.count > 0 {
             return Ok(false);
         }
         let (place, child) = (self.nodes.place(root.node.at), root.node.child(0)?);
+        // Threads that hold the child's own lock are done before it becomes the root.
+        let _heir = self.child(&root, 0, Mode::Exclusive)?;
         let is_early = medium.breaks(canary::MERGED_FREED_EARLY);
         if is_early {
             self.let_go(place);

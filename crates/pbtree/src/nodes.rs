@@ -9,7 +9,7 @@ use pmem::{Dram, LINE_BYTES, Medium, Offset};
 use crate::Error;
 use crate::canary;
 use crate::layout::{ROOT, node_bytes};
-use crate::locks::{Held, LockTable, Mode, NodeLock, Patience};
+use crate::locks::{Held, HeldTree, LockTable, Mode, NodeLock, Patience, TreeLock};
 use crate::node::{Meta, Node};
 use crate::word;
 
@@ -54,14 +54,14 @@ pub(crate) struct Nodes<M: Medium, D: Dram> {
     class: Class,
     locks: LockTable<D>,
     /// The root's parent: see `locks`.
-    tree_lock: NodeLock,
+    tree_lock: TreeLock<D>,
 }
 
 impl<M: Medium, D: Dram + Clone> Nodes<M, D> {
     /// Creates the locks for nodes of this order and class.
     pub(crate) fn new(medium: M, order: usize, class: Class, dram: D) -> Result<Nodes<M, D>, HeapError> {
-        let locks = LockTable::new(dram, node_bytes(order))?;
-        Ok(Nodes { medium, order, class, locks, tree_lock: NodeLock::default() })
+        let locks = LockTable::new(dram.clone(), node_bytes(order))?;
+        Ok(Nodes { medium, order, class, locks, tree_lock: TreeLock::new(dram)? })
     }
 }
 
@@ -98,7 +98,7 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
 
     /// Locks the root's word.
     #[inline]
-    pub(crate) fn lock_tree(&self, mode: Mode, patience: Patience) -> Result<Held<'_>, Error> {
+    pub(crate) fn lock_tree(&self, mode: Mode, patience: Patience) -> Result<HeldTree<'_>, Error> {
         self.tree_lock.lock(mode, patience)
     }
 
@@ -107,12 +107,37 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
         word::place(ROOT, self.medium.load(ROOT, Ordering::Acquire))
     }
 
-    /// Locks the root in the mode that `mode_at` returns for its level. The caller holds the tree lock.
-    #[inline]
-    pub(crate) fn reach_root(&self, mode_at: impl Fn(u8) -> Mode, patience: Patience) -> Result<Reached<'_, M>, Error> {
+    /// Locks the root by its own lock. The caller holds the tree lock exclusively, or no thread writes.
+    pub(crate) fn reach_root(&self, mode: Mode) -> Result<Reached<'_, M>, Error> {
         let root = self.root()?;
         let level = self.checked(root)?.meta()?.level;
-        self.reach(root, level, mode_at(level), patience)
+        self.reach(root, level, mode, Patience::Wait)
+    }
+
+    /// Locks the root for a descent, in the mode that `mode_at` returns for its level. An inner root is held with the
+    /// tree lock: see `locks`.
+    #[inline]
+    fn enter(&self, mode_at: impl Fn(u8) -> Mode, patience: Patience) -> Result<Reached<'_, M>, Error> {
+        let mut tree = self.lock_tree(Mode::Shared, patience)?;
+        loop {
+            let root = self.root()?;
+            let node = self.checked(root)?;
+            let meta = node.meta()?;
+            match (meta.level, mode_at(meta.level)) {
+                (0, mode) => return self.reach(root, 0, mode, patience),
+                (_, Mode::Shared) => {
+                    return Ok(Reached { held: self.locks.of(node.at)?.of_root(tree), node, meta });
+                }
+                (level, mode) if tree.is_exclusive() => {
+                    let Reached { held, node, meta } = self.reach(root, level, mode, patience)?;
+                    return Ok(Reached { held: held.with_tree(tree), node, meta });
+                }
+                _ => {
+                    drop(tree);
+                    tree = self.lock_tree(Mode::Exclusive, patience)?;
+                }
+            }
+        }
     }
 
     /// Descends to `level` with lock coupling. The last node is locked in this mode, the nodes above it shared.
@@ -127,9 +152,7 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
         mut passed: impl FnMut(&Reached<'t, M>, usize) -> Result<(), Error>,
     ) -> Result<Reached<'t, M>, Error> {
         let mode_at = |at: u8| if at <= level { mode } else { Mode::Shared };
-        let tree = self.lock_tree(Mode::Shared, patience)?;
-        let mut parent = self.reach_root(mode_at, patience)?;
-        drop(tree);
+        let mut parent = self.enter(mode_at, patience)?;
         while parent.meta.level > level {
             let child = self.child_for(&parent, target)?;
             passed(&parent, child)?;

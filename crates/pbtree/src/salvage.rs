@@ -32,7 +32,7 @@ pub(crate) fn each_intact<M: Medium, D: Dram>(
     each: OnIntact<'_>,
     left: OnDamaged<'_>,
 ) -> Result<(), Error> {
-    match reader.nodes().reach_root(|_| Mode::Shared, Patience::Wait) {
+    match reader.nodes().reach_root(Mode::Shared) {
         Ok(root) => Salvage { reader, each, left }.each_below(&root, Fences { lower: None, upper: None }),
         Err(error) => left(error),
     }

@@ -60,11 +60,11 @@ impl<'t, M: Medium, D: Dram, R> Splitter<'_, 't, M, D, R> {
     fn descend(&mut self, key: &[u8]) -> Result<(), Error> {
         let (nodes, order) = (self.nodes, self.nodes.order());
         let tree = nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
-        let mut parent = nodes.reach_root(|_| Mode::Exclusive, Patience::Wait)?;
+        let mut parent = nodes.reach_root(Mode::Exclusive)?;
         if parent.meta.count == order {
             parent = self.split_root(parent)?;
         }
-        drop(tree);
+        parent.held = parent.held.with_tree(tree);
         while parent.meta.level > 0 {
             let i = parent.node.partition(0..parent.meta.count, |separator| separator <= key)?;
             let below = parent.meta.level - 1;

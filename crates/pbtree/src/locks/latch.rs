@@ -22,7 +22,10 @@
 
 use core::sync::atomic::Ordering;
 
+use pmem::Backoff;
 use word::Word;
+
+use crate::Error;
 
 /// More threads than a system has can share a lock without reaching this bit.
 const WANTED: u64 = 1 << 22;
@@ -36,6 +39,13 @@ const VERSION_BITS: u64 = !(VERSION - 1);
 pub(crate) enum Mode {
     Shared,
     Exclusive,
+}
+
+/// The choice to wait for a lock or to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Patience {
+    Wait,
+    Try,
 }
 
 /// A lock word; see the module's head. All zero: free.
@@ -52,6 +62,22 @@ impl<W: Word> Latch<W> {
             Mode::Shared => word & (EXCLUSIVE | WANTED) == 0 && replaced(word + 1),
             Mode::Exclusive => word & !(WANTED | VERSION_BITS) == 0 && replaced(word & VERSION_BITS | EXCLUSIVE),
         }
+    }
+
+    /// Locks, or returns [`Error::WouldWait`] if the caller does not wait.
+    #[inline]
+    pub(super) fn lock(&self, mode: Mode, patience: Patience) -> Result<(), Error> {
+        let mut backoff = Backoff::short();
+        while !self.try_lock(mode) {
+            if patience == Patience::Try {
+                return Err(Error::WouldWait);
+            }
+            if mode == Mode::Exclusive {
+                self.want();
+            }
+            backoff.relax();
+        }
+        Ok(())
     }
 
     /// Records that the caller waits for exclusive access.

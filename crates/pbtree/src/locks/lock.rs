@@ -3,17 +3,11 @@
 use core::mem;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use pmem::{Backoff, Ticket};
+use pmem::Ticket;
 
 use crate::Error;
-use crate::locks::latch::{Latch, Mode};
-
-/// The choice to wait for a lock or to fail.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Patience {
-    Wait,
-    Try,
-}
+use crate::locks::latch::{Latch, Mode, Patience};
+use crate::locks::tree_lock::HeldTree;
 
 /// A node's lock. All zero: free.
 #[derive(Debug, Default)]
@@ -29,17 +23,14 @@ impl NodeLock {
     /// Locks.
     #[inline]
     pub(crate) fn lock(&self, mode: Mode, patience: Patience) -> Result<Held<'_>, Error> {
-        let mut backoff = Backoff::short();
-        while !self.latch.try_lock(mode) {
-            if patience == Patience::Try {
-                return Err(Error::WouldWait);
-            }
-            if mode == Mode::Exclusive {
-                self.latch.want();
-            }
-            backoff.relax();
-        }
-        Ok(Held { lock: self, mode })
+        self.latch.lock(mode, patience)?;
+        Ok(Held { lock: self, own: Some(mode), tree: None })
+    }
+
+    /// Returns access to an inner root, which the tree lock gives to all threads that share it.
+    #[inline]
+    pub(crate) fn of_root<'a>(&'a self, tree: HeldTree<'a>) -> Held<'a> {
+        Held { lock: self, own: None, tree: Some(tree) }
     }
 
     /// Releases a lock that [`Held::keep`] has kept locked exclusively. A thread that reads the node from now on must
@@ -55,11 +46,14 @@ impl NodeLock {
     }
 }
 
-/// A lock that is held.
+/// A lock that is held, or access to an inner root by the tree lock.
 #[must_use = "a lock that is dropped is free"]
 pub(crate) struct Held<'a> {
     lock: &'a NodeLock,
-    mode: Mode,
+    /// The mode in which the node's own lock is held.
+    own: Option<Mode>,
+    /// The tree lock, for an inner root.
+    tree: Option<HeldTree<'a>>,
 }
 
 impl<'a> Held<'a> {
@@ -68,15 +62,22 @@ impl<'a> Held<'a> {
         self.lock
     }
 
+    /// Holds the tree lock, too, until the node is released.
+    pub(crate) fn with_tree(mut self, tree: HeldTree<'a>) -> Held<'a> {
+        self.tree = Some(tree);
+        self
+    }
+
     /// Keeps the node locked; [`NodeLock::let_go`] unlocks it.
     pub(crate) fn keep(self) {
+        debug_assert!(self.own == Some(Mode::Exclusive) && self.tree.is_none());
         mem::forget(self);
     }
 
     /// Returns the node's version, by which a later reader detects changes (`latch.rs`).
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        debug_assert_eq!(self.mode, Mode::Shared);
+        debug_assert_ne!(self.own, Some(Mode::Exclusive));
         self.lock.latch.version()
     }
 
@@ -87,14 +88,16 @@ impl<'a> Held<'a> {
 
     /// Records the commit that every later reader of the node must wait for.
     pub(crate) fn committed(&self, ticket: Ticket) {
-        debug_assert_eq!(self.mode, Mode::Exclusive);
+        debug_assert_eq!(self.own, Some(Mode::Exclusive));
         self.lock.ticket.store(ticket.0, Ordering::Relaxed);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.lock.latch.unlock(self.mode);
+        if let Some(mode) = self.own {
+            self.lock.latch.unlock(mode);
+        }
     }
 }
 

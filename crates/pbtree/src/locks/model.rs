@@ -1,6 +1,7 @@
 //! Model checking: every interleaving of threads that lock nodes, with the reorderings that the memory model allows.
 //! Broken variants must be caught: an unlock that is no release, a parent released before the child is locked, a
-//! root's word read outside the tree lock, and a return to a node without checking its version.
+//! root's word read outside the tree lock, a return to a node without checking its version, a tree lock of which only
+//! one stripe is taken, and a node that becomes the root while its own lock is held.
 
 extern crate std;
 
@@ -20,15 +21,21 @@ trait Variant: Weakening {
     const COUPLES: bool = true;
     const LOCKS_TREE: bool = true;
     const COMPARES: bool = true;
+    const LOCKS_ALL_STRIPES: bool = true;
+    const LOCKS_HEIR: bool = true;
 }
 
 struct LetsGoEarly;
 struct ReadsOutside;
 struct GoesBackBlindly;
+struct LocksOneStripe;
+struct LeavesHeir;
 
 impl Weakening for LetsGoEarly {}
 impl Weakening for ReadsOutside {}
 impl Weakening for GoesBackBlindly {}
+impl Weakening for LocksOneStripe {}
+impl Weakening for LeavesHeir {}
 
 impl Variant for AsAsked {}
 
@@ -44,6 +51,14 @@ impl Variant for ReadsOutside {
 
 impl Variant for GoesBackBlindly {
     const COMPARES: bool = false;
+}
+
+impl Variant for LocksOneStripe {
+    const LOCKS_ALL_STRIPES: bool = false;
+}
+
+impl Variant for LeavesHeir {
+    const LOCKS_HEIR: bool = false;
 }
 
 /// A node: its lock, and a number that is 0 once the node is freed.
@@ -154,6 +169,66 @@ fn gone_back_to<T: Variant>() {
     }
     assert!(first.0 == again.0 || first.1 != again.1, "a node that nobody had alone is another one");
     writer.join().unwrap();
+}
+
+/// A writer changes an inner root, which a reader shares by the second of two stripes.
+fn root_changed<T: Variant>() {
+    let tree = Arc::new(([Node::<T>::new(1), Node::<T>::new(1)], Node::<T>::new(10)));
+    let theirs = Arc::clone(&tree);
+    let writer = thread::spawn(move || {
+        let (stripes, root) = &*theirs;
+        let taken = if T::LOCKS_ALL_STRIPES { &stripes[..] } else { &stripes[..1] };
+        taken.iter().for_each(|stripe| stripe.lock(Mode::Exclusive));
+        root.write(11);
+        taken.iter().for_each(|stripe| stripe.latch.unlock(Mode::Exclusive));
+    });
+    let (stripes, root) = &*tree;
+    stripes[1].lock(Mode::Shared);
+    assert!((10..=11).contains(&root.read()));
+    stripes[1].latch.unlock(Mode::Shared);
+    writer.join().unwrap();
+}
+
+/// The tree lock's number is 1 while the node is the root's only child, and 2 once it is the root. A writer that found
+/// the node as a child changes it. Another thread makes it the root, and reads it as the root.
+fn child_becomes_root<T: Variant>() {
+    let tree = Arc::new((Node::<T>::new(1), Node::<T>::new(10)));
+    let theirs = Arc::clone(&tree);
+    let writer = thread::spawn(move || {
+        let (root, node) = &*theirs;
+        root.lock(Mode::Shared);
+        let is_child = root.read() == 1;
+        if is_child {
+            node.lock(Mode::Exclusive);
+        }
+        root.latch.unlock(Mode::Shared);
+        if is_child {
+            node.write(11);
+            node.latch.unlock(Mode::Exclusive);
+        }
+    });
+    let (root, node) = &*tree;
+    root.lock(Mode::Exclusive);
+    if T::LOCKS_HEIR {
+        node.lock(Mode::Exclusive);
+    }
+    root.write(2);
+    root.latch.unlock(Mode::Exclusive);
+    if T::LOCKS_HEIR {
+        node.latch.unlock(Mode::Exclusive);
+    }
+    root.lock(Mode::Shared);
+    assert!((10..=11).contains(&node.read()));
+    root.latch.unlock(Mode::Shared);
+    writer.join().unwrap();
+}
+
+#[test]
+fn tree_lock_guards_an_inner_root() {
+    explore(PREEMPTION_COUNT, root_changed::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, root_changed::<LocksOneStripe>));
+    explore(PREEMPTION_COUNT, child_becomes_root::<AsAsked>);
+    assert!(is_caught(PREEMPTION_COUNT, child_becomes_root::<LeavesHeir>));
 }
 
 #[test]
