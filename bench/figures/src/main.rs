@@ -5,6 +5,7 @@
 //! round counts. Every read is checked, and a wrong one makes the exit code 1. The results are a table, lines of JSON,
 //! and an HTML page with the machine, the command, the paper's claims next to the measurements, and plots.
 
+mod hikv;
 mod ink;
 mod machine;
 mod page;
@@ -68,6 +69,9 @@ struct Settings {
     /// The systems to measure [default: all that the figures show]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     systems: Vec<String>,
+    /// Pairs in the stores of HiKV's figures
+    #[arg(long, default_value_t = 5_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(100..=1 << 31))]
+    pairs: u64,
     /// Pairs in InK's stores, of which a turn of inserts adds 5 %; also the number of records in PMEKV's figures with
     /// values of 256 bytes
     #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 31))]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::machine::Machine;
 use crate::point::{Point, Points};
-use crate::{Error, Settings, ink, pmekv, rewo};
+use crate::{Error, Settings, hikv, ink, pmekv, rewo};
 
 /// Receives a measurement.
 pub(crate) type Report<'a> = dyn FnMut(Point) + 'a;
@@ -76,6 +76,8 @@ pub(crate) enum Shown {
     Latency,
     /// Operations per second.
     Rate,
+    /// Bytes per pair.
+    Bytes,
 }
 
 /// A claim of the paper: a ratio of two times, within these bounds. If the paper claims 'more' without a number, `most`
@@ -101,7 +103,7 @@ pub(crate) struct Of {
 }
 
 /// All papers.
-const PAPERS: [&Paper; 3] = [&rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
+const PAPERS: [&Paper; 4] = [&hikv::PAPER, &rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
 
 impl Paper {
     pub(crate) fn named(name: &str) -> Result<&'static Paper, Error> {

@@ -29,7 +29,7 @@ pub(crate) fn plots(figure: &Figure, points: &Points) -> Result<String, Error> {
 
 fn series(figure: &Figure, points: &Points, workload: &str, system: &'static str) -> Series {
     let shown = |ns: f64| match figure.shown {
-        Shown::Latency => ns,
+        Shown::Latency | Shown::Bytes => ns,
         Shown::Rate => 1e3 / ns,
     };
     let at = figure.at.iter().filter_map(|at| Some((*at, shown(points.median_ns(workload, system, *at)?))));
@@ -46,6 +46,7 @@ fn plot(
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     let unit = match figure.shown {
         Shown::Latency => "ns per operation",
+        Shown::Bytes => "bytes per pair",
         Shown::Rate => "million operations per second",
     };
     let (first, last) = (figure.at[0], figure.at[figure.at.len() - 1]);

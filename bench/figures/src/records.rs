@@ -84,6 +84,11 @@ impl Shape {
         used(key)
     }
 
+    /// Returns the length of values.
+    pub(crate) const fn value_bytes(self) -> usize {
+        self.value_bytes
+    }
+
     /// Returns a buffer for a value.
     pub(crate) fn buffer(self) -> Vec<u8> {
         vec![0; self.value_bytes]

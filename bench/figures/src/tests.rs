@@ -11,6 +11,7 @@ fn settings() -> Settings {
         dir,
         segments: 4,
         systems: Vec::new(),
+        pairs: 1000,
         records: 500,
         few_records: 200,
         percent: 2,
@@ -59,6 +60,32 @@ fn ink_figures_are_measured_and_right() {
     let has_rocksdb = points.iter().any(|point| point["system"] == "rocksdb");
     assert_eq!(has_rocksdb, cfg!(feature = "rocksdb"));
     assert_eq!(page.contains("rocksdb is not built"), !has_rocksdb);
+}
+
+/// Every store is measured at each place of each figure that shows it.
+#[test]
+fn hikv_figures_are_measured_and_right() {
+    let (page, points) = measured("hikv", &[], settings());
+    assert!(!page.contains("not measured"), "{page}");
+    for figure in Paper::named("hikv").unwrap().figures {
+        let rounds = if figure.name == "13" { 1 } else { 2 };
+        for (workload, system) in figure.workloads.iter().flat_map(|w| figure.systems.iter().map(move |s| (*w, *s))) {
+            for at in figure.at {
+                let of = |point: &&serde_json::Value| {
+                    point["workload"] == workload && point["system"] == system && point["at"] == *at
+                };
+                let found = points.iter().filter(of).count();
+                assert_eq!(found, rounds, "{} {workload} {system} {at}", figure.name);
+            }
+        }
+    }
+    // Exact counts: a get takes no fence, and a put of a tree with fingerprints more fences than one of HiKV.
+    let fences = |workload: &str, system: &str| {
+        let of = |point: &&serde_json::Value| point["workload"] == workload && point["system"] == system;
+        points.iter().find(of).unwrap()["accesses"]["fences"].as_f64().unwrap()
+    };
+    assert_eq!(fences("get-latency", "fptree"), 0.0);
+    assert!(fences("update-latency", "hikv") < fences("update-latency", "fptree"));
 }
 
 /// Every system that can be run is measured at each place of each table and figure, and the others are reported.
