@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -15,7 +15,7 @@ const COMMAND: &str =
     if cfg!(feature = "rocksdb") { "cargo xtask figures --features rocksdb" } else { "cargo xtask figures" };
 
 /// The recorded facts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) command: String,
     pub(crate) processor: String,
@@ -23,11 +23,13 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// The time of the run, in seconds since 1970.
     pub(crate) unix_time_s: u64,
+    /// The runnable threads before the run, as an average over a minute: 0 on an idle machine.
+    pub(crate) load_before: f64,
     /// A read of a random cache line whose address came from the read before.
     pub(crate) dependent_read_ns: f64,
     /// The time to make 256 bytes durable by writing, flushing every line, and a fence.
     pub(crate) persist_256_ns: f64,
-    pub(crate) flush_instruction: &'static str,
+    pub(crate) flush_instruction: String,
 }
 
 impl Machine {
@@ -42,9 +44,16 @@ impl Machine {
             core_count: thread::available_parallelism()?.get(),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
             unix_time_s: since.as_secs(),
+            load_before: load()?,
             dependent_read_ns: probe.dependent_read_ns,
             persist_256_ns: probe.persist_by_flush_256_ns,
-            flush_instruction: probe.flush_instruction,
+            flush_instruction: probe.flush_instruction.to_owned(),
         })
     }
+}
+
+/// Returns the system's load average over a minute.
+fn load() -> Result<f64, Error> {
+    let averages = fs::read_to_string("/proc/loadavg")?;
+    Ok(averages.split(' ').next().unwrap_or_default().parse()?)
 }

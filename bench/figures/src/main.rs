@@ -5,6 +5,7 @@
 //! round counts. Every read is checked, and a wrong one makes the exit code 1. The results are a table, lines of JSON,
 //! and an HTML page with the machine, the command, the paper's claims next to the measurements, and plots.
 
+mod evaluation;
 mod hikv;
 mod ink;
 mod machine;
@@ -42,13 +43,16 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// was wrong.
 #[derive(Parser, Clone, Debug)]
 struct Arguments {
-    /// The paper; see --list
+    /// The paper; see --list. 'all' measures every paper of which DIR has no measurements
     paper: Option<String>,
     /// The figures to measure [default: all]
     figures: Vec<String>,
     /// List the papers and their figures
     #[arg(long)]
     list: bool,
+    /// Write the verdicts on all measurements in DIR into this page, without measuring again
+    #[arg(long, value_name = "FILE")]
+    evaluate: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
     /// Directory for the page and the measurements
@@ -101,6 +105,16 @@ struct Settings {
     cache_bytes: Option<u64>,
 }
 
+/// Stands for all papers on the command line.
+const ALL: &str = "all";
+
+impl Arguments {
+    /// Returns the place of a paper's results.
+    fn path(&self, paper: &Paper, ending: &str) -> PathBuf {
+        self.out.join(format!("{}.{ending}", paper.name))
+    }
+}
+
 impl Settings {
     /// Returns true if this system is to be measured where a figure shows it.
     fn wants(&self, name: &str) -> bool {
@@ -124,11 +138,24 @@ fn main() -> ExitCode {
 
 /// Runs the measurements; returns the number of wrong results.
 fn run(arguments: &Arguments) -> Result<u64, Error> {
-    let Some(name) = arguments.paper.as_ref().filter(|_| !arguments.list) else {
-        paper::list(&mut io::stdout())?;
-        return Ok(0);
+    let wrong = match arguments.paper.as_deref().filter(|_| !arguments.list) {
+        Some(ALL) => {
+            let is_measured = |paper: &&&Paper| arguments.path(paper, "json").exists();
+            let papers = paper::PAPERS.iter().filter(|paper| !is_measured(paper));
+            papers.map(|paper| measure(paper, arguments)).sum::<Result<u64, Error>>()?
+        }
+        Some(name) => measure(Paper::named(name)?, arguments)?,
+        None if arguments.evaluate.is_some() => 0,
+        None => {
+            paper::list(&mut io::stdout())?;
+            return Ok(0);
+        }
     };
-    let paper = Paper::named(name)?;
+    arguments.evaluate.iter().try_for_each(|page| evaluation::write(page, &arguments.out))?;
+    Ok(wrong)
+}
+
+fn measure(paper: &Paper, arguments: &Arguments) -> Result<u64, Error> {
     let figures = paper.chosen(&arguments.figures)?;
     paper.expect_systems(&arguments.settings.systems)?;
     let machine = Machine::probe(&arguments.settings.dir)?;
@@ -139,9 +166,9 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
         writeln!(io::stdout(), "{why}")?;
     }
     fs::create_dir_all(&arguments.out)?;
-    let path = |ending| arguments.out.join(format!("{name}.{ending}"));
-    points.write_json(&machine, &mut fs::File::create(path("json"))?)?;
-    fs::write(path("html"), page::page(paper, &figures, &machine, &points)?)?;
-    writeln!(io::stdout(), "{}", path("html").display())?;
+    points.write_json(&machine, &mut fs::File::create(arguments.path(paper, "json"))?)?;
+    let page = arguments.path(paper, "html");
+    fs::write(&page, page::page(paper, &figures, &machine, &points)?)?;
+    writeln!(io::stdout(), "{}", page.display())?;
     Ok(points.wrong_count())
 }

@@ -24,6 +24,8 @@ pub(crate) struct Paper {
     /// External programs that some of the systems need.
     pub(crate) programs: &'static [Program],
     pub(crate) figures: &'static [Figure],
+    /// The causes of measurements that contradict claims, by the claim's text.
+    pub(crate) causes: &'static [(&'static str, &'static str)],
     pub(crate) run: Run,
 }
 
@@ -103,7 +105,7 @@ pub(crate) struct Of {
 }
 
 /// All papers.
-const PAPERS: [&Paper; 4] = [&hikv::PAPER, &rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
+pub(crate) const PAPERS: [&Paper; 4] = [&hikv::PAPER, &rewo::PAPER, &ink::PAPER, &pmekv::PAPER];
 
 impl Paper {
     pub(crate) fn named(name: &str) -> Result<&'static Paper, Error> {

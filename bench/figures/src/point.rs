@@ -1,10 +1,12 @@
 //! The measurements: points, their table, and JSON.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::machine::Machine;
+use crate::paper::{Figure, Paper};
 
 /// A turn of a system at a workload.
 #[derive(Clone, Debug, Serialize)]
@@ -33,11 +35,42 @@ impl Point {
 }
 
 /// Exact counts per operation.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Accesses {
     /// Blocks that were read from the device's memory.
     pub(crate) block_reads: f64,
     pub(crate) fences: f64,
+}
+
+/// A point as read from a file.
+#[derive(Deserialize)]
+struct Saved {
+    workload: String,
+    system: String,
+    at: f64,
+    round: usize,
+    operations: u64,
+    ns: f64,
+    wrong: u64,
+    refused: u64,
+    accesses: Option<Accesses>,
+}
+
+impl Saved {
+    /// Returns the point of a paper; `None` if no figure shows its workload or its system.
+    fn of(self, paper: &Paper) -> Option<Point> {
+        let Saved { workload, system, at, round, operations, ns, wrong, refused, accesses } = self;
+        let find = |name: &str, names: fn(&'static Figure) -> &'static [&'static str]| {
+            paper.figures.iter().flat_map(names).copied().find(|known| *known == name)
+        };
+        let workload = find(&workload, |figure| figure.workloads).or_else(|| {
+            let claims = paper.figures.iter().flat_map(|figure| figure.claims);
+            let sides = claims.flat_map(|claim| [&claim.ratio.over, &claim.ratio.under]);
+            sides.flat_map(|side| side.workloads).copied().find(|known| *known == workload)
+        })?;
+        let system = find(&system, |figure| figure.systems)?;
+        Some(Point { workload, system, at, round, operations, ns, wrong, refused, accesses })
+    }
 }
 
 /// All points.
@@ -105,5 +138,18 @@ impl Points {
     pub(crate) fn write_json(&self, machine: &Machine, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", serde_json::to_string(machine)?)?;
         self.0.iter().try_for_each(|point| writeln!(out, "{}", serde_json::to_string(point)?))
+    }
+
+    /// Reads what [`Points::write_json`] wrote.
+    pub(crate) fn read_json(paper: &Paper, input: impl BufRead) -> Result<(Machine, Points), Error> {
+        let mut lines = input.lines();
+        let machine = serde_json::from_str(&lines.next().ok_or("the file is empty")??)?;
+        let mut points = Points::default();
+        for line in lines {
+            let saved: Saved = serde_json::from_str(&line?)?;
+            let unknown = format!("paper '{}' shows no '{}' of '{}'", paper.name, saved.workload, saved.system);
+            points.add(saved.of(paper).ok_or(unknown)?);
+        }
+        Ok((machine, points))
     }
 }

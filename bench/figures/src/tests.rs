@@ -32,6 +32,7 @@ fn measured(paper: &str, figures: &[&str], settings: Settings) -> (String, Vec<s
         paper: Some(paper.to_owned()),
         figures: figures.iter().map(|&figure| figure.to_owned()).collect(),
         list: false,
+        evaluate: None,
         settings,
         out: out.path().to_owned(),
     };
@@ -40,6 +41,11 @@ fn measured(paper: &str, figures: &[&str], settings: Settings) -> (String, Vec<s
     let names_outside = page.replace("http://www.w3.org/2000/svg", "").contains("://");
     assert!(!names_outside, "{page}");
     let json = fs::read_to_string(out.path().join(format!("{paper}.json"))).unwrap();
+    let (machine, read) = Points::read_json(Paper::named(paper).unwrap(), json.as_bytes()).unwrap();
+    let mut again = Vec::new();
+    read.write_json(&machine, &mut again).unwrap();
+    assert!(again == json.as_bytes(), "measurements are not read as they were written");
+    assert!(Points::read_json(Paper::named(paper).unwrap(), json.replace("ns", "s").as_bytes()).is_err());
     let points: Vec<serde_json::Value> = json.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(points.iter().all(|point| point["wrong"] == 0));
     (page, points)

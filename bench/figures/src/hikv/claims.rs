@@ -84,7 +84,7 @@ pub(crate) const PAPER: Paper = Paper {
             printed: &[],
             claims: &[
                 claim(
-                    "others / hash, but for scans: the hash index is fastest",
+                    "others / hash, all operations except scans: the hash index is fastest",
                     (1.0, MORE),
                     of(&["index-put", "index-get", "index-update", "index-delete"], &["skip-list", "b-tree"], ONE),
                     of(&["index-put", "index-get", "index-update", "index-delete"], &["hash"], ONE),
@@ -288,5 +288,6 @@ pub(crate) const PAPER: Paper = Paper {
             ],
         },
     ],
+    causes: &[],
     run,
 };

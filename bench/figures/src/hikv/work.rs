@@ -100,7 +100,7 @@ pub(super) struct Bench {
     shape: Shape,
     /// The records with smaller numbers exist.
     record_count: u64,
-    /// Records from `record_count` on that exist, too.
+    /// The records from `record_count` on that also exist.
     added_count: u64,
     version: u32,
 }

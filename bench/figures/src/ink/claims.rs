@@ -244,5 +244,6 @@ pub(crate) const PAPER: Paper = Paper {
             ],
         },
     ],
+    causes: &[],
     run,
 };

@@ -221,5 +221,6 @@ pub(crate) const PAPER: Paper = Paper {
             (&[], &[]),
         ),
     ],
+    causes: &[],
     run,
 };

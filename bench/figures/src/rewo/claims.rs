@@ -207,5 +207,6 @@ pub(crate) const PAPER: Paper = Paper {
             ],
         },
     ],
+    causes: &[],
     run,
 };
