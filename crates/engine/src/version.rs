@@ -26,6 +26,13 @@ impl Version {
     pub const fn new(words: [u64; 2]) -> Version {
         Version(words)
     }
+
+    /// Returns the words, for bindings that pass a version through another language.
+    #[inline(always)]
+    #[must_use]
+    pub const fn words(self) -> [u64; 2] {
+        self.0
+    }
 }
 
 /// The place, checksum and expiry of a value that was read. Unlike a version, the same witness may stand for another

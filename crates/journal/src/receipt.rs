@@ -54,6 +54,22 @@ impl Receipt {
         self.synced
     }
 
+    /// Returns the receipt as one number, for callers that keep no other type. The number may cover more: it has one
+    /// position, which counts for the level that needs more.
+    #[must_use]
+    pub fn to_number(self) -> u64 {
+        match self {
+            Receipt { written, synced: 0 } => written << 1,
+            Receipt { written, synced } => written.max(synced) << 1 | 1,
+        }
+    }
+
+    /// Returns the receipt of a number.
+    pub fn from_number(number: u64) -> Receipt {
+        let level = if number & 1 == 0 { Durability::Process } else { Durability::Power };
+        Receipt::at(level, number >> 1)
+    }
+
     fn is_done<F: File>(self, log: &Log<F>) -> bool {
         log.is_synced(self.synced) && log.is_written(self.written)
     }

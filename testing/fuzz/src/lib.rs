@@ -1,10 +1,11 @@
-//! Properties that must hold for any bytes that a client sends. Each function is a fuzz target: it panics if a property
-//! does not hold.
+//! Properties that must hold for any bytes that a client, or a C program, sends. Each function is a fuzz target: it
+//! panics if a property does not hold.
 //!
 //! `libfuzzer/` runs the targets with libFuzzer. `tests/fuzz/slice.rs` runs the same targets with a few thousand inputs
 //! and without libFuzzer.
 
 mod acl;
+mod c_batches;
 mod commands;
 mod pdus;
 mod replies;
@@ -13,6 +14,7 @@ mod restore;
 mod served;
 
 pub use acl::acl_rules;
+pub use c_batches::c_batches;
 pub use commands::commands;
 pub use pdus::pdus;
 pub use replies::replies;
@@ -24,8 +26,9 @@ pub use served::STORES_VARIABLE;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("acl_rules", acl_rules),
+    ("c_batches", c_batches),
     ("commands", commands),
     ("pdus", pdus),
     ("replies", replies),

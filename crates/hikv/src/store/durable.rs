@@ -28,6 +28,33 @@ impl Ticket {
     pub fn merge(self, other: Ticket) -> Ticket {
         Ticket(self.0.merge(other.0))
     }
+
+    /// Returns the ticket as a number, for bindings. It may cover more than the ticket: of two levels, the number keeps
+    /// the higher one.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir_in(".")?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Ticket;
+    ///
+    /// let (written, ticket) = store.deferred(|store| store.put("key", "value"));
+    /// written?;
+    /// let number = ticket.to_number();
+    /// store.wait(Ticket::from_number(number))?;
+    /// assert!(store.is_durable(ticket)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn to_number(self) -> u64 {
+        self.0.to_number()
+    }
+
+    /// Returns the ticket of a number.
+    pub fn from_number(number: u64) -> Ticket {
+        Ticket(Receipt::from_number(number))
+    }
 }
 
 /// Wakes an event loop; see [`Store::waker`].

@@ -51,6 +51,11 @@ fn acl_rules() {
 }
 
 #[test]
+fn c_batches() {
+    run("c_batches");
+}
+
+#[test]
 fn commands() {
     run("commands");
 }

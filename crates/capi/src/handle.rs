@@ -1,0 +1,154 @@
+//! The handles that threads share.
+
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hikv::{Error, Snapshot, Store, Tree};
+
+use crate::code;
+use crate::failure::Failure;
+use crate::memory::value;
+
+/// An open store.
+#[allow(non_camel_case_types)]
+pub struct hikv_store {
+    pub(crate) store: Store,
+    /// A call has panicked.
+    is_broken: AtomicBool,
+}
+
+/// A tree with a name.
+#[allow(non_camel_case_types)]
+pub struct hikv_tree {
+    pub(crate) tree: Tree,
+    /// The name by which it was opened.
+    pub(crate) name: String,
+    pub(crate) store: Arc<hikv_store>,
+}
+
+/// The store at one moment.
+#[allow(non_camel_case_types)]
+pub struct hikv_snapshot {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) store: Arc<hikv_store>,
+}
+
+/// A handle of a store, or of a part of it.
+pub(crate) trait OfStore {
+    fn store(&self) -> &hikv_store;
+}
+
+impl OfStore for hikv_store {
+    #[inline(always)]
+    fn store(&self) -> &hikv_store {
+        self
+    }
+}
+
+impl OfStore for hikv_snapshot {
+    fn store(&self) -> &hikv_store {
+        &self.store
+    }
+}
+
+/// Threads share these handles.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<hikv_store>();
+    is_shared::<hikv_tree>();
+    is_shared::<hikv_snapshot>();
+};
+
+impl hikv_store {
+    pub(crate) fn new(store: Store) -> hikv_store {
+        hikv_store { store, is_broken: AtomicBool::new(false) }
+    }
+
+    /// Returns an error after a panic.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.is_broken.load(Ordering::Relaxed) { Err(broken()) } else { Ok(()) }
+    }
+
+    pub(crate) fn break_off(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns an error in a child process.
+    pub(crate) fn check_fork(&self) -> Result<(), Failure> {
+        if matches!(self.store.health(), Err(Error::Forked)) { Err(Failure::forked()) } else { Ok(()) }
+    }
+
+    /// Returns the tree of a call: the store's own for null.
+    ///
+    /// # Safety
+    /// `tree` is null or a live handle.
+    #[inline(always)]
+    pub(crate) unsafe fn tree(&self, tree: *mut hikv_tree) -> Result<&Tree, Failure> {
+        // SAFETY: as this function's.
+        match unsafe { tree.as_ref() } {
+            None => Ok(&self.store),
+            Some(tree) if ptr::eq(self, &*tree.store) => Ok(&tree.tree),
+            Some(tree) => Err(Failure::option(format!("the tree '{}' belongs to another store", tree.name))),
+        }
+    }
+
+    /// Returns a further count of the handle.
+    ///
+    /// # Safety
+    /// `store` is a live handle.
+    pub(crate) unsafe fn shared(store: *const hikv_store) -> Arc<hikv_store> {
+        // SAFETY: the handle is the content of an `Arc`, and holds one count.
+        unsafe {
+            Arc::increment_strong_count(store);
+            Arc::from_raw(store)
+        }
+    }
+}
+
+#[cold]
+fn broken() -> Failure {
+    Failure::new(code::PANIC, "an earlier call has panicked; close the store and open it again")
+}
+
+/// Returns the store of a handle.
+///
+/// # Safety
+/// `store` is null or a live handle.
+#[inline(always)]
+pub(crate) unsafe fn store_of<'a>(store: *mut hikv_store) -> Result<&'a hikv_store, Failure> {
+    // SAFETY: as this function's.
+    unsafe { value(store, "store") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_int;
+    use std::ptr;
+    use std::sync::Arc;
+
+    use hikv::Store;
+
+    use super::hikv_store;
+    use crate::memory::hikv_slice;
+    use crate::{call, code, hikv_close, hikv_contains, hikv_last_error};
+
+    #[test]
+    fn a_panic_becomes_a_result_and_breaks_the_store() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Arc::into_raw(Arc::new(hikv_store::new(Store::open(dir.path()).expect("it opens")))).cast_mut();
+        let key = hikv_slice { data: ptr::null(), len: 0 };
+        // SAFETY: the handle is live until it is closed.
+        unsafe {
+            assert_eq!(hikv_contains(store, ptr::null_mut(), key), code::ABSENT);
+            let panicked: c_int = call::on(super::store_of(store), |_| panic!("number {}", 7));
+            assert_eq!(panicked, code::PANIC);
+            let mut text = [0u8; 100];
+            let len = hikv_last_error(text.as_mut_ptr().cast(), text.len());
+            assert_eq!(&text[..len], b"a fault of hikv: number 7; close the store and open it again");
+            assert_eq!(hikv_contains(store, ptr::null_mut(), key), code::PANIC);
+            assert_eq!(hikv_close(store), code::OK);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The C library as C and C++ programs see it.
+
+mod header;
+mod library;
+mod programs;
