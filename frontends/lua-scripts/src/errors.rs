@@ -40,7 +40,7 @@ impl ScriptError {
     /// Creates the error of a stopped script.
     pub(crate) fn stopped(stop: Stop) -> ScriptError {
         ScriptError::reply(match stop {
-            Stop::Killed => "ERR Script killed by user with SCRIPT KILL.",
+            Stop::Killed => "ERR Script killed by user with SCRIPT KILL...",
             Stop::Abandoned => "ERR Script stopped by the server.",
         })
     }

@@ -2,13 +2,15 @@
 
 use resp::{Protocol, Request};
 
+use crate::control::Stop;
+
 /// Why a command was not executed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CallError {
     /// It was refused before execution; the error has a code and a sentence.
     Refused(Vec<u8>),
     /// The script must not continue, whatever it does about errors.
-    Abandoned,
+    Stopped(Stop),
 }
 
 /// The level of a log message.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mlua::{Lua, MultiValue, Table, Value};
 use resp::{Protocol, Requests};
 
-use crate::control::{Control, Stop};
+use crate::control::Control;
 use crate::errors::ScriptError;
 use crate::host::{CallError, Host, Level};
 use crate::numbers::general;
@@ -82,7 +82,7 @@ impl Calls<'_> {
         match self.host.call(self.requests.get(0, &[]), self.protocol.get(), &mut self.output) {
             Ok(()) => {}
             Err(CallError::Refused(text)) => return failed(&text),
-            Err(CallError::Abandoned) => return Err(self.control.stop(lua, Stop::Abandoned)),
+            Err(CallError::Stopped(stop)) => return Err(self.control.stop(lua, stop)),
         }
         if raises && self.output.first() == Some(&b'-') {
             let text = self.output[1..].strip_suffix(b"\r\n").unwrap_or(&self.output[1..]);

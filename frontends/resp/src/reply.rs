@@ -179,6 +179,11 @@ impl<'a> Reply<'a> {
         self.output.truncate(len_bytes);
     }
 
+    /// Writes complete replies that another writer of the same version has made.
+    pub fn append(&mut self, replies: &[u8]) {
+        self.output.extend_from_slice(replies);
+    }
+
     /// Returns a writer to the same buffer, for another function.
     pub fn reborrow(&mut self) -> Reply<'_> {
         Reply { output: self.output, protocol: self.protocol }
