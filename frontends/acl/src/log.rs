@@ -36,7 +36,7 @@ impl Reason {
     }
 }
 
-/// Where a denied command was to be executed.
+/// The circumstances in which a command was denied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
     /// By itself.
@@ -67,7 +67,7 @@ pub struct LogEntry {
     pub count: u64,
     /// Why they were denied.
     pub reason: Reason,
-    /// Where the command was executed.
+    /// The circumstances.
     pub context: Context,
     /// The name of the command, key or channel.
     pub object: Vec<u8>,

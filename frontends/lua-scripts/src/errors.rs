@@ -95,10 +95,18 @@ pub(crate) fn place(lua: &Lua) -> Option<Place> {
     None
 }
 
+/// Returns the line of the script that calls the running library function; `None` if `pcall` or another function does.
+fn calling_line(lua: &Lua) -> Option<usize> {
+    lua.inspect_stack(1, |debug| {
+        let source = debug.source().source;
+        debug.current_line().filter(|_| source.is_some_and(|source| source == SCRIPT_NAME))
+    })?
+}
+
 /// Creates an error that begins with the place of the call, as Lua's own functions raise it.
 pub(crate) fn at_place(lua: &Lua, text: &str) -> mlua::Error {
-    let text = match place(lua) {
-        Some(Place { source, line }) => format!("{}:{line}: {text}", source.trim_start_matches('@')),
+    let text = match calling_line(lua) {
+        Some(line) => format!("{}:{line}: {text}", &SCRIPT_NAME[1..]),
         None => text.into(),
     };
     ScriptError { text: text.into_bytes(), is_reply: false }.into()
@@ -106,6 +114,7 @@ pub(crate) fn at_place(lua: &Lua, text: &str) -> mlua::Error {
 
 /// Creates the error of an argument.
 pub(crate) fn bad_argument(lua: &Lua, number: usize, function: &str, why: &str) -> mlua::Error {
+    let function = if calling_line(lua).is_some() { function } else { "?" };
     at_place(lua, &format!("bad argument #{number} to '{function}' ({why})"))
 }
 

@@ -1,7 +1,7 @@
 //! The interpreter of one thread.
 //!
 //! Scripts see the globals through a read-only table, and so the libraries (`prelude.lua`). Before each run the few
-//! values that a script may change are reset: the protocol version, the random numbers, the settings of `cjson`. The
+//! values that a script may change are reset: the protocol version, the seed, the settings of `cjson`. The
 //! functions that need the host exist only during a run.
 
 use std::cell::Cell;
@@ -156,7 +156,7 @@ impl Interpreter {
     ) -> Outcome {
         let script = self.compiled.get(hash).expect("it is compiled").clone();
         self.protocol.set(Protocol::Resp2);
-        self.random.seed(0);
+        self.random.begin();
         self.json.set(Settings::default());
         let outcome = self.execute(&script, (hash, arguments), host, watch, reply);
         if self.lua.used_memory() > KEPT_BYTES_MAX {
@@ -270,6 +270,17 @@ fn plain(lua: &Lua, problem: Value) -> mlua::Result<Value> {
     }
 }
 
+/// Returns the text of an error of Lua; a place in the prelude becomes the place in the script that has called it.
+fn replaced(lua: &Lua, text: &[u8]) -> Vec<u8> {
+    let rest = text.strip_prefix(b"prelude:").and_then(|rest| rest.splitn(2, |byte| *byte == b' ').nth(1));
+    match (rest, place(lua)) {
+        (Some(rest), Some(Place { source, line })) => {
+            [format!("{}:{line}: ", source.trim_start_matches('@')).as_bytes(), rest].concat()
+        }
+        _ => text.into(),
+    }
+}
+
 /// Handles the error of a script: returns a table with the text and the place.
 fn located(lua: &Lua, problem: Value) -> mlua::Result<Table> {
     let table = lua.create_table()?;
@@ -279,7 +290,7 @@ fn located(lua: &Lua, problem: Value) -> mlua::Result<Table> {
             Value::String(text) => text.as_bytes().to_vec(),
             _ => b"ERR unknown error".into(),
         },
-        Value::String(text) => [b"ERR ", &text.as_bytes()[..]].concat(),
+        Value::String(text) => [b"ERR ", &replaced(lua, &text.as_bytes())[..]].concat(),
         Value::Nil => b"ERR nil".into(),
         other => [b"ERR ", other.to_string()?.as_bytes()].concat(),
     };

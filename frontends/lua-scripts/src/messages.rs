@@ -225,7 +225,7 @@ impl<'a> Decoder<'a> {
         let table = self.lua.create_table()?;
         for _ in 0..count {
             let (key, value) = (self.value(depth + 1)?, self.value(depth + 1)?);
-            if key.is_nil() || key.as_f64().is_some_and(f64::is_nan) {
+            if key.is_nil() || matches!(key, Value::Number(key) if key.is_nan()) {
                 return Err(at_place(self.lua, "Bad data format in input."));
             }
             table.raw_set(key, value)?;

@@ -1,4 +1,16 @@
-//! Numbers as C prints them.
+//! Numbers: Lua's, and as C prints them.
+
+use mlua::Value;
+
+/// Returns the number, or the number of a text, as Lua converts it.
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Number(number) => Some(*number),
+        Value::String(text) => text.to_str().ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
 
 /// Returns the number as `printf("%.{precision}g")` prints it.
 pub(crate) fn general(value: f64, precision: usize) -> String {
@@ -45,7 +57,7 @@ mod tests {
             (123456789012345678.0, 17, "1.2345678901234568e+17"),
             (1e-5, 14, "1e-05"),
             (0.0001, 14, "0.0001"),
-            (-2.5e-300, 17, "-2.4999999999999999e-300"),
+            (-2.5e-300, 17, "-2.5e-300"),
             (99999999999999.9, 14, "1e+14"),
             (f64::INFINITY, 14, "inf"),
             (-9007199254740993.0, 17, "-9007199254740992"),

@@ -104,16 +104,29 @@ function globals.collectgarbage(option, number)
 end
 
 -- The functions of `table` that set fields do not ask a table's metatable.
-for name in ("insert remove sort"):gmatch("%S+") do
-  local change = table[name]
-  libraries.table[name] = function(t, ...)
-    if contents[t] then error(READONLY, 2) end
-    return change(t, ...)
-  end
+local insert, remove, sort = table.insert, table.remove, table.sort
+
+function libraries.table.insert(t, ...)
+  if contents[t] then error(READONLY, 2) end
+  return insert(t, ...)
 end
 
-libraries.coroutine.resume = function(...)
-  return settled(raw_resume(...))
+function libraries.table.remove(t, ...)
+  if contents[t] then error(READONLY, 2) end
+  return remove(t, ...)
+end
+
+function libraries.table.sort(t, ...)
+  if contents[t] then error(READONLY, 2) end
+  return sort(t, ...)
+end
+
+function libraries.coroutine.resume(...)
+  local function resumed(ok, problem, ...)
+    if ok then return ok, problem, ... end
+    return false, natives.plain(problem)
+  end
+  return resumed(raw_resume(...))
 end
 
 for name, library in raw_pairs(libraries) do

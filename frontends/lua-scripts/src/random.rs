@@ -1,6 +1,7 @@
-//! `math.random` and `math.randomseed`, with the same numbers in each run of a script, as in Redis.
+//! `math.random` and `math.randomseed`, with the numbers of Redis for each seed.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table};
@@ -14,19 +15,39 @@ const SEED_LOW: u64 = 0x330E;
 const STATE_MASK: u64 = (1 << 48) - 1;
 const NUMBER_MAX: u64 = i32::MAX as u64;
 
-/// The generator's state.
-#[derive(Default)]
-pub(crate) struct Random(Cell<u64>);
+/// The generator of an interpreter.
+pub(crate) struct Random {
+    state: Cell<u64>,
+    /// The state before the script, if the script has chosen another.
+    before: Cell<Option<u64>>,
+}
+
+impl Default for Random {
+    fn default() -> Random {
+        Random { state: Cell::new(RandomState::new().hash_one(()) & STATE_MASK), before: Cell::new(None) }
+    }
+}
 
 impl Random {
-    pub(crate) fn seed(&self, seed: i32) {
-        self.0.set(u64::from(seed as u32) << 16 | SEED_LOW);
+    /// Begins a script: undoes the choice of the previous one.
+    pub(crate) fn begin(&self) {
+        if let Some(before) = self.before.take() {
+            self.state.set(before);
+        }
+    }
+
+    fn seed(&self, seed: i32) {
+        if self.before.get().is_none() {
+            self.next();
+            self.before.set(Some(self.state.get()));
+        }
+        self.state.set(u64::from(seed as u32) << 16 | SEED_LOW);
     }
 
     /// Returns a number from 0 to 1, without 1.
     fn next(&self) -> f64 {
-        let state = self.0.get().wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & STATE_MASK;
-        self.0.set(state);
+        let state = self.state.get().wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & STATE_MASK;
+        self.state.set(state);
         ((state >> 17) % NUMBER_MAX) as f64 / NUMBER_MAX as f64
     }
 }

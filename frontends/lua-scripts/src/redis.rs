@@ -9,7 +9,7 @@ use resp::{Protocol, Requests};
 use crate::control::Control;
 use crate::errors::ScriptError;
 use crate::host::{CallError, Host, Level};
-use crate::numbers::general;
+use crate::numbers::{general, number_of};
 use crate::replies::{error_table, to_lua};
 use crate::script::Hash;
 
@@ -24,6 +24,7 @@ const LEVELS: [(&str, Level); 4] = [
 /// There is no replication; scripts may choose anyway.
 const REPLICATION: [(&str, i64); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
+const NO_ARGUMENT: &str = "ERR Please specify at least one argument for this redis lib call";
 const ARGUMENT_TYPES: &str = "ERR Lua redis lib command arguments must be strings or integers";
 
 /// Creates the library, without the functions that need a host.
@@ -45,7 +46,7 @@ pub(crate) fn library(lua: &Lua, protocol: &Rc<Cell<Protocol>>) -> mlua::Result<
         if values.len() != 1 {
             return Err(ScriptError::reply("ERR redis.setresp() requires one argument.").into());
         }
-        shared.set(match values[0].as_f64() {
+        shared.set(match number_of(&values[0]) {
             Some(2.0) => Protocol::Resp2,
             Some(3.0) => Protocol::Resp3,
             _ => return Err(ScriptError::reply("ERR RESP version must be 2 or 3.").into()),
@@ -73,7 +74,7 @@ impl Calls<'_> {
             false => Ok(Value::Table(error_table(lua, text)?)),
         };
         if values.is_empty() {
-            return failed(b"ERR Please specify at least one argument for this redis lib call");
+            return failed(NO_ARGUMENT.as_bytes());
         }
         if !read_words(values, &mut self.requests) {
             return failed(ARGUMENT_TYPES.as_bytes());
@@ -93,11 +94,10 @@ impl Calls<'_> {
 
     pub(crate) fn is_permitted(&mut self, values: &MultiValue) -> mlua::Result<bool> {
         if values.is_empty() {
-            let text = "ERR Please specify at least one argument for this redis.acl_check_cmd() call";
-            return Err(ScriptError::reply(text).into());
+            return Err(ScriptError::reply(NO_ARGUMENT).into());
         }
         if !read_words(values, &mut self.requests) {
-            return Err(ScriptError::reply("ERR redis.acl_check_cmd() require all arguments to be strings").into());
+            return Err(ScriptError::reply(ARGUMENT_TYPES).into());
         }
         let unknown = || ScriptError::reply("ERR Invalid command passed to redis.acl_check_cmd()").into();
         self.host.is_permitted(self.requests.get(0, &[])).ok_or_else(unknown)
@@ -107,8 +107,7 @@ impl Calls<'_> {
         if values.len() < 2 {
             return Err(ScriptError::reply("ERR redis.log() requires two arguments or more.").into());
         }
-        let level = values[0].as_f64().or_else(|| values[0].as_string()?.to_str().ok()?.trim().parse().ok());
-        let Some(level) = level else {
+        let Some(level) = number_of(&values[0]) else {
             return Err(ScriptError::reply("ERR First argument must be a number (log level).").into());
         };
         let Some((_, level)) = (level >= 0.0).then(|| LEVELS.get(level as usize)).flatten() else {
@@ -201,7 +200,7 @@ fn set_repl(_: &Lua, values: MultiValue) -> mlua::Result<()> {
     if values.len() != 1 {
         return Err(ScriptError::reply("ERR redis.set_repl() requires two arguments.").into());
     }
-    let flags = values[0].as_f64().unwrap_or(0.0);
+    let flags = number_of(&values[0]).unwrap_or(0.0);
     if (0.0..4.0).contains(&flags) {
         return Ok(());
     }

@@ -3,6 +3,8 @@
 use mlua::{Table, Value};
 use resp::{Protocol, Reply};
 
+use crate::numbers::number_of;
+
 /// Deeper tables are refused: the conversion is recursive.
 const DEPTH_MAX: usize = 1000;
 
@@ -49,7 +51,7 @@ impl Results<'_, '_> {
             self.reply.status(&text.as_bytes());
             return Ok(());
         }
-        if let Some(number) = field("double").as_f64() {
+        if let Some(number) = number_of(&field("double")) {
             self.reply.double(number);
             return Ok(());
         }

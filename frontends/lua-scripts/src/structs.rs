@@ -4,6 +4,7 @@ use mlua::{Lua, LuaString, MultiValue, Table, Value};
 
 use crate::arguments::Args;
 use crate::errors::at_place;
+use crate::numbers::number_of;
 
 const INTEGER_BYTES_MAX: usize = 32;
 const ALIGNMENT_MAX: usize = 8;
@@ -87,7 +88,8 @@ impl<'a> Format<'a> {
             b'!' => {
                 let alignment = self.number_or(ALIGNMENT_MAX)?;
                 if !alignment.is_power_of_two() {
-                    return Err(at_place(self.args.lua, "alignment is not a power of 2"));
+                    let text = format!("alignment {alignment} is not a power of 2");
+                    return Err(at_place(self.args.lua, &text));
                 }
                 self.alignment = alignment;
             }
@@ -134,7 +136,7 @@ fn pack(args: &Args<'_>) -> mlua::Result<Vec<u8>> {
                 let text = args.string(index)?;
                 let text = text.as_bytes();
                 let size = if size == 0 { text.len() } else { size };
-                packed.extend_from_slice(text.get(..size).ok_or_else(|| args.bad(index, "string too short"))?);
+                packed.extend_from_slice(text.get(..size).ok_or_else(|| args.bad(index + 1, "string too short"))?);
                 if option == b's' {
                     packed.push(0);
                 }
@@ -168,7 +170,7 @@ fn unpack(args: &Args<'_>) -> mlua::Result<MultiValue> {
             b'x' => {}
             b'c' => {
                 if size == 0 {
-                    let previous = values.pop().and_then(|value: Value| value.as_f64());
+                    let previous = values.pop().and_then(|value: Value| number_of(&value));
                     let previous =
                         previous.ok_or_else(|| at_place(args.lua, "format 'c0' needs a previous size"))?;
                     let size = if previous < 0.0 { usize::MAX } else { previous as usize };
@@ -213,8 +215,8 @@ fn size(args: &Args<'_>) -> mlua::Result<usize> {
     let (mut format, mut sum) = (Format::of(args)?, 0_usize);
     while let Some(Piece { option, size, padding }) = format.next(sum)? {
         match option {
-            b's' => return Err(args.bad(0, "variable-size format in 'size' function")),
-            b'c' if size == 0 => return Err(args.bad(0, "variable-length format 'c0'")),
+            b's' => return Err(args.bad(0, "option 's' has no fixed size")),
+            b'c' if size == 0 => return Err(args.bad(0, "option 'c0' has no fixed size")),
             _ => sum = sum.saturating_add(padding + size),
         }
     }

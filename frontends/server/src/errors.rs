@@ -84,12 +84,9 @@ pub(crate) enum FixedError {
     NoReplication,
     NoCluster,
     NoFunctions,
-    NoScriptDebugger,
     NoScriptRuns,
-    NoScript,
     Busy,
     Unkillable,
-    TooManyScripts,
     NoLibrary,
     BadFormat,
     IdleTime,
@@ -205,8 +202,6 @@ impl FixedError {
             FixedError::NoReplication => "ERR replication is not supported; only REPLICAOF NO ONE is accepted",
             FixedError::NoCluster => "ERR This instance has cluster support disabled",
             FixedError::NoFunctions => "ERR functions are not supported",
-            FixedError::NoScriptDebugger => "ERR the debugger of scripts is not supported",
-            FixedError::NoScript => "NOSCRIPT No matching script. Please use EVAL.",
             FixedError::Busy => {
                 "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
             }
@@ -214,7 +209,6 @@ impl FixedError {
                 "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
                  script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
             }
-            FixedError::TooManyScripts => "ERR the loaded scripts exceed their memory limit; use SCRIPT FLUSH",
             FixedError::NoScriptRuns => "NOTBUSY No scripts in execution right now.",
             FixedError::NoLibrary => "ERR Library not found",
             FixedError::BadFormat => "ERR Bad data format",

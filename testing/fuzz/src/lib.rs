@@ -10,6 +10,7 @@ mod pdus;
 mod replies;
 mod requests;
 mod restore;
+mod scripts;
 mod served;
 
 pub use acl::acl_rules;
@@ -18,17 +19,19 @@ pub use pdus::pdus;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
+pub use scripts::scripts;
 pub use served::STORES_VARIABLE;
 
 /// A fuzz target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("acl_rules", acl_rules),
     ("commands", commands),
     ("pdus", pdus),
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),
+    ("scripts", scripts),
 ];

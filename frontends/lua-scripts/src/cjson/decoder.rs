@@ -163,6 +163,10 @@ impl Decoder<'_> {
             }
         }
         if self.settings.decoded_invalid != InvalidNumbers::Refused {
+            if rest[0] == b'+' && rest.get(1).is_some_and(u8::is_ascii_digit) {
+                self.at += 1;
+                return self.number();
+            }
             let begins = |word: &[u8]| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
             let named = [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)];
             if let Some((word, number)) = named.into_iter().find(|(word, _)| begins(word)) {
@@ -209,6 +213,7 @@ impl Decoder<'_> {
         let mut text = Vec::new();
         self.at += 1;
         while let Some(byte) = self.input.get(self.at) {
+            let escape_at = self.at;
             self.at += 1;
             match byte {
                 b'"' => return Token::String(text),
@@ -226,21 +231,20 @@ impl Decoder<'_> {
                             Some(character) => {
                                 text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                             }
-                            None => return self.failed("invalid unicode escape code"),
+                            None => return self.failed("invalid unicode escape code", escape_at),
                         },
-                        _ => return self.failed("invalid escape code"),
+                        _ => return self.failed("invalid escape code", escape_at),
                     }
                 }
                 byte => text.push(*byte),
             }
         }
-        self.failed("unexpected end of string")
+        self.failed("unexpected end of string", self.input.len())
     }
 
-    /// Returns an error at the last character.
-    fn failed(&mut self, why: &'static str) -> Token {
-        self.at = self.at.min(self.input.len());
-        self.token_at = self.at;
+    /// Returns an error at this character.
+    fn failed(&mut self, why: &'static str, at: usize) -> Token {
+        (self.at, self.token_at) = (self.at.min(self.input.len()), at);
         Token::Error(why)
     }
 

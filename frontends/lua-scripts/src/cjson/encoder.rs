@@ -6,7 +6,7 @@ use mlua::{Lua, Table, Value};
 
 use super::{DEPTH_MAX, InvalidNumbers, Settings, null};
 use crate::errors::{at_place, type_name};
-use crate::numbers::general;
+use crate::numbers::{general, number_of};
 
 /// Returns the value as JSON.
 pub(super) fn encode(lua: &Lua, value: &Value, settings: Settings) -> mlua::Result<Vec<u8>> {
@@ -41,7 +41,7 @@ impl Encoder<'_> {
     }
 
     fn number(&mut self, value: &Value) -> mlua::Result<()> {
-        let number = value.as_f64().unwrap_or_default();
+        let number = number_of(value).unwrap_or_default();
         if !number.is_finite() {
             match self.settings.encoded_invalid {
                 InvalidNumbers::Refused => return self.refuse(value, "must not be NaN or Inf"),
@@ -82,7 +82,7 @@ impl Encoder<'_> {
 
     fn table(&mut self, table: &Table, depth: i64) -> mlua::Result<()> {
         if depth > self.settings.encode_depth_max.min(DEPTH_MAX) {
-            let text = format!("Cannot serialise, excessive depth ({depth})");
+            let text = format!("Cannot serialise, excessive nesting ({depth})");
             return Err(at_place(self.lua, &text));
         }
         let count = self.array_len(table)?;

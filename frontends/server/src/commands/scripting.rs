@@ -16,6 +16,8 @@ use crate::keyspace::items::{Pending, WatchedKeys};
 use crate::observers::announcements::Announcements;
 use crate::scripts::{self, Kill, LoopWatch, ScriptHost, ScriptWatch};
 
+const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
+
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
     "": [eval, eval_ro, evalsha, evalsha_ro],
@@ -47,7 +49,7 @@ fn eval_text(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
 fn eval_hash(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
     let key_count = key_count(call)?;
     let script = Hash::parse(call.argument(1)).and_then(|hash| call.shared.scripts.cache.get(&hash));
-    let script = script.ok_or(FixedError::NoScript)?;
+    let script = script.ok_or_else(|| Refusal::Script(NO_SCRIPT.into()))?;
     scripts::prepare(&call.shared.scripts, &script)?;
     run(call, &script, key_count, is_read_only)
 }
@@ -71,7 +73,7 @@ fn loaded(call: &Call<'_>, text: &[u8], is_kept: bool) -> Result<Arc<Script>, Re
     }
     let script = Script::parse(text).map_err(Refusal::Message)?;
     scripts::prepare(scripts, &script)?;
-    Ok(scripts.cache.add(script, is_kept)?)
+    scripts.cache.add(script, is_kept)
 }
 
 /// Runs a compiled script, and writes its changes unless it is part of a transaction.
@@ -190,7 +192,7 @@ fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     if mode.eq_ignore_ascii_case(b"yes") || mode.eq_ignore_ascii_case(b"sync") {
-        return Err(FixedError::NoScriptDebugger.into());
+        return Err(Refusal::Message("the debugger of scripts is not supported".into()));
     }
     Err(Refusal::Message("Use SCRIPT DEBUG YES/SYNC/NO".into()))
 }

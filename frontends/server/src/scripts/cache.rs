@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lua_scripts::{Hash, Script};
 use parking_lot::Mutex;
 
-use crate::errors::FixedError;
+use crate::errors::Refusal;
 
 /// Maximum bytes of all scripts. If a script exceeds it, all scripts that were only executed are forgotten.
 const SCRIPT_BYTES_MAX: usize = 64 << 20;
@@ -48,14 +48,14 @@ impl Cache {
     ///
     /// # Errors
     /// The scripts that must be kept exceed the limit.
-    pub(crate) fn add(&self, script: Script, is_kept: bool) -> Result<Arc<Script>, FixedError> {
+    pub(crate) fn add(&self, script: Script, is_kept: bool) -> Result<Arc<Script>, Refusal> {
         let mut inner = self.inner.lock();
         if let Some(loaded) = inner.scripts.get_mut(&script.hash) {
             loaded.is_kept |= is_kept;
             return Ok(Arc::clone(&loaded.script));
         }
-        let (script, added_bytes) = (Arc::new(script), ENTRY_BYTES);
-        let added_bytes = added_bytes + script.text.len();
+        let added_bytes = size_of(&script);
+        let script = Arc::new(script);
         if inner.len_bytes + added_bytes > SCRIPT_BYTES_MAX {
             inner.scripts.retain(|_, loaded| loaded.is_kept);
             inner.len_bytes = inner.scripts.values().map(|loaded| size_of(&loaded.script)).sum();
@@ -63,7 +63,8 @@ impl Cache {
         }
         if inner.len_bytes + added_bytes > SCRIPT_BYTES_MAX {
             // A script that is only executed need not be remembered.
-            return if is_kept { Err(FixedError::TooManyScripts) } else { Ok(script) };
+            let refusal = || Refusal::Message("the loaded scripts exceed their memory limit; use SCRIPT FLUSH".into());
+            return if is_kept { Err(refusal()) } else { Ok(script) };
         }
         inner.len_bytes += added_bytes;
         inner.scripts.insert(script.hash, Loaded { script: Arc::clone(&script), is_kept });
@@ -105,7 +106,7 @@ mod tests {
         let third = cache.add(script(3, BYTES), true).expect("room").hash;
         assert!(cache.get(&executed).is_none() && cache.get(&third).is_some());
         assert!(loaded.iter().all(|hash| cache.get(hash).is_some()));
-        assert_eq!(cache.add(script(4, BYTES), true).err(), Some(FixedError::TooManyScripts));
+        assert!(cache.add(script(4, BYTES), true).is_err());
         let run_once = cache.add(script(5, BYTES), false).expect("it runs").hash;
         assert!(cache.get(&run_once).is_none());
         assert_eq!(cache.size(), (3, 3 * (BYTES + ENTRY_BYTES)));

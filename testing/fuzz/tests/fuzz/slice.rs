@@ -74,3 +74,8 @@ fn requests() {
 fn restore() {
     run("restore");
 }
+
+#[test]
+fn scripts() {
+    run("scripts");
+}
