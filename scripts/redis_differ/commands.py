@@ -1,5 +1,6 @@
 """What is asked for, drawn from a seed, and what may differ."""
 
+import hashlib
 import random
 import re
 import time
@@ -17,8 +18,67 @@ MILLISECONDS = ["100000", "1000000", "0", "-1", "abc", "9223372036854775807"]
 LATER = 4102444800
 MOMENTS = [str(LATER), str(LATER * 1000), "1", "-1", "0"]
 
+# One a line; `\n` is a line end.
+SCRIPTS = r"""
+return redis.call('get', KEYS[1])
+return redis.call('set', KEYS[1], ARGV[1])
+return {KEYS[1], ARGV[1], #KEYS, #ARGV}
+return redis.call('incr', KEYS[1])
+redis.call('set', KEYS[1], ARGV[1]) return redis.call('incr', KEYS[1])
+redis.call('set', KEYS[1], ARGV[1]) error('failed')
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end
+local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('expire', KEYS[1], 100) end return n
+redis.call('del', KEYS[1]) redis.call('append', KEYS[1], 'x') return {redis.call('strlen', KEYS[1]), redis.call('exists', KEYS[1])}
+return redis.call('mget', KEYS[1], 'k0', 'k1')
+redis.call('select', 1) redis.call('set', KEYS[1], ARGV[1]) return 1
+redis.call('publish', 'news', ARGV[1]) return redis.call('set', KEYS[1], ARGV[1])
+redis.setresp(3) return redis.call('get', KEYS[1])
+redis.setresp(3) return {redis.call('mget', KEYS[1], 'k1'), true, false}
+local ok, e = pcall(redis.call, 'incr', KEYS[1]) return {tostring(ok), tostring(e)}
+return redis.pcall('incr', KEYS[1])
+return redis.pcall('nosuch', KEYS[1])
+return redis.call('get')
+return {err = ARGV[1]}
+return {ok = ARGV[1]}
+return redis.error_reply(ARGV[1])
+return redis.status_reply(ARGV[1])
+return redis.sha1hex(ARGV[1])
+return {1, 2.9, -1.5, 'a', true, false, {1, {2}}, nil, 3}
+return {double = 3.5}
+return {map = {[ARGV[1]] = 1}}
+return {set = {[ARGV[1]] = true}}
+return {big_number = '12345678901234567890'}
+return {verbatim_string = {string = ARGV[1], format = 'txt'}}
+return tonumber(ARGV[1])
+return tostring(tonumber(ARGV[1]))
+return cjson.encode({ARGV[1], tonumber(ARGV[1]) or cjson.null, {}})
+return cjson.encode(cjson.decode(ARGV[1]))
+return cjson.encode(cjson.decode('{"a": [1, 2.5, null, "x\\u00e9", {}]}').a)
+return cmsgpack.pack(ARGV[1], tonumber(ARGV[1]), {1, {a = ARGV[1]}})
+return {cmsgpack.unpack(cmsgpack.pack(ARGV[1], tonumber(ARGV[1]) or 7))}
+return {cmsgpack.unpack(ARGV[1])}
+return struct.pack('>I2sd', #ARGV[1], ARGV[1], 1.5)
+return {struct.unpack('>I2B', ARGV[1])}
+return {bit.band(tonumber(ARGV[1]) or 5, 255), bit.tohex(tonumber(ARGV[1]) or 5), bit.lshift(1, tonumber(ARGV[1]) or 5)}
+global = 1
+return global
+return x(
+#!lua flags=no-writes\nreturn redis.call('set', KEYS[1], 'x')
+#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 'x')
+#!lua flags=what\nreturn 1
+local t = {} for i = 1, 300 do t[i] = redis.call('incr', KEYS[1]) end return t[300]
+return redis.call('eval', 'return 1', 0)
+return redis.call('subscribe', 'news')
+return redis.acl_check_cmd('get', KEYS[1])
+return string.format('%s %5.1f', ARGV[1], 2.25)
+""".strip().splitlines()
+SCRIPTS = [script.replace("\\n", "\n") for script in SCRIPTS]
+HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIPTS] + ["abc", "f" * 40]
+# They run any request.
+RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
+
 # K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
-# D database, / choice, ? left out half of the time, * any number of times.
+# D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
 DECR K
@@ -150,7 +210,21 @@ SETBIT K 0 B
 BITFIELD K ?(OVERFLOW FAIL) SET u8 0 N
 GETEX K PERSIST
 SET K V EX E EX E
-SCRIPT (FLUSH|EXISTS aaaa bbbb|what)
+EVAL L 1 K V
+EVAL L 1 K V
+EVAL L 2 K K V V
+EVAL L 1 K N
+EVAL L N K V
+EVAL_RO L 1 K V
+EVALSHA H 1 K V
+EVALSHA H 1 K V
+EVALSHA_RO H 1 K V
+EVAL U 0 Q
+EVAL U 0 Q
+EVAL_RO U 0 Q
+SCRIPT LOAD L
+SCRIPT EXISTS H H
+SCRIPT (FLUSH|FLUSH ASYNC|FLUSH what|EXISTS aaaa bbbb|what)
 SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db
 MODULE LIST
 REPLICAOF NO ONE
@@ -238,7 +312,9 @@ class Draw:
             return [word for _ in range(self.random.randrange(4)) for word in self.part(part[1:])]
         if part[0] == "(":
             return self.expand(self.random.choice(split(part[1:-1], "|")))
-        of = {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
+        if part == "Q":
+            return self.request()
+        of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:

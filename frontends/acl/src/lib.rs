@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 pub use file::{AclFile, ReadText, user_of};
-pub use log::{Log, LogEntry, Reason};
+pub use log::{Context, Log, LogEntry, Reason};
 pub use password::random_hex;
 pub use rules::is_word;
 pub use user::User;

@@ -36,6 +36,28 @@ impl Reason {
     }
 }
 
+/// The circumstances in which a command was denied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Context {
+    /// By itself.
+    TopLevel,
+    /// In a transaction.
+    Transaction,
+    /// In a script.
+    Script,
+}
+
+impl Context {
+    /// Returns the name in `ACL LOG`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::TopLevel => "toplevel",
+            Context::Transaction => "multi",
+            Context::Script => "lua",
+        }
+    }
+}
+
 /// Equal denied requests.
 #[derive(Clone)]
 pub struct LogEntry {
@@ -45,8 +67,8 @@ pub struct LogEntry {
     pub count: u64,
     /// Why they were denied.
     pub reason: Reason,
-    /// They were part of a transaction.
-    pub in_transaction: bool,
+    /// The circumstances.
+    pub context: Context,
     /// The name of the command, key or channel.
     pub object: Vec<u8>,
     /// The name of the user.
@@ -69,8 +91,8 @@ impl Log {
     pub fn add(&self, mut event: LogEntry) {
         let mut entries = self.entries.lock();
         let is_equal = |entry: &LogEntry| {
-            (entry.reason, entry.in_transaction, &entry.object, &entry.user)
-                == (event.reason, event.in_transaction, &event.object, &event.user)
+            (entry.reason, entry.context, &entry.object, &entry.user)
+                == (event.reason, event.context, &event.object, &event.user)
                 && entry.at.elapsed().as_secs() < GROUPED_SECONDS
         };
         if let Some(found) = entries.iter().position(is_equal) {

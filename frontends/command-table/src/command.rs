@@ -181,9 +181,21 @@ impl Command {
             && matches!(self.name, "punsubscribe" | "reset" | "sunsubscribe" | "unsubscribe")
     }
 
+    /// Returns whether it runs a script, which may use keys that the request does not name.
+    pub fn runs_scripts(&self) -> bool {
+        self.has(flag::SCRIPT)
+    }
+
+    /// Returns whether it may change keys that the request does not name.
+    pub fn runs_writing_scripts(&self) -> bool {
+        self.has(flag::SCRIPT) && !self.has(flag::READONLY)
+    }
+
     /// Returns whether other clients may see its effects: it writes, or sends messages.
     pub fn has_visible_effects(&self) -> bool {
-        self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Published))
+        self.has(flag::WRITE)
+            || self.runs_writing_scripts()
+            || matches!(self.policy.touches, Touches::Channels(Channels::Published))
     }
 
     /// Returns true for `CLIENT` and its subcommands.

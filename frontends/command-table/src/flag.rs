@@ -20,9 +20,13 @@ pub const NO_AUTH: u32 = 1 << 12;
 pub const NO_MULTI: u32 = 1 << 13;
 pub const ALLOW_BUSY: u32 = 1 << 14;
 pub const NO_MANDATORY_KEYS: u32 = 1 << 15;
+/// Its keys are found by its arguments.
+pub const MOVABLE_KEYS: u32 = 1 << 16;
+/// Runs a script, which may use any keys. Not shown.
+pub const SCRIPT: u32 = 1 << 17;
 
 /// The names in `COMMAND`, by their bits.
-pub const NAMES: [(u32, &str); 16] = [
+pub const NAMES: [(u32, &str); 17] = [
     (WRITE, "write"),
     (READONLY, "readonly"),
     (DENYOOM, "denyoom"),
@@ -39,4 +43,5 @@ pub const NAMES: [(u32, &str); 16] = [
     (NO_MULTI, "no_multi"),
     (ALLOW_BUSY, "allow_busy"),
     (NO_MANDATORY_KEYS, "no_mandatory_keys"),
+    (MOVABLE_KEYS, "movablekeys"),
 ];

@@ -85,13 +85,20 @@ pub struct Keys {
     pub then: Option<Places>,
     /// The access to its only key, if it depends on the request's options.
     pub varies: Option<fn(&Request<'_>) -> Access>,
+    /// The index of the argument that counts the first keys.
+    pub counted: Option<usize>,
 }
 
 impl Keys {
     /// Returns the indices of the arguments that are keys, with the access to each.
     pub fn of(self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
         let varied = self.varies.map(|access_of| access_of(request));
-        let count = request.len();
+        let mut count = request.len();
+        if let Some(index) = self.counted.filter(|index| *index < count) {
+            let keys = resp::parse_integer(request.argument(index)).and_then(|keys| usize::try_from(keys).ok());
+            // A command refuses a wrong number, and then uses no key.
+            count = keys.and_then(|keys| keys.checked_add(self.first.first)).filter(|end| *end <= count).unwrap_or(0);
+        }
         let places = [Some(self.first), self.then].into_iter().flatten();
         places
             .flat_map(move |places| places.positions(count))
@@ -100,6 +107,9 @@ impl Keys {
 
     /// Returns first, last and step, the summary in `COMMAND`.
     pub fn range(self) -> [i64; 3] {
+        if self.counted.is_some() {
+            return [0; 3];
+        }
         let last = self.then.unwrap_or(self.first).last;
         [self.first.first as i64, last, self.first.step as i64]
     }
@@ -170,6 +180,12 @@ pub(crate) const fn keys(access: Access) -> Touches {
     one(Places::at(1, -1, 1, access))
 }
 
+/// The second argument counts the keys, which follow it.
+pub(crate) const fn counted_keys(access: Access) -> Touches {
+    let first = Places::at(3, -1, 1, access);
+    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(2) })
+}
+
 /// Keys and values alternate.
 pub(crate) const fn keys_and_values(access: Access) -> Touches {
     one(Places::at(1, -1, 2, access))
@@ -181,11 +197,11 @@ pub(crate) const fn subcommand_key(access: Access) -> Touches {
 }
 
 const fn one(first: Places) -> Touches {
-    Touches::Keys(Keys { first, then: None, varies: None })
+    Touches::Keys(Keys { first, then: None, varies: None, counted: None })
 }
 
 const fn two(first: Places, then: Places) -> Touches {
-    Touches::Keys(Keys { first, then: Some(then), varies: None })
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: None })
 }
 
 const fn moved_to(access: Access) -> Touches {
@@ -193,7 +209,8 @@ const fn moved_to(access: Access) -> Touches {
 }
 
 const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches {
-    Touches::Keys(Keys { first: Places::at(1, 1, 1, most), then: None, varies: Some(access_of) })
+    let first = Places::at(1, 1, 1, most);
+    Touches::Keys(Keys { first, then: None, varies: Some(access_of), counted: None })
 }
 
 /// `SET` returns the previous value only with `GET`.
@@ -251,6 +268,12 @@ mod tests {
             ("BITFIELD k GET u8 0 INCRBY u8 0 1", vec![(1, ReadAndUpdate)]),
             ("BITFIELD k GET u8", vec![(1, ReadAndUpdate)]),
             ("PING hello", vec![]),
+            ("EVAL text 2 a b c", vec![(3, ReadAndUpdate), (4, ReadAndUpdate)]),
+            ("EVALSHA_RO hash 1 a b", vec![(3, Read)]),
+            ("EVAL text 0 a", vec![]),
+            ("EVAL text 3 a b", vec![]),
+            ("EVAL text -1 a b", vec![]),
+            ("EVAL text 9223372036854775807 a b", vec![]),
         ] {
             assert_eq!(accesses(line), wanted, "{line}");
         }
@@ -265,7 +288,7 @@ mod tests {
             let (name, touches) = (command.name, command.policy.touches);
             let concerns_keys =
                 matches!(touches, Touches::Keys(_) | Touches::Prefix | Touches::Range | Touches::AllKeys);
-            let has_flag = command.has(flag::READONLY | flag::WRITE) && !is_exempt(name);
+            let has_flag = command.has(flag::READONLY | flag::WRITE | flag::SCRIPT) && !is_exempt(name);
             assert!(concerns_keys == has_flag || name == "watch", "{name}");
             assert!(!matches!(touches, Touches::OthersRequests) || command.has(flag::ADMIN), "{name}");
         }

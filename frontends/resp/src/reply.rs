@@ -33,6 +33,11 @@ impl<'a> Reply<'a> {
         self.line(b'+', text.as_bytes());
     }
 
+    /// Writes a short text of any bytes. Line ends in it become spaces.
+    pub fn status(&mut self, text: &[u8]) {
+        self.line(b'+', text);
+    }
+
     /// Writes an error: a code in capitals, a space and a sentence. Line ends in it become spaces.
     pub fn error(&mut self, text: &[u8]) {
         self.line(b'-', text);
@@ -99,11 +104,17 @@ impl<'a> Reply<'a> {
 
     /// Like [`Reply::text`], for any bytes.
     pub fn verbatim(&mut self, text: &[u8]) {
+        self.verbatim_in(b"txt", text);
+    }
+
+    /// Like [`Reply::verbatim`], with a format of three characters; a shorter one is filled with spaces.
+    pub fn verbatim_in(&mut self, format: &[u8], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.number(b'=', text.len() as u64 + 4);
-                self.output.extend_from_slice(b"txt:");
+                self.output.extend(format.iter().copied().chain(*b"   ").take(3));
+                self.output.push(b':');
                 self.output.extend_from_slice(text);
                 self.bulk_end();
             }
@@ -168,6 +179,11 @@ impl<'a> Reply<'a> {
         self.output.truncate(len_bytes);
     }
 
+    /// Writes complete replies that another writer of the same version has made.
+    pub fn append(&mut self, replies: &[u8]) {
+        self.output.extend_from_slice(replies);
+    }
+
     /// Returns a writer to the same buffer, for another function.
     pub fn reborrow(&mut self) -> Reply<'_> {
         Reply { output: self.output, protocol: self.protocol }
@@ -210,6 +226,7 @@ mod tests {
     #[test]
     fn every_kind() {
         assert_eq!(written(|r| r.simple("OK")), b"+OK\r\n");
+        assert_eq!(written(|r| r.status(b"a\r\nb")), b"+a  b\r\n");
         assert_eq!(written(|r| r.error(b"ERR two\r\nlines")), b"-ERR two  lines\r\n");
         assert_eq!(written(|r| r.integer(i64::MIN)), b":-9223372036854775808\r\n");
         assert_eq!(written(|r| r.bulk(b"a\r\nb")), b"$4\r\na\r\nb\r\n");
@@ -234,6 +251,7 @@ mod tests {
         assert_eq!(written(|r| r.map(2)), b"%2\r\n");
         assert_eq!(written(|r| r.set(2)), b"~2\r\n");
         assert_eq!(written(|r| r.text("a b")), b"=7\r\ntxt:a b\r\n");
+        assert_eq!(written(|r| r.verbatim_in(b"md", b"a b")), b"=7\r\nmd :a b\r\n");
         assert_eq!(written(|r| r.push(2)), b">2\r\n");
         assert_eq!(written(|r| r.attribute(1)), b"|1\r\n");
         assert_eq!(written(|r| r.boolean(true)), b"#t\r\n");

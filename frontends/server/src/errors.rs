@@ -83,8 +83,10 @@ pub(crate) enum FixedError {
     SelfDelete,
     NoReplication,
     NoCluster,
-    NoScripts,
+    NoFunctions,
     NoScriptRuns,
+    Busy,
+    Unkillable,
     NoLibrary,
     BadFormat,
     IdleTime,
@@ -199,7 +201,14 @@ impl FixedError {
             }
             FixedError::NoReplication => "ERR replication is not supported; only REPLICAOF NO ONE is accepted",
             FixedError::NoCluster => "ERR This instance has cluster support disabled",
-            FixedError::NoScripts => "ERR scripts and functions are not supported",
+            FixedError::NoFunctions => "ERR functions are not supported",
+            FixedError::Busy => {
+                "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+            }
+            FixedError::Unkillable => {
+                "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
+                 script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+            }
             FixedError::NoScriptRuns => "NOTBUSY No scripts in execution right now.",
             FixedError::NoLibrary => "ERR Library not found",
             FixedError::BadFormat => "ERR Bad data format",
@@ -252,6 +261,10 @@ pub(crate) enum Refusal {
     Message(String),
     /// A transaction was discarded without execution, for this reason.
     ExecAbort(String),
+    /// The error of a script, with its code.
+    Script(Vec<u8>),
+    /// The error of a script that was stopped, with its code: nothing is written.
+    Stopped(Vec<u8>),
     /// Denied by ACL.
     Denied { what: String, reason: Reason, object: Vec<u8> },
     /// An unsupported protocol version.
@@ -341,6 +354,7 @@ impl Refusal {
             Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
             Refusal::Message(text) => format!("ERR {text}").into(),
             Refusal::ExecAbort(why) => format!("EXECABORT Transaction discarded because of: {why}").into(),
+            Refusal::Script(text) | Refusal::Stopped(text) => text.clone(),
             Refusal::Denied { what, .. } => format!("NOPERM {what}").into(),
             Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
             Refusal::ProtocolNotAnInteger => b"ERR Protocol version is not an integer or out of range".into(),

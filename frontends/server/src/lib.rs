@@ -27,6 +27,7 @@ mod messages;
 mod observers;
 mod pool;
 mod prepared;
+mod scripts;
 mod server;
 mod shared;
 mod stop;

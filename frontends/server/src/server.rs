@@ -28,6 +28,7 @@ use crate::keyspace::Keyspace;
 use crate::messages::{Mailbox, Mailboxes};
 use crate::observers::Observers;
 use crate::observers::expired::ExpiryReports;
+use crate::scripts::Scripts;
 use crate::shared::Shared;
 use crate::telemetry::{Loops, Telemetry};
 use crate::{Config, HttpPort, Prepared, StopHandle, pool};
@@ -87,6 +88,7 @@ impl Server {
             backlogs: Backlogs::default(),
             gate: Gate::new(loop_count),
             pause: Pause::new(),
+            scripts: Scripts::default(),
             administration,
             telemetry: Telemetry::new(Loops::new(loop_count)),
             pool,

@@ -16,6 +16,7 @@ use crate::messages::Mailboxes;
 use crate::observers::Observers;
 use crate::observers::tracking::MessageAccess;
 use crate::pool::Pool;
+use crate::scripts::Scripts;
 use crate::telemetry::{LoopCounters, Telemetry};
 
 /// The state of one server.
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) backlogs: Backlogs,
     pub(crate) gate: Gate,
     pub(crate) pause: Pause,
+    pub(crate) scripts: Scripts,
     pub(crate) administration: Administration,
     pub(crate) telemetry: Telemetry,
     /// The event loops as a thread pool.
@@ -69,6 +71,6 @@ impl Shared {
     /// Returns whether a postponed client may check whether it can proceed; if not, a wake-up or the end of a pause
     /// will follow.
     pub(crate) fn may_resume(&self) -> bool {
-        self.pause.remaining().is_none() && !self.mailboxes.is_full()
+        self.pause.remaining().is_none() && !self.mailboxes.is_full() && !self.scripts.holds_waiting()
     }
 }

@@ -11,6 +11,7 @@ mod pdus;
 mod replies;
 mod requests;
 mod restore;
+mod scripts;
 mod served;
 
 pub use acl::acl_rules;
@@ -20,6 +21,7 @@ pub use pdus::pdus;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
+pub use scripts::scripts;
 pub use served::STORES_VARIABLE;
 
 /// A fuzz target.
@@ -34,4 +36,5 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),
+    ("scripts", scripts),
 ];

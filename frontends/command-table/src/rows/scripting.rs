@@ -1,11 +1,53 @@
-//! FUNCTION and SCRIPT: the replies of a server without scripts.
+//! Scripts, and the replies of a server without functions.
 
 use crate::category;
 use crate::command::Command;
-use crate::flag::{ALLOW_BUSY, DENYOOM, LOADING, NOSCRIPT, STALE, WRITE};
-use crate::policy::SERVER;
+use crate::flag::{
+    ALLOW_BUSY, DENYOOM, LOADING, MOVABLE_KEYS, NO_MANDATORY_KEYS, NOSCRIPT, READONLY, SCRIPT, SKIP_MONITOR, STALE, WRITE,
+};
+use crate::kind::Kind;
+use crate::policy::{SERVER, on};
+use crate::touches::{Access, counted_keys};
+
+const EVAL_FLAGS: u32 = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | SCRIPT;
+
+/// Creates the row of a command that runs a script.
+const fn script(name: &'static str, flags: u32, access: Access, syntax: &'static str) -> Command {
+    Command::new(name, -3, EVAL_FLAGS | flags, on(Kind::Transaction, counted_keys(access)))
+        .in_categories(category::SCRIPTING)
+        .alone()
+        .syntax(syntax)
+}
+
+const TEXT: &str = "<script> <numkeys:integer> [<key:key>...] [<arg>...]";
+const HASH: &str = "<sha1> <numkeys:integer> [<key:key>...] [<arg>...]";
+const COMPLEXITY: &str = "Depends on the script that is executed.";
 
 pub(super) static ROWS: &[Command] = &[
+    script("eval", 0, Access::ReadAndUpdate, TEXT).documented(
+        "scripting",
+        "2.6.0",
+        "Execute a Lua script server side",
+        COMPLEXITY,
+    ),
+    script("eval_ro", READONLY, Access::Read, TEXT).documented(
+        "scripting",
+        "7.0.0",
+        "Execute a read-only Lua script server side",
+        COMPLEXITY,
+    ),
+    script("evalsha", 0, Access::ReadAndUpdate, HASH).documented(
+        "scripting",
+        "2.6.0",
+        "Execute a Lua script server side",
+        COMPLEXITY,
+    ),
+    script("evalsha_ro", READONLY, Access::Read, HASH).documented(
+        "scripting",
+        "7.0.0",
+        "Execute a read-only Lua script server side",
+        COMPLEXITY,
+    ),
     Command::new("function", -2, 0, SERVER).containing(FUNCTION_SUBCOMMANDS).documented(
         "scripting",
         "7.0.0",

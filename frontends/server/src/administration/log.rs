@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hikv::{Error, MediumError};
+use lua_scripts::Level;
 use parking_lot::Mutex;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -135,6 +136,7 @@ pub(crate) struct Log {
     failures: Throttle,
     panics: Throttle,
     evictions: Throttle,
+    scripts: Throttle,
 }
 
 impl Log {
@@ -191,6 +193,17 @@ impl Log {
     pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
         if let Some(left_out) = self.slow_commands.pass() {
             tracing::warn!(command, took_us = took.as_micros() as u64, left_out, "slow command");
+        }
+    }
+
+    /// Logs a message of a script.
+    pub(crate) fn of_script(&self, level: Level, message: &str) {
+        let Some(left_out) = self.scripts.pass() else { return };
+        match level {
+            Level::Debug => tracing::trace!(left_out, "script: {message}"),
+            Level::Verbose => tracing::debug!(left_out, "script: {message}"),
+            Level::Notice => tracing::info!(left_out, "script: {message}"),
+            Level::Warning => tracing::warn!(left_out, "script: {message}"),
         }
     }
 

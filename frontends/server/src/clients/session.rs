@@ -37,6 +37,8 @@ pub(crate) struct Transaction {
     pub(crate) is_broken: bool,
     /// One of them needs memory.
     pub(crate) needs_memory: bool,
+    /// One of them runs a script.
+    pub(crate) runs_scripts: bool,
     /// One of them has effects that other clients may see.
     pub(crate) changes: bool,
     /// After one of them the client may receive fewer messages.
@@ -69,6 +71,10 @@ pub(crate) struct Session {
     pub(crate) observed: Ticket,
     /// A transaction is being executed.
     pub(crate) is_executing: bool,
+    /// A script is running, which executes the client's current commands.
+    pub(crate) runs_script: bool,
+    /// The current request has had no effect, and must be executed in the background instead.
+    pub(crate) needs_background: bool,
     /// Its next request waits for the end of a pause, or for space in the mailboxes.
     pub(crate) is_postponed: bool,
     /// Its requests may run in the background.
@@ -98,6 +104,8 @@ impl Session {
             transaction: None,
             observed: Ticket::default(),
             is_executing: false,
+            runs_script: false,
+            needs_background: false,
             is_postponed: false,
             may_use_background: false,
             awaits_job: false,
@@ -169,6 +177,16 @@ impl Session {
     pub(crate) fn changes_by(&self, entry: Entry) -> bool {
         let ends_writes = || self.transaction.as_ref().is_some_and(|transaction| transaction.changes);
         if entry.command.executes() { ends_writes() } else { entry.command.has_visible_effects() }
+    }
+
+    /// Returns whether the command runs a script, or executes a transaction that does.
+    pub(crate) fn may_run_script(&self, entry: Entry) -> bool {
+        let has_script = |transaction: &Transaction| transaction.runs_scripts;
+        if entry.command.executes() {
+            self.transaction.as_deref().is_some_and(has_script)
+        } else {
+            entry.command.runs_scripts()
+        }
     }
 
     /// Clears `CLIENT CACHING` after the request that it applied to; in a transaction it stays until EXEC.

@@ -229,10 +229,9 @@ fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
         reply.map(8);
         reply.bulk(b"count");
         reply.integer(entry.count as i64);
-        let context = if entry.in_transaction { "multi" } else { "toplevel" };
         for (name, text) in [
             ("reason", entry.reason.name().as_bytes()),
-            ("context", context.as_bytes()),
+            ("context", entry.context.name().as_bytes()),
             ("object", &entry.object),
             ("username", entry.user.as_bytes()),
         ] {

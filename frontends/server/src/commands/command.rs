@@ -119,7 +119,8 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     };
     let keys: Vec<_> =
         command.keys_of(&request).map(|(index, access)| (request.argument(index).to_vec(), access)).collect();
-    if keys.is_empty() { Err(FixedError::NoKeyArguments.into()) } else { Ok(keys) }
+    let is_refused = keys.is_empty() && !command.has(flag::NO_MANDATORY_KEYS);
+    if is_refused { Err(FixedError::NoKeyArguments.into()) } else { Ok(keys) }
 }
 
 /// Returns whether no request of this command has a key, whatever its arguments.
@@ -210,6 +211,12 @@ fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
         reply.set(flags.len());
         flags.iter().for_each(|flag| reply.simple(flag));
         reply.bulk(b"begin_search");
+        if let Some(index) = keys.and_then(|keys| keys.counted) {
+            write_spec(reply, "index", &[("index", index as i64)]);
+            reply.bulk(b"find_keys");
+            write_spec(reply, "keynum", &[("keynumidx", 0), ("firstkey", (first - index) as i64), ("keystep", 1)]);
+            continue;
+        }
         write_spec(reply, "index", &[("index", first as i64)]);
         reply.bulk(b"find_keys");
         let last = if last < 0 { last } else { last - first as i64 };

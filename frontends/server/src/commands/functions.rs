@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hello, help, info, keys, latency, lcs, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server,
+    hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server,
     set, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 34] = [
+const FAMILIES: [&[(&str, Function)]; 35] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
@@ -31,6 +31,7 @@ const FAMILIES: [&[(&str, Function)]; 34] = [
     keys::FUNCTIONS,
     latency::FUNCTIONS,
     lcs::FUNCTIONS,
+    libraries::FUNCTIONS,
     memory::FUNCTIONS,
     moving::FUNCTIONS,
     numbers::FUNCTIONS,

@@ -37,6 +37,7 @@ mod info;
 mod keys;
 mod latency;
 mod lcs;
+mod libraries;
 mod memory;
 mod moving;
 mod numbers;

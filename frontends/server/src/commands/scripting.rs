@@ -1,84 +1,190 @@
-//! SCRIPT, FUNCTION, MODULE and REPLICAOF, limited to the replies of a server without scripts, modules and replication.
+//! EVAL, EVALSHA and their read-only variants, and SCRIPT.
+//!
+//! A script has exclusive access, and its changes are written as one batch after its end, as those of EXEC: neither a
+//! client nor a crash can see only some of them. A script that fails keeps what it has written before, as in Redis; one
+//! that is killed or stopped writes nothing. In a transaction, its changes are among those of the transaction.
 
-use super::rdb;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use lua_scripts::{Arguments, Hash, Outcome, Script, Stop, Watch};
+
+use super::transactions::{UntilWritten, write};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::items::{Pending, WatchedKeys};
+use crate::observers::announcements::Announcements;
+use crate::scripts::{self, Kill, LoopWatch, ScriptHost, ScriptWatch};
+
+const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
-    "function|": [
-        "delete" => function_delete, "dump" => function_dump, "flush" => function_flush, kill,
-        "list" => function_list, load, "restore" => load, "stats" => function_stats,
-    ],
-    "module|": ["list" => module_list],
-    "": [replicaof],
-    "script|": ["debug" => script_debug, "exists" => script_exists, "flush" => script_flush, kill, load],
+    "": [eval, eval_ro, evalsha, evalsha_ro],
+    "script|": ["debug" => script_debug, exists, flush, kill, load],
 ];
 
-fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
-    flush(call, "FUNCTION FLUSH only supports SYNC|ASYNC option")
+fn eval(call: &mut Call<'_>) -> Result<(), Refusal> {
+    eval_text(call, false)
 }
 
-fn script_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
-    flush(call, "SCRIPT FLUSH only support SYNC|ASYNC option")
+fn eval_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
+    eval_text(call, true)
 }
 
-fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
+fn evalsha(call: &mut Call<'_>) -> Result<(), Refusal> {
+    eval_hash(call, false)
+}
+
+fn evalsha_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
+    eval_hash(call, true)
+}
+
+fn eval_text(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
+    let key_count = key_count(call)?;
+    let script = loaded(call, call.argument(1), false)?;
+    run(call, &script, key_count, is_read_only)
+}
+
+fn eval_hash(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
+    let key_count = key_count(call)?;
+    let script = Hash::parse(call.argument(1)).and_then(|hash| call.shared.scripts.cache.get(&hash));
+    let script = script.ok_or_else(|| Refusal::Script(NO_SCRIPT.into()))?;
+    scripts::prepare(&call.shared.scripts, &script)?;
+    run(call, &script, key_count, is_read_only)
+}
+
+/// Parses the number of keys among the arguments.
+fn key_count(call: &Call<'_>) -> Result<usize, Refusal> {
+    let count = call.integer(2).map_err(|_| FixedError::NotANumber)?;
+    if count < 0 {
+        return Err(Refusal::Message("Number of keys can't be negative".into()));
+    }
+    let count = usize::try_from(count).ok().filter(|count| *count <= call.request.len() - 3);
+    count.ok_or_else(|| Refusal::Message("Number of keys can't be greater than number of args".into()))
+}
+
+/// Returns the script with this text, compiled for this thread and remembered.
+fn loaded(call: &Call<'_>, text: &[u8], is_kept: bool) -> Result<Arc<Script>, Refusal> {
+    let scripts = &call.shared.scripts;
+    if let Some(script) = scripts.cache.get(&Hash::of(text)).filter(|_| !is_kept) {
+        scripts::prepare(scripts, &script)?;
+        return Ok(script);
+    }
+    let script = Script::parse(text).map_err(Refusal::Message)?;
+    scripts::prepare(scripts, &script)?;
+    scripts.cache.add(script, is_kept)
+}
+
+/// Runs a compiled script, and writes its changes unless it is part of a transaction.
+fn run(call: &mut Call<'_>, script: &Script, key_count: usize, is_read_only: bool) -> Result<(), Refusal> {
+    if is_read_only && !script.flags.is_plain && !script.flags.no_writes {
+        return Err(Refusal::Message("Can not execute a script with write flag using *_ro command.".into()));
+    }
+    let monitors = &call.shared.observers.monitors;
+    if !monitors.is_empty() {
+        // Before its commands, unlike other requests.
+        monitors.show(&call.shared.mailboxes, call.entry, call.session, &call.request);
+    }
+    if let (Some(pending), Some(announcements)) = (call.pending, call.announcements) {
+        return execute(call, (script, key_count, is_read_only), pending, announcements).map(drop);
+    }
+    let (pending, announcements) = (Pending::depending_on(WatchedKeys::default()), Announcements::default());
+    let mut databases = UntilWritten::begin(call.shared);
+    match execute(call, (script, key_count, is_read_only), &pending, &announcements) {
+        Ok(false) => Ok(()),
+        Err(refusal @ Refusal::Stopped(_)) => Err(refusal),
+        ended => {
+            databases.is_written = write(call, pending, announcements)?;
+            ended.map(drop)
+        }
+    }
+}
+
+/// Executes a script with the changes so far, and writes its reply; returns false if it must be started again in the
+/// background.
+fn execute(
+    call: &mut Call<'_>,
+    (script, key_count, is_read_only): (&Script, usize, bool),
+    pending: &Pending,
+    announcements: &Announcements,
+) -> Result<bool, Refusal> {
+    let (shared, request, db) = (call.shared, call.request, call.session.db);
+    let arguments: Vec<&[u8]> = request.arguments().skip(2).collect();
+    let (keys, values) = arguments.split_at(key_count);
+    let may_restart = call.session.may_use_background && !call.session.awaits_job;
+    let progress = (!may_restart).then(|| Arc::clone(&shared.scripts.progress));
+    let watch: Rc<dyn Watch> = if may_restart { LoopWatch::begin() } else { ScriptWatch::begin(shared) };
+    if let Some(progress) = &progress {
+        progress.begin();
+    }
+    call.session.runs_script = true;
+    let (mut text, protocol) = (Vec::new(), call.reply.protocol());
+    let mut reply = resp::Reply::new(&mut text, protocol);
+    let mut host = ScriptHost {
+        call,
+        pending,
+        announcements,
+        is_read_only: is_read_only || script.flags.no_writes,
+        allows_oom: script.flags.allow_oom,
+        may_restart,
+        has_written: false,
+        progress: progress.clone(),
+    };
+    let outcome = scripts::run(&shared.scripts, &script.hash, Arguments { keys, values }, &mut host, watch, &mut reply);
+    (call.session.runs_script, call.session.db) = (false, db);
+    if let Some(progress) = progress {
+        progress.end();
+    }
+    match outcome? {
+        Outcome::Replied => {
+            call.reply.append(&text);
+            Ok(true)
+        }
+        Outcome::Failed(text) | Outcome::Stopped(Stop::Killed, text) => Err(Refusal::Script(text)),
+        Outcome::Stopped(Stop::Abandoned, _) if may_restart => {
+            call.session.needs_background = true;
+            Ok(false)
+        }
+        Outcome::Stopped(Stop::Abandoned, text) => Err(Refusal::Stopped(text)),
+    }
+}
+
+fn flush(call: &mut Call<'_>) -> Result<(), Refusal> {
     let known = |option: &[u8]| option.eq_ignore_ascii_case(b"async") || option.eq_ignore_ascii_case(b"sync");
     if call.request.len() > 3 || !call.request.arguments().skip(1).all(known) {
-        return Err(Refusal::Message(refusal.into()));
+        return Err(Refusal::Message("SCRIPT FLUSH only support SYNC|ASYNC option".into()));
     }
+    call.shared.scripts.cache.clear();
     call.ok();
     Ok(())
 }
 
-/// Nothing can be loaded, so no client ever has a script to run.
-fn load(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(FixedError::NoScripts.into())
-}
-
-fn kill(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(FixedError::NoScriptRuns.into())
-}
-
-fn function_delete(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(FixedError::NoLibrary.into())
-}
-
-/// An empty set of libraries, in Redis' format.
-fn function_dump(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.bulk(&rdb::sealed(Vec::new()));
+fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let script = loaded(call, call.argument(2), true)?;
+    call.reply.bulk(script.hash.as_bytes());
     Ok(())
 }
 
-fn function_list(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (mut has_pattern, mut has_code) = (false, false);
-    let mut arguments = call.request.arguments().skip(1);
-    while let Some(option) = arguments.next() {
-        if !has_code && option.eq_ignore_ascii_case(b"withcode") {
-            has_code = true;
-        } else if !has_pattern && option.eq_ignore_ascii_case(b"libraryname") {
-            has_pattern = true;
-            arguments.next().ok_or_else(|| Refusal::Message("library name argument was not given".into()))?;
-        } else {
-            return Err(Refusal::Message(format!("Unknown argument {}", String::from_utf8_lossy(option))));
-        }
+fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.array(call.request.len() - 2);
+    for digits in call.request.arguments().skip(1) {
+        let is_loaded = Hash::parse(digits).is_some_and(|hash| call.shared.scripts.cache.get(&hash).is_some());
+        call.reply.integer(is_loaded.into());
     }
-    call.reply.array(0);
     Ok(())
 }
 
-/// There is no engine either.
-fn function_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.map(2);
-    call.reply.bulk(b"running_script");
-    call.reply.null_bulk();
-    call.reply.bulk(b"engines");
-    call.reply.map(0);
+fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.shared.scripts.progress.kill() {
+        Kill::Done => call.ok(),
+        Kill::NotRunning => return Err(FixedError::NoScriptRuns.into()),
+        Kill::TooLate => return Err(FixedError::Unkillable.into()),
+    }
     Ok(())
 }
 
-/// Accepts only the mode in which scripts would run anyway.
+/// Accepts only the mode in which scripts run anyway.
 fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mode = call.argument(2);
     if mode.eq_ignore_ascii_case(b"no") {
@@ -86,30 +192,7 @@ fn script_debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     if mode.eq_ignore_ascii_case(b"yes") || mode.eq_ignore_ascii_case(b"sync") {
-        return Err(FixedError::NoScripts.into());
+        return Err(Refusal::Message("the debugger of scripts is not supported".into()));
     }
     Err(Refusal::Message("Use SCRIPT DEBUG YES/SYNC/NO".into()))
-}
-
-/// None exists.
-fn script_exists(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = call.request.len() - 2;
-    call.reply.array(count);
-    (0..count).for_each(|_| call.reply.integer(0));
-    Ok(())
-}
-
-fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.array(0);
-    Ok(())
-}
-
-/// The server never follows another one.
-fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_no_one = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
-    if !is_no_one {
-        return Err(FixedError::NoReplication.into());
-    }
-    call.ok();
-    Ok(())
 }

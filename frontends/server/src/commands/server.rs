@@ -80,6 +80,9 @@ fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     if contradicts || !call.request.arguments().all(is_known) {
         return Err(Refusal::Syntax);
     }
+    if call.shared.scripts.is_busy() && !has_option(b"nosave") {
+        return Err(FixedError::Busy.into());
+    }
     if aborts {
         return Err(Refusal::Message("No shutdown in progress.".into()));
     }

@@ -48,8 +48,7 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     };
     let (pending, start) = (Pending::depending_on(watched_keys), call.reply.len_bytes());
-    let mut databases =
-        UntilWritten { shared: call.shared, before: call.shared.keyspace.databases.now(), is_written: false };
+    let mut databases = UntilWritten::begin(call.shared);
     call.session.is_executing = true;
     let announcements = Announcements::default();
     let executed = execute_all(call, &transaction, (&pending, &announcements));
@@ -65,10 +64,16 @@ fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Restores the table of databases unless the transaction is written. So a transaction that is refused or panics leaves
 /// no change of the table.
-struct UntilWritten<'a> {
+pub(super) struct UntilWritten<'a> {
     shared: &'a Shared,
     before: Table,
-    is_written: bool,
+    pub(super) is_written: bool,
+}
+
+impl UntilWritten<'_> {
+    pub(super) fn begin(shared: &Shared) -> UntilWritten<'_> {
+        UntilWritten { shared, before: shared.keyspace.databases.now(), is_written: false }
+    }
 }
 
 impl Drop for UntilWritten<'_> {
@@ -91,7 +96,7 @@ fn overtaken(call: &mut Call<'_>) {
 
 /// Writes the transaction's changes, then sends its announcements; returns false if a watched key was changed. If
 /// writing fails, no change has been made, nothing is sent, and the refusal replaces the replies.
-fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Result<bool, Refusal> {
+pub(super) fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Result<bool, Refusal> {
     let shared = call.shared;
     if !pending.commit(&shared.keyspace.store)? {
         return Ok(false);
@@ -128,7 +133,8 @@ fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
 /// its subscriptions, as in Redis.
 ///
 /// # Errors
-/// [`Refusal::ExecAbort`] if the replies together become too long; the transaction is then not written.
+/// [`Refusal::ExecAbort`] if the replies together become too long, [`Refusal::Stopped`] if a script was stopped; the
+/// transaction is then not written.
 fn execute_all(
     call: &mut Call<'_>,
     transaction: &Transaction,
@@ -154,6 +160,9 @@ fn execute_all(
             };
             step.run().map(|()| entry.command.pushes())
         });
+        if let Err(refusal @ Refusal::Stopped(_)) = executed {
+            return Err(refusal);
+        }
         let is_message = executed.unwrap_or_else(|refusal| {
             call.client().note_refused(&refusal);
             call.event_counts.add_error(Kind::Transaction);

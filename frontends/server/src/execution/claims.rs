@@ -60,7 +60,11 @@ impl Claim {
                 self.decides_for_all |= entry.command.runs_alone() && decides();
             }
         }
-        self.writes |= writes;
+        if entry.command.runs_scripts() {
+            self.reads_all = true;
+            self.writes_all |= entry.command.runs_writing_scripts();
+        }
+        self.writes |= writes || self.writes_all;
     }
 
     fn touches_keys(&self) -> bool {
@@ -101,7 +105,7 @@ mod tests {
 
     #[test]
     fn conflicting_commands_wait_for_each_other() {
-        let cases: [(&[&str], &[&str], bool); 17] = [
+        let cases: [(&[&str], &[&str], bool); 21] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),
             (&["RENAME", "a", "b"], &["KEYS", "*"], true),
@@ -112,6 +116,11 @@ mod tests {
             (&["WATCH", "a"], &["SET", "a", "1"], true),
             (&["WATCH", "a"], &["GET", "a"], false),
             (&["WATCH", "a"], &["KEYS", "*"], false),
+            // A script may use keys that its request does not name.
+            (&["EVAL", "text", "1", "a"], &["GET", "b"], true),
+            (&["EVAL", "text", "1", "a"], &["PING"], false),
+            (&["EVAL_RO", "text", "1", "a"], &["GET", "b"], false),
+            (&["EVAL_RO", "text", "1", "a"], &["SET", "b", "1"], true),
             // No other command may change subscription rights at the same time.
             (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
             (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),

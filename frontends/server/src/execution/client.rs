@@ -11,7 +11,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
-use acl::{LogEntry, Reason};
+use acl::{Context, LogEntry, Reason};
 use command_table::Kind;
 use command_table::{self as table, Entry, flag};
 
@@ -98,11 +98,16 @@ impl Client<'_> {
     }
 
     pub(crate) fn log_denied(&self, reason: Reason, object: Vec<u8>, user: String) {
+        let context = match () {
+            () if self.session.runs_script => Context::Script,
+            () if self.session.transaction.is_some() || self.session.is_executing => Context::Transaction,
+            () => Context::TopLevel,
+        };
         self.shared.administration.acl.log.add(LogEntry {
             number: 0,
             count: 1,
             reason,
-            in_transaction: self.session.transaction.is_some() || self.session.is_executing,
+            context,
             object,
             user,
             at: Instant::now(),

@@ -37,6 +37,10 @@ impl Client<'_> {
             Ok(()) if is_queued => call.queue(),
             Ok(()) => call.run(),
         };
+        if call.session.needs_background {
+            call.reply.truncate(start);
+            return;
+        }
         // A silent EXEC has written only messages.
         let has_messages =
             !is_queued && (entry.command.pushes() || entry.command.executes() && is_silent && outcome.is_ok());
@@ -75,6 +79,7 @@ impl Call<'_> {
         } else {
             transaction.needs_memory |= command.has(flag::DENYOOM);
             transaction.changes |= command.has_visible_effects();
+            transaction.runs_scripts |= command.runs_scripts();
             transaction.ends_messages |= command.ends_messages();
             transaction.requests.push_copy(request);
             self.reply.simple("QUEUED");

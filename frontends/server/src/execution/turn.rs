@@ -20,10 +20,10 @@ use super::worker::Worker;
 use super::writes::Puts;
 use crate::clients::session::{Receipt, Session};
 use crate::connections::output::Output;
-use crate::errors::Refusal;
+use crate::errors::{FixedError, Refusal};
 use crate::messages::LoopMessage;
 use crate::telemetry::{BatchCounts, EventCounts};
-use command_table::{Action, Entry, Kind};
+use command_table::{Action, Entry, Kind, flag};
 
 /// A turn of a connection.
 struct Turn<'t> {
@@ -109,6 +109,9 @@ impl Turn<'_> {
         if may_wait && self.must_wait(entry) {
             return;
         }
+        if self.client.shared.scripts.is_held() && self.must_wait_for_script(entry, &request) {
+            return;
+        }
         let Client { shared, session, .. } = &self.client;
         // A partly answered read of many keys continues, whatever has changed since it began.
         let continues = self.progress.is_within_reply();
@@ -173,6 +176,24 @@ impl Turn<'_> {
         true
     }
 
+    /// Returns whether the request waits for a script that runs in the background, or is refused because of it.
+    #[cold]
+    fn must_wait_for_script(&mut self, entry: Entry, request: &Request<'_>) -> bool {
+        let Client { shared, session, .. } = &mut self.client;
+        if self.progress.is_within_reply() || !session.may_use_background {
+            return false;
+        }
+        if !shared.scripts.is_busy() {
+            session.is_postponed = shared.gate.blocks(entry, request, session);
+            return session.is_postponed;
+        }
+        let is_refused = !entry.command.has(flag::ALLOW_BUSY);
+        if is_refused {
+            self.refuse(FixedError::Busy.into(), request);
+        }
+        is_refused
+    }
+
     /// Moves the request at the cursor to the background.
     fn move_to_background(&mut self, thread: JobThread, entry: Entry) {
         let (number, woke) = (self.progress.cursor.request, self.worker.woke);
@@ -188,11 +209,17 @@ impl Turn<'_> {
         let alone = gate.close();
         if !self.is_still_admitted(entry, &request) {
             // The next step answers it.
+        } else if self.client.shared.scripts.is_held() && self.must_wait_for_script(entry, &request) {
+            // It waits, or was refused.
         } else if self.client.session.may_use_background && gate.blocks(entry, &request, self.client.session) {
             self.move_to_background(JobThread::Shared, entry);
         } else {
             self.client.answer(entry, request, self.output);
-            self.progress.cursor.request += 1;
+            if mem::take(&mut self.client.session.needs_background) {
+                self.move_to_background(JobThread::Shared, entry);
+            } else {
+                self.progress.cursor.request += 1;
+            }
         }
         drop(alone);
         self.pass = Some(gate.pass(self.worker.lane));

@@ -183,7 +183,7 @@ mod tests {
                         .ranges(low, high)
                         .iter()
                         .flat_map(|range| {
-                            raws.iter().filter(|raw| std::ops::RangeBounds::<Vec<u8>>::contains(range, raw))
+                            raws.iter().filter(|raw| std::ops::RangeBounds::<Vec<u8>>::contains(range, *raw))
                         })
                         .map(|raw| namespace.key_of(raw).expect("a key of the namespace").to_vec())
                         .collect();

@@ -45,13 +45,8 @@ impl Monitors {
     #[cold]
     pub(crate) fn show(&self, mailboxes: &Mailboxes, entry: Entry, session: &Session, request: &Request<'_>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut line = format!(
-            "+{}.{:06} [{} {}]",
-            now.as_secs(),
-            now.subsec_micros(),
-            session.db,
-            session.record.addr.monitored()
-        );
+        let sender = if session.runs_script { "lua".into() } else { session.record.addr.monitored().to_string() };
+        let mut line = format!("+{}.{:06} [{} {sender}]", now.as_secs(), now.subsec_micros(), session.db);
         for index in 0..request.len() {
             line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
         }

@@ -309,7 +309,7 @@ fn missing_commands_are_reported_like_redis() {
         ("REPLICAOF NO ONE", ok()),
         ("REPLICAOF 127.0.0.1 6379", error("ERR replication is not supported; only REPLICAOF NO ONE is accepted")),
         ("SCRIPT KILL", error("NOTBUSY No scripts in execution right now.")),
-        ("SCRIPT LOAD 'return 1'", error("ERR scripts and functions are not supported")),
+        ("SCRIPT DEBUG YES", error("ERR the debugger of scripts is not supported")),
         ("SCRIPT DEBUG NO", ok()),
         ("SCRIPT DEBUG MAYBE", error("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
         ("FUNCTION LIST LIBRARYNAME * WITHCODE", array([])),

@@ -22,6 +22,7 @@ mod pubsub;
 mod puts;
 mod saves;
 mod scan;
+mod scripts;
 mod secrets;
 mod sharing;
 mod statistics;

@@ -79,3 +79,8 @@ fn requests() {
 fn restore() {
     run("restore");
 }
+
+#[test]
+fn scripts() {
+    run("scripts");
+}

@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     bulk_bytes_max: AtomicUsize,
     is_protected: AtomicBool,
     notified_classes: AtomicU32,
+    busy_ms_min: AtomicU64,
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
@@ -56,6 +57,7 @@ impl Settings {
             bulk_bytes_max: AtomicUsize::new(0),
             is_protected: AtomicBool::new(true),
             notified_classes: AtomicU32::new(0),
+            busy_ms_min: AtomicU64::new(0),
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
@@ -96,8 +98,14 @@ impl Settings {
     pub(crate) fn put(&self, index: usize, value: String) {
         let value = completed(index, &self.value(index), value);
         self.apply_effect(index, &value);
-        if PARAMETERS[index].effect != Effect::Password {
-            self.values.lock()[index] = value;
+        let mut values = self.values.lock();
+        match PARAMETERS[index].effect {
+            Effect::Password => {}
+            effect @ Effect::BusyTime => {
+                let names = PARAMETERS.iter().zip(&mut *values).filter(|(parameter, _)| parameter.effect == effect);
+                names.for_each(|(_, shown)| shown.clone_from(&value));
+            }
+            _ => values[index] = value,
         }
     }
 
@@ -113,6 +121,7 @@ impl Settings {
                 let classes = events::parse(value.as_bytes()).unwrap_or(0);
                 self.notified_classes.store(classes, Ordering::Relaxed);
             }
+            Effect::BusyTime => self.busy_ms_min.store(number as u64, Ordering::Relaxed),
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
@@ -201,6 +210,11 @@ impl Settings {
     #[inline]
     pub(crate) fn notified_classes(&self) -> Class {
         self.notified_classes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the duration in milliseconds from which a script makes other clients' commands fail; if 0, none does.
+    pub(crate) fn busy_ms_min(&self) -> u64 {
+        self.busy_ms_min.load(Ordering::Relaxed)
     }
 
     /// Returns the duration in microseconds from which a request is slow; if negative, none is.

@@ -52,6 +52,8 @@ pub(crate) enum Effect {
     BulkBytes,
     Protection,
     Events,
+    /// Two parameters have it, and always the same value: an older name.
+    BusyTime,
     SlowTime,
     SlowCount,
     LatencyTime,
@@ -107,7 +109,7 @@ pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
     parameter("backup-dir", "", Kind::Text, Effect::Fixed),
     parameter("bind", "", Kind::Words, Effect::Fixed),
-    parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
+    parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::BusyTime),
     parameter(
         "client-output-buffer-limit",
         "normal 0 0 0 slave 0 0 0 pubsub 33554432 8388608 60",
@@ -146,7 +148,7 @@ pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("list-max-listpack-size", "-2", int(i32::MIN as i64, i32::MAX as i64), Effect::None),
     parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
     parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
-    parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
+    parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::BusyTime),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
     parameter("maxmemory-clients", "1073741824", ANY_BYTES, Effect::Backlogs),

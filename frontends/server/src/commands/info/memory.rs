@@ -9,6 +9,7 @@ use crate::shared::Shared;
 
 pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.keyspace.store.stats();
+    let (script_count, script_bytes) = shared.scripts.cache.size();
     let (rss_bytes, total_bytes) = (rss_bytes(), machine_bytes());
     let bytes_max = shared.administration.settings.memory_bytes_max();
     let peak_bytes = shared.telemetry.figures.peak_with(stats.live_bytes);
@@ -27,7 +28,13 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("used_memory_startup", "0".into()),
         ("used_memory_dataset", stats.live_bytes.to_string()),
         ("used_memory_dataset_perc", format!("{:.2}%", percent(stats.live_bytes, stats.live_bytes))),
-        ("used_memory_lua", "0".into()),
+        ("used_memory_vm_eval", shared.scripts.interpreter_bytes().to_string()),
+        ("used_memory_lua", shared.scripts.interpreter_bytes().to_string()),
+        ("used_memory_scripts_eval", script_bytes.to_string()),
+        ("used_memory_scripts", script_bytes.to_string()),
+        ("number_of_cached_scripts", script_count.to_string()),
+        ("number_of_functions", "0".into()),
+        ("number_of_libraries", "0".into()),
         ("total_system_memory", total_bytes.to_string()),
         ("total_system_memory_human", human(total_bytes)),
         ("maxmemory", bytes_max.to_string()),

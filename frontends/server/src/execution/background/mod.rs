@@ -58,6 +58,8 @@ impl QueuedJob {
             let mut client = Client { shared, session, event_counts: &mut event_counts };
             let done = panics::catch(|| {
                 let is_shared = thread == JobThread::Shared;
+                // Before the claim: a request that sees the claim also sees the script.
+                let _holder = client.session.may_run_script(entry).then(|| shared.scripts.hold(shared));
                 let _claimed = is_shared.then(|| shared.gate.claim(Claim::of(entry, &request, client.session)));
                 execute(&mut client, entry, request, &mut output);
             });

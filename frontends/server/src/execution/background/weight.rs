@@ -42,11 +42,21 @@ pub(crate) fn thread_for(entry: Entry, request: &Request<'_>, session: &Session,
     (is_long_itself || weight() >= LONG_BYTES_MIN).then_some(JobThread::Shared)
 }
 
+/// Returns whether a command of a script, which runs on a loop, would take long.
+pub(crate) fn is_long(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared) -> bool {
+    let cost = entry.command.policy.cost;
+    cost != Cost::Moment && (cost.needs_own_thread(request) || of_request(entry, request, db, shared) >= LONG_BYTES_MIN)
+}
+
+/// A transaction with a script may take any time.
 fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) -> u64 {
     let requests = (0..transaction.requests.len()).map(|index| transaction.requests.get(index, &[]));
     let (mut sum, mut clears) = (0_u64, false);
     for request in requests {
         let Ok(entry) = table::find(&request) else { continue };
+        if entry.command.runs_scripts() {
+            return UNBOUNDED;
+        }
         clears |= entry.command.has(flag::WRITE) && matches!(entry.command.policy.touches, Touches::AllKeys);
         if entry.command.name == "select" {
             db = resp::parse_integer(request.argument(1)).and_then(Database::of).unwrap_or(db);
@@ -204,7 +214,7 @@ mod tests {
         let shared = server.shared();
         shared.keyspace.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
         let third = "x".repeat(3 << 20);
-        let cases: [(&[&[&str]], bool); 8] = [
+        let cases: [(&[&[&str]], bool); 9] = [
             (&[&["SET", "a", "1"], &["GET", "a"]], false),
             (&[&["SET", "a", "1"], &["KEYS", "*"]], true),
             (&[&["GET", "long"]], true),
@@ -213,6 +223,7 @@ mod tests {
             (&[&["SET", "a", &third], &["SET", "b", &third], &["SET", "c", &third]], true),
             (&[&["SETRANGE", "a", "9000000", "x"], &["GET", "a"]], true),
             (&[&["DEBUG", "SLEEP", "1"]], true),
+            (&[&["SET", "a", "1"], &["EVAL", "return 1", "0"]], true),
         ];
         for (queued, is_long) in cases {
             let mut session = client(shared);
