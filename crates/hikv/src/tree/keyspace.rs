@@ -313,8 +313,20 @@ impl Keyspace {
         self.space().map(drop)
     }
 
+    /// Returns the number of keys; see [`Tree::len`].
+    pub(crate) fn len(&self) -> Result<u64, Error> {
+        let (engine, space, inner) = (self.inner.engine()?, self.space()?, &self.inner);
+        match space {
+            Space::Whole => engine.len(),
+            _ => match inner.trees.len(engine, &inner.gate_lock, &inner.gate, space)? {
+                Some(len) => Ok(len),
+                None => self.walked(space),
+            },
+        }
+    }
+
     /// Counts the keys of a space by a walk.
-    pub(crate) fn counted(&self, space: Space) -> Result<u64, Error> {
+    fn walked(&self, space: Space) -> Result<u64, Error> {
         let (engine, mut cursor, mut count) = (self.inner.engine()?, Cursor::default(), 0);
         while !cursor.is_done() {
             cursor = engine.walk(cursor, &mut |stored, _, _| count += u64::from(space.key_of(stored).is_some()))?;

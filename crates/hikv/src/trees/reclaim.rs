@@ -14,9 +14,9 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use catalog::{Reclaim, TreeId};
+use catalog::{Counts, Reclaim, TreeId};
 use engine::{Engine, Error};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pmem_os::ForkGuard;
 
 /// The thread rests for this many times the duration of its last step.
@@ -52,6 +52,7 @@ struct Shared {
     pass: Mutex<Reclaim>,
     id_count: AtomicU64,
     key_count: AtomicU64,
+    counts: Arc<Counts>,
 }
 
 #[derive(Debug, Default)]
@@ -104,8 +105,14 @@ impl Drop for Hold {
 
 impl Reclaimer {
     /// Returns a reclaimer, with a thread of its own if it gets an engine for it.
-    pub(super) fn new(for_thread: Option<(Weak<dyn Engine>, ForkGuard)>) -> Reclaimer {
-        Reclaimer { for_thread, ..Reclaimer::default() }
+    pub(super) fn new(for_thread: Option<(Weak<dyn Engine>, ForkGuard)>, counts: Arc<Counts>) -> Reclaimer {
+        let shared = Arc::new(Shared { counts, ..Shared::default() });
+        Reclaimer { shared, for_thread, ..Reclaimer::default() }
+    }
+
+    /// Waits for a step under way, and keeps threads from further ones until the guard is dropped.
+    pub(super) fn pause(&self) -> MutexGuard<'_, Reclaim> {
+        self.shared.pass.lock()
     }
 
     /// Adds a dead id, and starts the thread if there is to be one.
@@ -171,6 +178,9 @@ impl Shared {
         let done = pass.step(engine)?;
         self.key_count.fetch_add(done.key_count, Ordering::Relaxed);
         self.id_count.fetch_sub(done.id_count, Ordering::Relaxed);
+        if done.id_count > 0 {
+            self.counts.trim();
+        }
         Ok(true)
     }
 
