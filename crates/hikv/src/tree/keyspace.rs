@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use catalog::{MARK, Space};
+use catalog::{Catalog, MARK, Space};
 use engine::{BatchOp, Cursor, Engine, Error};
 use pmem::Durability;
 use transact::Gate;
@@ -295,6 +295,17 @@ impl Keyspace {
         }
         let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
         self.change(|engine| engine.write_batch(&deletes))
+    }
+
+    /// Records the types of the store's tree of this name, or compares them with those that it has. A store that is
+    /// open for reading alone records none.
+    pub(crate) fn note_types(&self, name: &str, types: &str) -> Result<(), Error> {
+        let inner = &*self.inner;
+        let are_known = Catalog::of(inner.engine()?).has_types(name, types)?;
+        if are_known || inner.is_read_only {
+            return Ok(());
+        }
+        self.change_alone(|engine| inner.trees.note_types(engine, &inner.gate_lock, name, types))
     }
 
     /// Returns true for keys of the same store.

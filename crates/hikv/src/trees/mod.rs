@@ -172,6 +172,19 @@ impl Trees {
         Ok(())
     }
 
+    /// Records the types of a tree, or compares them with those that it has.
+    pub(crate) fn note_types(
+        &self,
+        engine: &dyn Engine,
+        gate_lock: &GateLock,
+        name: &str,
+        types: &str,
+    ) -> Result<(), Error> {
+        let _holder = gate_lock.lock()?;
+        let _open = self.open.lock();
+        Catalog::of(engine).note_types(name, types)
+    }
+
     pub(crate) fn rename(&self, engine: &dyn Engine, gate_lock: &GateLock, from: &str, to: &str) -> Result<(), Error> {
         let _holder = gate_lock.lock()?;
         let mut open = self.open.lock();
