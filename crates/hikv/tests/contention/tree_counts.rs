@@ -12,7 +12,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const ENGINES: [EngineKind; 4] = [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
 /// Enough for several parts of a count.
 const KEY_COUNT: u32 = 9_000;
-const OPS_PER_WRITER: u32 = 6_000;
+const OPS_PER_WRITER: u32 = 2_000;
 
 /// Keys of any tree; some look like stored keys.
 fn key(rng: &mut Rng) -> Vec<u8> {
