@@ -47,6 +47,20 @@ fn batch_changes_several_trees_at_once() {
 }
 
 #[test]
+fn lines_of_json_name_their_trees() {
+    let place = Place::in_memory();
+    let lines = r#"{"key":"k","value":"nameless"}
+        {"tree":"a","key":"k","value":"of a"}
+        {"key":"l","value":"2","tree":"b"}"#;
+    place.run_with_input("load", &["--format", "jsonl", "-"], lines.as_bytes()).succeeded();
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"nameless");
+    assert_eq!(place.run("get", &["--tree", "a", "k"]).succeeded(), b"of a");
+    assert_eq!(place.run("trees", &[""; 0]).succeeded(), b"a\t1\nb\t1\n");
+    let reserved = br#"{"tree":"hikv:1","key":"k","value":"v"}"#;
+    place.run_with_input("load", &["--format", "jsonl", "-"], reserved).failed(2, &["standard input:1", "reserved"]);
+}
+
+#[test]
 fn trees_are_listed_and_changed() {
     let place = Place::in_memory();
     place.run("trees", &["create", "x"]).failed(2, &["store"]);
