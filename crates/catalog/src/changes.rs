@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | create | the name is absent; the head as read | the name, the id; head: next id |
 //! | rename, swap | the names as read | the names, the ids |
+//! | note types | the name as read | the name |
 //! | drop | the name and the head as read | the name goes, the id is dead; head: counts |
 //! | clear | the name and the head as read | the name has a new id, the old one is dead; head: next id |
 //!
@@ -99,6 +100,35 @@ impl Catalog<'_> {
             batch.put(HEAD_KEY.to_vec(), head.bytes());
             Ok(())
         })
+    }
+
+    /// Records the types of a tree, or compares them with those that it has. Writes only the first time.
+    ///
+    /// # Errors
+    /// [`Error::TypeMismatch`], [`Error::NoSuchTree`]; otherwise as for [`engine::Atomic::write_batch_if`].
+    pub fn note_types(self, name: &str, types: &str) -> Result<(), Error> {
+        if self.has_types(name, types)? {
+            return Ok(());
+        }
+        self.change(|batch| {
+            let mut record = self.expected_record(name, batch)?;
+            record.types = types.into();
+            batch.put(name_key(name), record.bytes());
+            Ok(())
+        })
+    }
+
+    /// Returns true if a tree has these types, and false if it has none.
+    ///
+    /// # Errors
+    /// [`Error::TypeMismatch`], [`Error::NoSuchTree`]; otherwise as for [`engine::Reads::get`].
+    pub fn has_types(self, name: &str, types: &str) -> Result<bool, Error> {
+        let (_, record) = self.record(name)?.ok_or_else(|| Error::NoSuchTree { name: name.into() })?;
+        match &*record.types {
+            "" => Ok(false),
+            stored if stored == types => Ok(true),
+            stored => Err(Error::TypeMismatch { stored: stored.into(), asked: types.into() }),
+        }
     }
 
     /// Gives the tree `from` the name `to`. Does not check whether the name is allowed.

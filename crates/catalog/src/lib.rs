@@ -16,6 +16,7 @@
 mod begin;
 mod changes;
 mod check;
+mod counts;
 mod mend;
 mod names;
 mod reclaim;
@@ -25,6 +26,7 @@ mod tree_id;
 
 pub use changes::tree_records;
 pub use check::check;
+pub use counts::Counts;
 pub use mend::mend;
 pub use names::{Catalog, NAME_BYTES_MAX, RESERVED, TREE_COUNT_MAX, TreeEntry, check_name, space_at};
 pub use reclaim::{Reclaim, Reclaimed};

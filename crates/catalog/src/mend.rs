@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Cursor, Engine, Error};
 
-use crate::changes::tree_records;
 use crate::names::Catalog;
 use crate::record::{HEAD_KEY, Head, TreeRecord, id_key, name_key};
 use crate::tree_id::TreeId;
@@ -73,10 +72,12 @@ pub fn mend(engine: &dyn Engine) -> Result<(), Error> {
         engine.delete(&id_key(*id))?;
     }
     for (id, name) in &by_id {
-        let created_ms = catalog.record(name)?.map_or(catalog.now_ms(), |(_, record)| record.created_ms);
-        for (key, record) in tree_records(name, *id, created_ms) {
-            engine.put(&key, &record)?;
-        }
+        let record = match catalog.record(name)? {
+            Some((_, record)) => TreeRecord { id: *id, ..record },
+            None => TreeRecord::new(*id, catalog.now_ms()),
+        };
+        engine.put(&name_key(name), &record.bytes())?;
+        engine.put(&id_key(*id), name.as_bytes())?;
     }
     let stray = found.names.iter().filter(|(name, id)| by_id.get(id) != Some(*name));
     stray.map(|(name, _)| name_key(name)).try_for_each(|key| engine.delete(&key).map(drop))?;

@@ -41,6 +41,12 @@ impl Reclaim {
         Reclaim { ids: ids.into_iter().filter(|id| *id != TreeId::NAMELESS).collect(), cursor: Cursor::default() }
     }
 
+    /// Returns the ids that the pass has not finished.
+    #[must_use]
+    pub fn ids(&self) -> &[TreeId] {
+        &self.ids
+    }
+
     /// Returns true if nothing is left of the ids.
     #[must_use]
     pub fn is_done(&self) -> bool {

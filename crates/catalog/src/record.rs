@@ -3,7 +3,7 @@
 //! | key | value |
 //! |---|---|
 //! | `FF 10 00` | the head: `hikvtree`, next id 4, least id 4, trees 4, dead ids 4 |
-//! | `FF 10 01 name` | id 4, time of creation in ms 8 |
+//! | `FF 10 01 name` | id 4, time of creation in ms 8; of a tree with types: length 2, their names |
 //! | `FF 10 02 id` | the name of a living tree; nothing for a dead id |
 //!
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian. A longer value is that of a
@@ -82,23 +82,35 @@ pub fn is_head(key: &[u8], value: &[u8]) -> bool {
 pub(crate) struct TreeRecord {
     pub(crate) id: TreeId,
     pub(crate) created_ms: u64,
+    /// The names of the types of keys and values; empty of a tree without types.
+    pub(crate) types: String,
     pub(crate) later: Vec<u8>,
 }
 
 impl TreeRecord {
     pub(crate) fn new(id: TreeId, created_ms: u64) -> TreeRecord {
-        TreeRecord { id, created_ms, later: Vec::new() }
+        TreeRecord { id, created_ms, types: String::new(), later: Vec::new() }
     }
 
     pub(crate) fn of(value: &[u8]) -> Result<TreeRecord, Error> {
-        let damaged = Error::Corrupt { offset: 0, what: "the record of a tree's name in the catalog" };
-        let (known, later) = value.split_at_checked(TREE_BYTES).ok_or(damaged)?;
+        let damaged = || Error::Corrupt { offset: 0, what: "the record of a tree's name in the catalog" };
+        let (known, later) = value.split_at_checked(TREE_BYTES).ok_or(damaged())?;
         let created_ms = u64::from(u32_at(known, 4)) | u64::from(u32_at(known, 8)) << 32;
-        Ok(TreeRecord { id: TreeId::new(u32_at(known, 0)), created_ms, later: later.to_vec() })
+        let id = TreeId::new(u32_at(known, 0));
+        let Some((len, rest)) = later.split_first_chunk() else {
+            return Ok(TreeRecord { later: later.to_vec(), ..TreeRecord::new(id, created_ms) });
+        };
+        let (types, later) = rest.split_at_checked(u16::from_le_bytes(*len).into()).ok_or(damaged())?;
+        let types = str::from_utf8(types).map_err(|_| damaged())?.to_owned();
+        Ok(TreeRecord { id, created_ms, types, later: later.to_vec() })
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        [&self.id.number().to_le_bytes()[..], &self.created_ms.to_le_bytes(), &self.later].concat()
+        let (id, created, len) =
+            (self.id.number().to_le_bytes(), self.created_ms.to_le_bytes(), (self.types.len() as u16).to_le_bytes());
+        let has_types = !self.types.is_empty() || !self.later.is_empty();
+        let len = if has_types { &len[..] } else { &[] };
+        [&id[..], &created, len, self.types.as_bytes(), &self.later].concat()
     }
 }
 
@@ -116,9 +128,16 @@ mod tests {
         assert_eq!(Head::of(&head.bytes()), Some(head.clone()));
         let longer = [&head.bytes()[..], b"later"].concat();
         assert_eq!(Head::of(&longer).map(|head| head.bytes()), Some(longer));
-        let record = [&TreeRecord::new(TreeId::new(300), 1 << 40).bytes()[..], b"u64"].concat();
-        assert_eq!(TreeRecord::of(&record).unwrap().bytes(), record);
-        assert_eq!(TreeRecord::of(&record).unwrap().created_ms, 1 << 40);
+        let plain = TreeRecord::new(TreeId::new(300), 1 << 40);
+        assert_eq!(plain.bytes().len(), TREE_BYTES);
+        let typed = TreeRecord { types: "u64 → text".into(), ..plain.clone() };
+        let (later, typed_later) = (b"later".to_vec(), [&typed.bytes()[..], b"later"].concat());
+        let records = [plain.clone(), typed.clone(), TreeRecord { later: later.clone(), ..plain.clone() }];
+        for record in records.into_iter().chain([TreeRecord { later, ..typed }]) {
+            assert_eq!(TreeRecord::of(&record.bytes()).unwrap(), record);
+        }
+        assert_eq!(TreeRecord::of(&typed_later).unwrap().types, "u64 → text");
+        assert!(TreeRecord::of(&[&plain.bytes()[..], &[9, 0, b'u']].concat()).is_err());
     }
 
     #[test]

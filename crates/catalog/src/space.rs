@@ -28,6 +28,16 @@ impl Space {
         if id == TreeId::NAMELESS { Space::Nameless } else { Space::Prefixed(Prefix::of(id)) }
     }
 
+    /// Returns the tree of the space; `None` for [`Space::Whole`].
+    #[must_use]
+    pub fn tree(self) -> Option<TreeId> {
+        match self {
+            Space::Whole => None,
+            Space::Nameless => Some(TreeId::NAMELESS),
+            Space::Prefixed(prefix) => TreeId::of_stored(prefix.as_bytes()),
+        }
+    }
+
     /// Returns the space as one word, which is not 0.
     #[must_use]
     pub fn to_word(self) -> u64 {
@@ -146,6 +156,7 @@ mod tests {
     fn word_stands_for_its_space() {
         for space in spaces().chain([Space::Whole]) {
             assert_eq!(Space::of_word(space.to_word()), Some(space));
+            assert_eq!(space.tree().map_or(Space::Whole, Space::of), space);
         }
         assert_eq!(Space::of_word(0), None);
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The first byte of every stored key with a prefix. No UTF-8 text contains it.
-pub const MARK: u8 = 0xFF;
+pub use engine::MARK;
 /// The greatest second byte of a stored key with a prefix. Those not in use are reserved.
 pub(crate) const MARKED_MAX: u8 = 0x1F;
 /// The second byte of nameless keys that look marked.

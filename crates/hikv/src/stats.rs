@@ -193,6 +193,8 @@ pub struct Stats {
     pub kept_bytes: u64,
     /// Dropped or cleared trees whose keys are not all deleted yet.
     pub dead_tree_count: u64,
+    /// Keys of such trees, once the keys of trees were counted ([`crate::Tree::len`]).
+    pub dead_key_count: Option<u64>,
     /// Keys of such trees that were deleted since open.
     pub reclaimed_count: u64,
     /// The journal's figures, if the store has a journal.
@@ -257,6 +259,7 @@ impl Stats {
             kept_count: figures.snapshots.kept_count,
             kept_bytes: figures.snapshots.kept_bytes,
             dead_tree_count: reclaim.id_count,
+            dead_key_count: reclaim.left_count,
             reclaimed_count: reclaim.key_count,
             journal,
             flush_instruction: arch::flush_instruction(),

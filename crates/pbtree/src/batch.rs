@@ -41,7 +41,7 @@ pub struct BatchWrite<'a> {
     key: &'a [u8],
     checksum: u32,
     change: Change<'a>,
-    /// The new value's word, once it is written; 0 for none.
+    /// The new value's word, once it is written; the old one's after the batch. 0 for none.
     new: u64,
     /// The offsets of the key's value word and of its leaf, once the leaf is locked; null for an absent key that is
     /// not put.
@@ -57,6 +57,12 @@ impl<'a> BatchWrite<'a> {
     pub fn new(key: &'a [u8], change: Change<'a>) -> BatchWrite<'a> {
         let checksum = key::checksum(key);
         BatchWrite { key, checksum, change, new: 0, at: Offset::NULL, leaf: Offset::NULL, holds: false }
+    }
+
+    /// Returns true if the key had a value before the batch. Meaningful after the batch was carried out.
+    #[must_use]
+    pub fn was_present(&self) -> bool {
+        self.new != 0
     }
 
     fn is_put(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Walks over all keys, their number, and the check of the store.
 
-use super::Identity;
-use crate::{Check, Cursor, Error, OnDamaged, OnItem};
+use super::{Identity, unsupported};
+use crate::{Check, Cursor, Error, OnDamaged, OnItem, Tally};
 
 /// A contradiction in a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,22 @@ pub trait Walks: Identity {
         _damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         self.walk(cursor, each)
+    }
+
+    /// Calls `each` with the keys of the next part of the store, expired ones included, and returns the position after
+    /// them; otherwise as [`Walks::walk`].
+    fn walk_stored(&self, _cursor: Cursor, _each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
+        Err(unsupported(self.name(), "named trees"))
+    }
+
+    /// Returns true if a walk that has returned this position has visited the key, if it was present.
+    fn has_passed(&self, cursor: &Cursor, _key: &[u8]) -> bool {
+        cursor.is_done()
+    }
+
+    /// Returns the reports about marked keys, of an engine that can have named trees.
+    fn tally(&self) -> Option<&Tally> {
+        None
     }
 
     /// Returns a position in the store chosen by `seed`, for callers that want any key.

@@ -41,7 +41,8 @@ pub(crate) enum Deleted {
     All,
     /// As many as can be copied for one call of the callback.
     Some,
-    /// A queue of the order is full, and this thread cannot drain it now.
+    /// A queue of the order is full, and this thread cannot drain it now; or the key's removal has to wait until keys
+    /// are counted.
     Blocked,
 }
 
@@ -154,6 +155,7 @@ impl<'a, M: Medium, D: Memory> ReapStep<'a, M, D> {
         self.writer.check_writable()?;
         // SAFETY: the caller's pin keeps the item, also if it was replaced since.
         let item = unsafe { item::read(self.writer.reader().medium(), position) }?;
+        let Some(_removal) = self.writer.tally().removal(item.key) else { return Ok(Deleted::Blocked) };
         let target = match self.writer.reader().medium().breaks(canary::REAPS_RENEWED) {
             true => WriteTarget::any(signature, item.key),
             false => WriteTarget::holding(signature, item.key, Some(position)),

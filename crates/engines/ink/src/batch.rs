@@ -37,7 +37,14 @@ impl<M: Medium, D: Dram> Writer<M, D> {
                 }
             };
             let mut writes: Vec<_> = last.iter().map(|(key, op)| BatchWrite::new(key, change(op))).collect();
-            self.items().tree().batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
+            let unmet = self.items().tree().batch(epoch::thread_index(), &asked, &mut holds, &mut writes)?;
+            if unmet.is_none() {
+                let counted = writes.iter().zip(last.values());
+                counted.for_each(|(write, op)| {
+                    self.tally().replaced(op.key(), write.was_present(), op.value().is_some());
+                });
+            }
+            Ok(unmet)
         });
         // Only now, as for one key.
         let expiring_count = ops.iter().filter(|op| !op.expiry().is_never()).count();

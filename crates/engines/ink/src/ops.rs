@@ -8,7 +8,7 @@ use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
     Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order, OrderStats,
-    Progress, WantedThreads, may_write,
+    Progress, Tally, WantedThreads, may_write,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -126,6 +126,18 @@ impl<M: Medium, D: Dram> Walks for Ink<M, D> {
                 each(key, value, expiry);
             }
         })
+    }
+
+    fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
+        self.items().walk_all(&cursor, &mut |key, _, _| each(key))
+    }
+
+    fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
+        matches!(cursor, Cursor::End) || matches!(cursor, Cursor::After(last) if key <= &last[..])
+    }
+
+    fn tally(&self) -> Option<&Tally> {
+        Some(self.writer.tally())
     }
 
     fn walk_skipping_damage(

@@ -20,10 +20,15 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Deletes a key that is still expired. Its value must have a checksum that fits, because a damaged expiry may be
     /// past.
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
+        let Some(removal) = self.tally().removal(key) else { return Ok(false) };
         let is_due = &mut |held: Option<&Value<'_>>| {
             let before = self.items().before(held);
             (before == PriorState::Expired && held.is_some_and(Value::is_intact)).then_some(before)
         };
-        Ok(self.write(key, Change::Delete, is_due)?.is_some())
+        let (before, expired) = self.write_quietly(key, Change::Delete, is_due)?;
+        // The callback may count keys.
+        drop(removal);
+        expired.into_iter().for_each(|item| self.reaper().hook().notify(item));
+        Ok(before.is_some())
     }
 }

@@ -1,6 +1,8 @@
 //! Writes, unconditional and conditional.
 
-use engine::{CurrentItem, Decide, Error, ExpiredItem, Expiry, PriorState, Reaper, Verify, may_write, write_decided};
+use engine::{
+    CurrentItem, Decide, Error, ExpiredItem, Expiry, PriorState, Reaper, Tally, Verify, may_write, write_decided,
+};
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium};
 
@@ -22,12 +24,13 @@ pub(crate) struct Writer<M: Medium, D: Dram> {
     items: Items<M, D>,
     reaper: Reaper,
     merging: Merging,
+    tally: Tally,
 }
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(items: Items<M, D>) -> Writer<M, D> {
         let merging = Merging::of(items.tree().options().order);
-        Writer { items, reaper: Reaper::default(), merging }
+        Writer { items, reaper: Reaper::default(), merging, tally: Tally::default() }
     }
 
     #[inline(always)]
@@ -43,6 +46,10 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         &self.reaper
     }
 
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     pub(crate) fn merging(&self) -> &Merging {
         &self.merging
     }
@@ -55,10 +62,23 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         change: Change<'_>,
         allowed: Allowed<'_>,
     ) -> Result<Option<PriorState>, Error> {
+        let (before, expired) = self.write_quietly(key, change, allowed)?;
+        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
+        Ok(before)
+    }
+
+    /// Writes as [`Writer::write`] does, and returns a copy of a value that had expired instead of notifying the hook.
+    pub(crate) fn write_quietly(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        allowed: Allowed<'_>,
+    ) -> Result<(Option<PriorState>, Option<ExpiredItem>), Error> {
         may_write(self.items.tree().medium())?;
-        let (mut before, mut expired) = (None, None);
+        let (mut before, mut expired, mut was_held) = (None, None, false);
         let mut seen = |held: Option<&Value<'_>>| {
             before = allowed(held);
+            was_held = held.is_some();
             expired =
                 held.filter(|_| before == Some(PriorState::Expired)).and_then(|held| self.copy_expired(key, held));
             before.is_some()
@@ -69,11 +89,13 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             self.reaper.expect(1);
         }
         written?;
+        if before.is_some() {
+            self.tally.replaced(key, was_held, change != Change::Delete);
+        }
         if change == Change::Delete {
             self.merging.expect(self.items.tree());
         }
-        expired.into_iter().for_each(|item| self.reaper.hook().notify(item));
-        Ok(before)
+        Ok((before, expired))
     }
 
     /// Copies an expired value that is about to be removed, for the callback, if there is one. A damaged value is not

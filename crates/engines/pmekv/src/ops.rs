@@ -9,7 +9,7 @@ use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
     Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order, OrderStats,
-    PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads,
+    PackedLookup, Progress, ScanCursor, Tally, ValueBuffer, Visit, WantedThreads,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
@@ -157,7 +157,23 @@ impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.reader().walk(&cursor, each)
+        self.reader().walk(&cursor, &mut |key, value, expiry| {
+            if !self.reader().contents().is_past(expiry) {
+                each(key, value, expiry);
+            }
+        })
+    }
+
+    fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
+        self.reader().walk(&cursor, &mut |key, _, _| each(key))
+    }
+
+    fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
+        matches!(cursor, Cursor::End) || matches!(cursor, Cursor::After(last) if key <= &last[..])
+    }
+
+    fn tally(&self) -> Option<&Tally> {
+        Some(self.writer.tally())
     }
 
     fn walk_skipping_damage(

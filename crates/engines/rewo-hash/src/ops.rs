@@ -9,7 +9,7 @@ use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error,
     ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order,
-    Outcome, PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, WriteResult, may_write,
+    Outcome, PackedLookup, PriorState, Progress, Streamed, Tally, ValueBuffer, WantedThreads, WriteResult, may_write,
     with_space,
 };
 use epoch::Pinned;
@@ -161,6 +161,20 @@ impl<M: Medium, D: Dram> Expires for RewoHash<M, D> {
     }
 }
 
+/// Returns the position of the table's walk; `None` at the end.
+fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
+    match *cursor {
+        Cursor::Start => Ok(Some(Place::default())),
+        Cursor::Number(number) => Ok(Some(Place::from_number(number))),
+        Cursor::After(_) => Err(Error::Unsupported { engine: NAME, what: "walks that continue after a key" }),
+        Cursor::End => Ok(None),
+    }
+}
+
+fn cursor_at(place: Place) -> Cursor {
+    if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
+}
+
 impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
     fn len(&self) -> Result<u64, Error> {
         self.finish_sweep()?;
@@ -177,14 +191,7 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
         each: &mut OnItem<'_>,
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
-        let place = match cursor {
-            Cursor::Start => Place::default(),
-            Cursor::Number(number) => Place::from_number(number),
-            Cursor::After(_) => {
-                return Err(Error::Unsupported { engine: NAME, what: "walks that continue after a key" });
-            }
-            Cursor::End => return Ok(Cursor::End),
-        };
+        let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let keys = self.writer.keys();
         let (shown, next) = keys.table().visit(keys.medium(), place)?;
@@ -196,7 +203,29 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
                 Err(error) => damaged(error)?,
             }
         }
-        Ok(if next.is_done() { Cursor::End } else { Cursor::Number(next.number()) })
+        Ok(cursor_at(next))
+    }
+
+    fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
+        let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
+        let _pin = epoch::pin();
+        let keys = self.writer.keys();
+        let (shown, next) = keys.table().visit(keys.medium(), place)?;
+        shown.settle(keys.medium())?;
+        for (_, slot) in &shown.slots {
+            each(keys.contents(slot)?.key);
+        }
+        Ok(cursor_at(next))
+    }
+
+    fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
+        let table = self.writer.table();
+        let has_passed = |number| table.has_passed(Place::from_number(number), table.signature(key));
+        matches!(*cursor, Cursor::End) || matches!(*cursor, Cursor::Number(number) if has_passed(number))
+    }
+
+    fn tally(&self) -> Option<&Tally> {
+        Some(self.writer.tally())
     }
 
     fn random_cursor(&self, seed: u64) -> Cursor {

@@ -32,6 +32,7 @@
 //! Gate lock, windows, locks of the engine. A body holds at most the gate lock, and can open no window.
 
 mod attempt;
+mod entry;
 mod options;
 mod part;
 mod range;
@@ -50,6 +51,7 @@ use transact::Body;
 use crate::Store;
 use attempt::Attempt;
 
+pub use entry::Entry;
 pub use options::Transact;
 pub use range::TxRange;
 pub use tree::TxTree;
@@ -177,7 +179,7 @@ impl Store {
         let (began, mut number, mut is_exclusive) = (Instant::now(), 0, options.is_exclusive_first);
         loop {
             number += 1;
-            let row_count = match self.keyspace().settled(|| self.try_once(number, is_exclusive, &mut body))? {
+            let row_count = match self.keyspace().settled(|| try_once(self, number, is_exclusive, &mut body))? {
                 Tried::Done(result) => return result,
                 Tried::Conflict { row_count } => row_count,
             };
@@ -217,27 +219,27 @@ impl Store {
         self.inner().engine()?;
         Ok(Transaction(TxTree::of(Rc::new(Attempt::begin(self, 1, false)?))))
     }
+}
 
-    /// Runs the body and commits. An exclusive attempt repeats this until nothing that was read has expired or moved
-    /// meanwhile.
-    fn try_once<R, E: From<Error>>(
-        &self,
-        number: u32,
-        is_exclusive: bool,
-        body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
-    ) -> Result<Tried<R, E>, Error> {
-        let attempt = Rc::new(Attempt::begin(self, number, is_exclusive)?);
-        loop {
-            let inside = Body::begin()?;
-            let result = body(&Transaction(TxTree::of(Rc::clone(&attempt))));
-            drop(inside);
-            let committed = if result.is_ok() { attempt.commit() } else { attempt.validate() };
-            match committed {
-                Err(Error::Conflict) if is_exclusive => attempt.restart()?,
-                Err(Error::Conflict) => return Ok(Tried::Conflict { row_count: attempt.row_count() }),
-                Err(error) if result.is_ok() => return Err(error),
-                _ => return Ok(Tried::Done(result)),
-            }
+/// Runs the body and commits. An exclusive attempt repeats this until nothing that was read has expired or moved
+/// meanwhile.
+fn try_once<R, E: From<Error>>(
+    store: &Store,
+    number: u32,
+    is_exclusive: bool,
+    body: &mut impl FnMut(&Transaction<'_>) -> Result<R, E>,
+) -> Result<Tried<R, E>, Error> {
+    let attempt = Rc::new(Attempt::begin(store, number, is_exclusive)?);
+    loop {
+        let inside = Body::begin()?;
+        let result = body(&Transaction(TxTree::of(Rc::clone(&attempt))));
+        drop(inside);
+        let committed = if result.is_ok() { attempt.commit() } else { attempt.validate() };
+        match committed {
+            Err(Error::Conflict) if is_exclusive => attempt.restart()?,
+            Err(Error::Conflict) => return Ok(Tried::Conflict { row_count: attempt.row_count() }),
+            Err(error) if result.is_ok() => return Err(error),
+            _ => return Ok(Tried::Done(result)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use engine::{Decision, Error, Expiry, Limits};
 
 use super::attempt::Attempt;
+use super::entry::Entry;
 use super::part::Change;
 use super::range::TxRange;
 use crate::ordered::Bounds;
@@ -236,6 +237,12 @@ impl<'s> TxTree<'s> {
         Ok(true)
     }
 
+    /// Returns the key, to read it and change it.
+    #[must_use]
+    pub fn entry(&self, key: impl AsRef<[u8]>) -> Entry<'s> {
+        Entry::of(self, key.as_ref())
+    }
+
     /// Returns an iterator over the items of `range` in key order, with the transaction's own changes. `rev` and
     /// `next_back` iterate from the end. Only items that the iterator reaches count as read, and the rest of the range
     /// once it returns `None`.
@@ -243,7 +250,11 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`Tree::ordered`](crate::Tree::ordered): ranges need an engine with order.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<TxRange<'s>, Error> {
-        TxRange::new(&self.attempt, self.part, Bounds::of(&range))
+        self.range_within(Bounds::of(&range))
+    }
+
+    pub(crate) fn range_within(&self, bounds: Bounds) -> Result<TxRange<'s>, Error> {
+        TxRange::new(&self.attempt, self.part, bounds)
     }
 
     /// Returns an iterator over the items whose keys begin with `prefix`; see [`TxTree::range`].
@@ -251,7 +262,7 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`TxTree::range`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<TxRange<'s>, Error> {
-        TxRange::new(&self.attempt, self.part, Bounds::of_prefix(prefix.as_ref()))
+        self.range_within(Bounds::of_prefix(prefix.as_ref()))
     }
 
     /// Returns the item with the least key.
@@ -259,7 +270,7 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`TxTree::range`].
     pub fn first(&self) -> Result<Option<Item>, Error> {
-        TxRange::new(&self.attempt, self.part, Bounds::ALL)?.next().transpose()
+        self.range_within(Bounds::ALL)?.next().transpose()
     }
 
     /// Returns the item with the greatest key.
@@ -267,7 +278,7 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`TxTree::range`].
     pub fn last(&self) -> Result<Option<Item>, Error> {
-        TxRange::new(&self.attempt, self.part, Bounds::ALL)?.next_back().transpose()
+        self.range_within(Bounds::ALL)?.next_back().transpose()
     }
 
     /// Makes the transaction depend on all items of `range`: it commits only if none of them changes, comes or goes.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use catalog::{MARK, Space};
+use catalog::{Catalog, MARK, Space};
 use engine::{BatchOp, Cursor, Engine, Error};
 use pmem::Durability;
 use transact::Gate;
@@ -297,6 +297,17 @@ impl Keyspace {
         self.change(|engine| engine.write_batch(&deletes))
     }
 
+    /// Records the types of the store's tree of this name, or compares them with those that it has. A store that is
+    /// open for reading alone records none.
+    pub(crate) fn note_types(&self, name: &str, types: &str) -> Result<(), Error> {
+        let inner = &*self.inner;
+        let are_known = Catalog::of(inner.engine()?).has_types(name, types)?;
+        if are_known || inner.is_read_only {
+            return Ok(());
+        }
+        self.change_alone(|engine| inner.trees.note_types(engine, &inner.gate_lock, name, types))
+    }
+
     /// Returns true for keys of the same store.
     pub(crate) fn is_of(&self, other: &Keyspace) -> bool {
         ptr::eq(self.inner(), other.inner())
@@ -313,8 +324,20 @@ impl Keyspace {
         self.space().map(drop)
     }
 
+    /// Returns the number of keys; see [`Tree::len`].
+    pub(crate) fn len(&self) -> Result<u64, Error> {
+        let (engine, space, inner) = (self.inner.engine()?, self.space()?, &self.inner);
+        match space {
+            Space::Whole => engine.len(),
+            _ => match inner.trees.len(engine, &inner.gate_lock, &inner.gate, space)? {
+                Some(len) => Ok(len),
+                None => self.walked(space),
+            },
+        }
+    }
+
     /// Counts the keys of a space by a walk.
-    pub(crate) fn counted(&self, space: Space) -> Result<u64, Error> {
+    fn walked(&self, space: Space) -> Result<u64, Error> {
         let (engine, mut cursor, mut count) = (self.inner.engine()?, Cursor::default(), 0);
         while !cursor.is_done() {
             cursor = engine.walk(cursor, &mut |stored, _, _| count += u64::from(space.key_of(stored).is_some()))?;

@@ -11,6 +11,7 @@
 //! | 3 use the new id | as after 2 |
 //! | 4 open the gate | as after 2 |
 
+mod counting;
 mod info;
 mod named;
 mod reclaim;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use catalog::{Catalog, Space};
+use catalog::{Catalog, Counts, Space};
 use engine::{Engine, Error};
 use parking_lot::{Mutex, RwLock};
 use pmem_os::ForkGuard;
@@ -48,6 +49,7 @@ pub(crate) struct Trees {
     is_fixed: AtomicBool,
     /// Deletes the keys of dropped and cleared trees.
     pub(crate) reclaimer: Reclaimer,
+    counts: Arc<Counts>,
 }
 
 /// The number of openings of this process so far.
@@ -57,7 +59,16 @@ impl Trees {
     /// Returns the trees of a store that was just opened. With a guard, a thread deletes the keys of dropped trees.
     pub(crate) fn of(engine: &Arc<dyn Engine>, guard: Option<&ForkGuard>) -> Result<Trees, Error> {
         let catalog = Catalog::of(&**engine);
-        let reclaimer = Reclaimer::new(guard.map(|guard| (Arc::downgrade(engine), guard.clone())));
+        let counts = Arc::new(Counts::default());
+        if let Some(tally) = engine.tally() {
+            let (counts, engine) = (Arc::clone(&counts), Arc::downgrade(engine));
+            tally.set(Box::new(move |stored, by| {
+                let has_passed = |place: &_| engine.upgrade().is_some_and(|engine| engine.has_passed(place, stored));
+                counts.note(stored, by, has_passed);
+            }));
+        }
+        let for_thread = guard.map(|guard| (Arc::downgrade(engine), guard.clone()));
+        let reclaimer = Reclaimer::new(for_thread, Arc::clone(&counts));
         let is_begun = match catalog.is_begun() {
             // A value that cannot be read is there.
             Err(Error::Corrupt { .. }) => true,
@@ -66,7 +77,7 @@ impl Trees {
         let owner = OPENINGS.fetch_add(1, Ordering::Relaxed);
         // Those of a catalog that cannot be read are left alone.
         catalog.dead_ids().into_iter().flatten().for_each(|id| reclaimer.add(id));
-        Ok(Trees { is_begun: Arc::new(AtomicBool::new(is_begun)), owner, reclaimer, ..Trees::default() })
+        Ok(Trees { is_begun: Arc::new(AtomicBool::new(is_begun)), owner, reclaimer, counts, ..Trees::default() })
     }
 
     /// Returns true if the store has a catalog.
@@ -161,6 +172,19 @@ impl Trees {
         Ok(())
     }
 
+    /// Records the types of a tree, or compares them with those that it has.
+    pub(crate) fn note_types(
+        &self,
+        engine: &dyn Engine,
+        gate_lock: &GateLock,
+        name: &str,
+        types: &str,
+    ) -> Result<(), Error> {
+        let _holder = gate_lock.lock()?;
+        let _open = self.open.lock();
+        Catalog::of(engine).note_types(name, types)
+    }
+
     pub(crate) fn rename(&self, engine: &dyn Engine, gate_lock: &GateLock, from: &str, to: &str) -> Result<(), Error> {
         let _holder = gate_lock.lock()?;
         let mut open = self.open.lock();
@@ -223,6 +247,7 @@ impl Trees {
         let closed = holder.close(open.values().map(|named| named.gate()).chain([nameless]), WAIT_MAX);
         closed.map_err(|_| Error::TreeBusy { name: "".into() })?;
         engine.clear()?;
+        self.counts.forget();
         self.is_begun.store(false, Ordering::Release);
         open.drain().for_each(|(_, named)| named.set_dropped());
         Ok(())

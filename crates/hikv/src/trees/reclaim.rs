@@ -14,9 +14,9 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use catalog::{Reclaim, TreeId};
+use catalog::{Counts, Reclaim, TreeId};
 use engine::{Engine, Error};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pmem_os::ForkGuard;
 
 /// The thread rests for this many times the duration of its last step.
@@ -41,6 +41,8 @@ pub(crate) struct ReclaimFigures {
     pub(crate) id_count: u64,
     /// Keys deleted since the store was opened.
     pub(crate) key_count: u64,
+    /// Keys to delete, if the store's keys were counted.
+    pub(crate) left_count: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -50,8 +52,11 @@ struct Shared {
     changed: Condvar,
     /// The present pass. Taken before `queue`.
     pass: Mutex<Reclaim>,
+    /// The ids of the present pass, for figures, which do not wait for a step.
+    under_way: Mutex<Vec<TreeId>>,
     id_count: AtomicU64,
     key_count: AtomicU64,
+    counts: Arc<Counts>,
 }
 
 #[derive(Debug, Default)]
@@ -104,8 +109,14 @@ impl Drop for Hold {
 
 impl Reclaimer {
     /// Returns a reclaimer, with a thread of its own if it gets an engine for it.
-    pub(super) fn new(for_thread: Option<(Weak<dyn Engine>, ForkGuard)>) -> Reclaimer {
-        Reclaimer { for_thread, ..Reclaimer::default() }
+    pub(super) fn new(for_thread: Option<(Weak<dyn Engine>, ForkGuard)>, counts: Arc<Counts>) -> Reclaimer {
+        let shared = Arc::new(Shared { counts, ..Shared::default() });
+        Reclaimer { shared, for_thread, ..Reclaimer::default() }
+    }
+
+    /// Waits for a step under way, and keeps threads from further ones until the guard is dropped.
+    pub(super) fn pause(&self) -> MutexGuard<'_, Reclaim> {
+        self.shared.pass.lock()
     }
 
     /// Adds a dead id, and starts the thread if there is to be one.
@@ -139,6 +150,7 @@ impl Reclaimer {
         ReclaimFigures {
             id_count: self.shared.id_count.load(Ordering::Relaxed),
             key_count: self.shared.key_count.load(Ordering::Relaxed),
+            left_count: self.shared.left_count(),
         }
     }
 
@@ -160,6 +172,21 @@ impl Reclaimer {
 }
 
 impl Shared {
+    /// Returns the number of keys of dead ids, if keys were counted.
+    fn left_count(&self) -> Option<u64> {
+        if !self.counts.are_known() {
+            return None;
+        }
+        let under_way = self.under_way.lock().clone();
+        let waiting: Vec<_> = self.queue.lock().dead.iter().map(|(id, _)| *id).collect();
+        Some(under_way.into_iter().chain(waiting).map(|id| self.counts.of(id)).sum())
+    }
+
+    /// Shows the ids of the pass to figures.
+    fn show(&self, pass: &Reclaim) {
+        *self.under_way.lock() = pass.ids().to_vec();
+    }
+
     fn step(&self, engine: &dyn Engine) -> Result<bool, Error> {
         let mut pass = self.pass.lock();
         if pass.is_done() {
@@ -168,9 +195,15 @@ impl Shared {
         if pass.is_done() {
             return Ok(false);
         }
-        let done = pass.step(engine)?;
+        self.show(&pass);
+        let stepped = pass.step(engine);
+        self.show(&pass);
+        let done = stepped?;
         self.key_count.fetch_add(done.key_count, Ordering::Relaxed);
         self.id_count.fetch_sub(done.id_count, Ordering::Relaxed);
+        if done.id_count > 0 {
+            self.counts.trim();
+        }
         Ok(true)
     }
 

@@ -13,6 +13,7 @@ mod increments;
 mod place;
 mod roles;
 mod snapshots;
+mod tree_counts;
 mod trees;
 mod value_readers;
 mod walks;

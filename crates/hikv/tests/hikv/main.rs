@@ -28,4 +28,5 @@ mod thread_ends;
 mod transactions;
 mod trees;
 mod trees_kept;
+mod typed;
 mod written_together;

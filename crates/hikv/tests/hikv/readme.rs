@@ -20,6 +20,15 @@ fn pages_show_the_first_program() {
     }
 }
 
+#[test]
+fn page_shows_the_program_of_two_trees() {
+    let program = include_str!("../../examples/two_trees.rs");
+    let (_, from_types) = program.split_once("\nconst TODO").expect("the program has types");
+    let (shown, _) = from_types.split_once("\nfn main").expect("the program has a main function");
+    let shown = format!("```rust\nconst TODO{}\n```", shown.trim_end());
+    assert!(COMING_FROM.contains(&shown), "docs/coming-from.md shows another program than examples/two_trees.rs");
+}
+
 fn tests_below(dir: &Path) -> io::Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir(dir)? {

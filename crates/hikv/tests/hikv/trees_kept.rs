@@ -49,6 +49,9 @@ fn keys_of_dropped_and_cleared_trees_are_deleted() {
         cleared.clear().unwrap();
         cleared.put("new", "1").unwrap();
         assert_eq!(store.stats().dead_tree_count, 2);
+        assert_eq!(store.stats().dead_key_count, None, "keys were not counted yet");
+        store.len().unwrap();
+        assert_eq!(store.stats().dead_key_count, Some(2 * u64::from(KEY_COUNT)));
         assert_sound(&store);
         work_until_idle(&store);
         let stats = store.stats();

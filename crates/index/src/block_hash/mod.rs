@@ -170,6 +170,11 @@ impl BlockHash {
         sum.cast_signed().max(0).cast_unsigned()
     }
 
+    /// Returns true if a walk that has returned this cursor has visited the segment of `signature`.
+    pub fn has_passed(&self, cursor: crate::segmented::Cursor, signature: u64) -> bool {
+        self.segments.has_passed(cursor, signature)
+    }
+
     /// Returns true if there is no item; see [`BlockHash::len`].
     pub fn is_empty(&self) -> bool {
         self.len() == 0

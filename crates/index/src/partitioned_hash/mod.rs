@@ -181,6 +181,11 @@ impl PartitionedHash {
         self.segments.signatures(cursor, next)
     }
 
+    /// Returns true if a walk that has returned this cursor has visited the segment of `signature`.
+    pub fn has_passed(&self, cursor: Cursor, signature: u64) -> bool {
+        self.segments.has_passed(cursor, signature)
+    }
+
     /// Returns a time that is not later than the earliest due time of all segments.
     #[inline]
     pub fn due(&self) -> u64 {

@@ -111,6 +111,11 @@ impl<S: Segmented> Segments<S> {
         start(cursor)..=last
     }
 
+    /// Returns true if a walk that has returned this cursor has visited the segment of `signature`.
+    pub(crate) fn has_passed(&self, cursor: Cursor, signature: u64) -> bool {
+        cursor.done || signature < self.geometry.signature(cursor.partition as u64, cursor.prefix)
+    }
+
     /// Carries out step 6 of a split, except for the release of the locks. The caller holds those of the partition
     /// and of the old segment. `is_late` is explained at [`Root::put_halves`].
     pub(crate) fn switch<M: Medium, D: Dram>(

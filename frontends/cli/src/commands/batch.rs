@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hikv::{Clock, Error, Expiry, Limits, PutOptions, Tree, Version, WriteBatch};
+use hikv::{Clock, Error, Expiry, Limits, PutOptions, Store, Tree, Version, WriteBatch};
 
 use super::missing::not_found;
 use crate::durable::Durable;
@@ -27,7 +27,8 @@ pub(crate) struct Batch {
     /// File of operations, one per line; - is standard input
     ///
     /// A line is put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, or one of the conditions expect
-    /// KEY VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl.
+    /// KEY VALUE and absent KEY, with tabs between the words; or a JSON object with op, key, value and ttl. The lines
+    /// after tree NAME, and an object with tree, are for that tree.
     #[arg(default_value = "-")]
     file: PathBuf,
     /// Format of FILE [default: by its extension; tsv for standard input]
@@ -62,10 +63,34 @@ impl From<ChangeFormat> for Format {
 /// The state of a key after the operations so far: its value and expiry, or `None` if the key is absent.
 type Made = Option<(Vec<u8>, Expiry)>;
 
+/// The trees of the operations so far.
+struct Trees<'s> {
+    store: &'s Store,
+    /// The tree of the command, and those that operations have named.
+    open: Vec<Tree>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Trees<'_> {
+    /// Returns the number of a tree, and creates the tree if there is none.
+    fn number(&mut self, name: Option<String>) -> Result<usize, Error> {
+        let Some(name) = name else { return Ok(0) };
+        if let Some(number) = self.numbers.get(&name) {
+            return Ok(*number);
+        }
+        self.open.push(self.store.tree(&name)?);
+        self.numbers.insert(name, self.open.len() - 1);
+        Ok(self.open.len() - 1)
+    }
+}
+
+/// A key of the tree of a number.
+type TreeKey = (usize, Vec<u8>);
+
 /// The keys in the operations so far, with their resulting states.
 #[derive(Default)]
 struct Changed {
-    by_key: BTreeMap<Vec<u8>, Made>,
+    by_key: BTreeMap<TreeKey, Made>,
     /// The size of the batch, as [`WriteBatch`] counts it.
     len_bytes: u64,
     conditions: Vec<Required>,
@@ -74,7 +99,7 @@ struct Changed {
 /// A condition in line `line`: the version of the key, which has the expected value, or `None` if it must be absent.
 struct Required {
     line: u64,
-    key: Vec<u8>,
+    key: TreeKey,
     version: Option<Version>,
 }
 
@@ -83,11 +108,11 @@ impl Changed {
     ///
     /// # Errors
     /// The batch is too long, which is reported before more of it is read.
-    fn insert(&mut self, key: Vec<u8>, made: Made) -> Result<(), Error> {
+    fn insert(&mut self, key: TreeKey, made: Made) -> Result<(), Error> {
         let counted =
             |key: &[u8], made: &Made| Limits::batch_op_bytes(key, made.as_ref().map_or(&[], |(value, _)| value));
-        self.len_bytes += counted(&key, &made);
-        self.len_bytes -= self.by_key.get(&key).map_or(0, |before| counted(&key, before));
+        self.len_bytes += counted(&key.1, &made);
+        self.len_bytes -= self.by_key.get(&key).map_or(0, |before| counted(&key.1, before));
         if self.len_bytes > Limits::BATCH_BYTES_MAX {
             return Err(Error::BatchTooLong { len_bytes: self.len_bytes });
         }
@@ -104,11 +129,12 @@ impl Batch {
         let reader = reader
             .ok_or_else(|| Failure::at(self.file.display(), "operations cannot be csv; give --format tsv or jsonl"))?;
         let store = self.kept.options(self.durable.options()).open(&self.dir)?;
-        let tree = self.tree.made(&store, &self.dir)?;
-        let gathered = self.gather(&tree, reader);
+        let open = vec![self.tree.made(&store, &self.dir)?];
+        let mut trees = Trees { store: &store, open, numbers: BTreeMap::new() };
+        let gathered = self.gather(&mut trees, reader);
         let outcome = interrupt.check(|| "nothing was applied".to_owned()).and(gathered);
-        let outcome = outcome.and_then(|changed| self.write(&tree, &changed));
-        drop(tree);
+        let outcome = outcome.and_then(|changed| self.write(&trees, &changed));
+        drop(trees);
         store.close().map_err(Failure::at_path(&self.dir))?;
         outcome
     }
@@ -126,7 +152,11 @@ impl Batch {
     }
 
     /// Reads all operations before the first write. No other thread or process writes to the store during this.
-    fn gather(&self, tree: &Tree, mut reader: ChangeReader<BufReader<Interruptible<'_>>>) -> Result<Changed, Failure> {
+    fn gather(
+        &self,
+        trees: &mut Trees<'_>,
+        mut reader: ChangeReader<BufReader<Interruptible<'_>>>,
+    ) -> Result<Changed, Failure> {
         let (mut changed, clock) = (Changed::default(), Clock::default());
         loop {
             let (line, change) = match reader.next() {
@@ -138,33 +168,36 @@ impl Batch {
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;
-            if let Operation::Expect(_) | Operation::Absent = change.operation {
-                changed.conditions.push(self.required(tree, line, change)?);
+            let Change { tree, key, operation } = change;
+            let number = trees.number(tree).map_err(|error| self.at_line(line, error.to_string()))?;
+            let (tree, key) = (&trees.open[number], (number, key));
+            if let Operation::Expect(_) | Operation::Absent = operation {
+                changed.conditions.push(self.required(tree, line, key, operation)?);
                 continue;
             }
-            let now = match changed.by_key.get(&change.key) {
+            let now = match changed.by_key.get(&key) {
                 Some(now) => now.clone(),
-                None => held(tree, &change.key).map_err(Failure::at_path(&self.dir))?,
+                None => held(tree, &key.1).map_err(Failure::at_path(&self.dir))?,
             };
-            let next = match (change.operation, now) {
+            let next = match (operation, now) {
                 (Operation::Put(value, time), _) => Some((value, time.map_or(Expiry::NEVER, |time| clock.after(time)))),
                 (Operation::Delete, _) => None,
                 (Operation::Expire(time), Some((value, _))) => Some((value, clock.after(time))),
                 (Operation::Persist, Some((value, _))) => Some((value, Expiry::NEVER)),
                 (Operation::Expect(_) | Operation::Absent, _) => unreachable!("conditions change nothing"),
-                (_, None) => return Err(self.unmet(line, not_found(&self.dir, &change.key))),
+                (_, None) => return Err(self.unmet(line, not_found(&self.dir, &key.1))),
             };
-            changed.insert(change.key, next).map_err(|error| self.at_line(line, error.to_string()))?;
+            changed.insert(key, next).map_err(|error| self.at_line(line, error.to_string()))?;
         }
     }
 
     /// Returns the condition in a line.
-    fn required(&self, tree: &Tree, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
+    fn required(&self, tree: &Tree, line: u64, key: TreeKey, operation: Operation) -> Result<Required, Failure> {
         let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
-        match tree.get_item(&key).map_err(Failure::at_path(&self.dir))? {
+        match tree.get_item(&key.1).map_err(Failure::at_path(&self.dir))? {
             Some(held) if held.value == value => Ok(Required { line, key, version: Some(held.version) }),
-            Some(_) => Err(self.unmet(line, format!("the key '{}' has another value", key.escape_ascii()))),
-            None => Err(self.unmet(line, not_found(&self.dir, &key))),
+            Some(_) => Err(self.unmet(line, format!("the key '{}' has another value", key.1.escape_ascii()))),
+            None => Err(self.unmet(line, not_found(&self.dir, &key.1))),
         }
     }
 
@@ -181,25 +214,27 @@ impl Batch {
         }
     }
 
-    fn write(&self, tree: &Tree, changed: &Changed) -> Result<(), Failure> {
+    fn write(&self, trees: &Trees<'_>, changed: &Changed) -> Result<(), Failure> {
         let mut batch = WriteBatch::new();
-        for Required { key, version, .. } in &changed.conditions {
+        for Required { key: (tree, key), version, .. } in &changed.conditions {
+            batch.tree(&trees.open[*tree]);
             match version {
                 Some(version) => batch.expect_version(key, *version),
                 None => batch.expect_absent(key),
             };
         }
-        for (key, change) in &changed.by_key {
+        for ((tree, key), change) in &changed.by_key {
+            batch.tree(&trees.open[*tree]);
             match change {
                 Some((value, expiry)) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
                 None => batch.delete(key),
             };
         }
-        tree.write(&batch).map_err(|error| match error {
+        trees.store.write(&batch).map_err(|error| match error {
             Error::ConditionFailed { condition } => {
                 let Required { line, key, version } = &changed.conditions[condition];
                 let what = if version.is_some() { "has changed" } else { "exists" };
-                self.unmet(*line, format!("the key '{}' {what}", key.escape_ascii()))
+                self.unmet(*line, format!("the key '{}' {what}", key.1.escape_ascii()))
             }
             other => Failure::at_path(&self.dir)(other),
         })

@@ -29,19 +29,30 @@ pub(crate) enum Operation {
 /// An operation and its key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
+    /// The tree with the key; `None` for the tree of the command.
+    pub(crate) tree: Option<String>,
     pub(crate) key: Vec<u8>,
     pub(crate) operation: Operation,
 }
 
 /// The error for a line of another form.
 const FORMS: &str = "expected put KEY VALUE, put KEY VALUE SECONDS, delete KEY, expire KEY SECONDS, persist KEY, expect KEY \
-                     VALUE or absent KEY, separated by tabs";
+                     VALUE, absent KEY or tree NAME, separated by tabs";
+
+/// The content of a line.
+enum Line {
+    Change(Change),
+    /// The following operations are on keys of this tree; without a name, of the tree of the command.
+    Tree(Option<String>),
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object<'a> {
     #[serde(borrow)]
     op: Cow<'a, str>,
+    #[serde(default)]
+    tree: Option<String>,
     #[serde(borrow, default)]
     key: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -57,7 +68,9 @@ struct Object<'a> {
 /// Reads operations one by one; skips blank lines.
 pub(crate) struct ChangeReader<R> {
     lines: Lines<R>,
-    parse: fn(&[u8]) -> Result<Change, String>,
+    parse: fn(&[u8]) -> Result<Line, String>,
+    /// The tree that the last line of that kind has named.
+    tree: Option<String>,
 }
 
 impl<R: BufRead> ChangeReader<R> {
@@ -68,25 +81,33 @@ impl<R: BufRead> ChangeReader<R> {
             Format::Jsonl => of_object,
             Format::Csv => return None,
         };
-        Some(ChangeReader { lines: Lines::new(input, format), parse })
+        Some(ChangeReader { lines: Lines::new(input, format), parse, tree: None })
     }
 
     /// Reads the next operation; returns it with its line number, from 1.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Change)>, ReadError> {
         while self.lines.advance().map_err(ReadError::Input)? {
-            if !self.lines.content().is_empty() {
-                let line = self.lines.number();
-                let change = (self.parse)(self.lines.content());
-                return change.map(|change| Some((line, change))).map_err(|what| ReadError::Malformed { line, what });
+            if self.lines.content().is_empty() {
+                continue;
+            }
+            let line = self.lines.number();
+            match (self.parse)(self.lines.content()).map_err(|what| ReadError::Malformed { line, what })? {
+                Line::Tree(tree) => self.tree = tree,
+                Line::Change(change) => {
+                    let tree = change.tree.or_else(|| self.tree.clone());
+                    return Ok(Some((line, Change { tree, ..change })));
+                }
             }
         }
         Ok(None)
     }
 }
 
-fn of_columns(line: &[u8]) -> Result<Change, String> {
+fn of_columns(line: &[u8]) -> Result<Line, String> {
     let columns: Vec<&[u8]> = line.split(|&byte| byte == b'\t').collect();
     let (key, operation) = match columns[..] {
+        [b"tree"] => return Ok(Line::Tree(None)),
+        [b"tree", name] => return Ok(Line::Tree(Some(name_of(name)?))),
         [b"put", key, value] => (key, Operation::Put(tsv::unescaped(value)?, None)),
         [b"put", key, value, time] => (key, Operation::Put(tsv::unescaped(value)?, Some(time_of(time)?))),
         [b"delete", key] => (key, Operation::Delete),
@@ -96,11 +117,17 @@ fn of_columns(line: &[u8]) -> Result<Change, String> {
         [b"absent", key] => (key, Operation::Absent),
         _ => return Err(FORMS.to_owned()),
     };
-    Ok(Change { key: tsv::unescaped(key)?, operation })
+    Ok(Line::Change(Change { tree: None, key: tsv::unescaped(key)?, operation }))
 }
 
-fn of_object(line: &[u8]) -> Result<Change, String> {
-    let Object { op, key, key_base64, value, value_base64, ttl } =
+fn name_of(name: &[u8]) -> Result<String, String> {
+    let name = tsv::unescaped(name)?;
+    String::from_utf8(name)
+        .map_err(|error| format!("the tree's name '{}' is no UTF-8", error.as_bytes().escape_ascii()))
+}
+
+fn of_object(line: &[u8]) -> Result<Line, String> {
+    let Object { op, tree, key, key_base64, value, value_base64, ttl } =
         serde_json::from_slice(line).map_err(jsonl::describe)?;
     let mut bytes = (Vec::new(), Vec::new());
     jsonl::half("key", key, key_base64, &mut bytes.0)?;
@@ -123,7 +150,7 @@ fn of_object(line: &[u8]) -> Result<Change, String> {
         }
         _ => return Err(format!("unknown op '{op}'; expected put, delete, expire, persist, expect or absent")),
     };
-    Ok(Change { key: bytes.0, operation })
+    Ok(Line::Change(Change { tree, key: bytes.0, operation }))
 }
 
 fn time_of(text: &[u8]) -> Result<Duration, String> {
@@ -153,8 +180,9 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        let tsv = "put\ta\\tb\t\\xff\n\nput\tk\tv\t1.5\r\ndelete\t\nexpire\tk\t2\npersist\tk\nexpect\tk\tv\nabsent\tn";
-        let json = r#"{"op":"put","key":"a\tb","value_base64":"/w=="}
+        let tsv = "tree\tt\nabsent\tn\ntree\nput\ta\\tb\t\\xff\n\nput\tk\tv\t1.5\r\ndelete\t\nexpire\tk\t2\npersist\tk\nexpect\tk\tv\nabsent\tn";
+        let json = r#"{"op":"absent","key":"n","tree":"t"}
+            {"op":"put","key":"a\tb","value_base64":"/w=="}
             {"op":"put","key":"k","value":"v","ttl":1.5}
             {"op":"delete","key":""}
             {"op":"expire","key":"k","ttl":2}
@@ -162,8 +190,11 @@ mod tests {
             {"op":"expect","key":"k","value":"v"}
             {"op":"absent","key":"n"}"#;
         let changes = all(tsv, Format::Tsv).unwrap();
-        assert_eq!(changes[0], Change { key: b"a\tb".to_vec(), operation: Operation::Put(vec![0xFF], None) });
-        assert_eq!(changes.len(), 7);
+        let tree = Some("t".to_owned());
+        assert_eq!(changes[0], Change { tree, key: b"n".to_vec(), operation: Operation::Absent });
+        let put = Operation::Put(vec![0xFF], None);
+        assert_eq!(changes[1], Change { tree: None, key: b"a\tb".to_vec(), operation: put });
+        assert_eq!(changes.len(), 8);
         assert_eq!(all(json, Format::Jsonl).unwrap(), changes);
     }
 
@@ -175,6 +206,8 @@ mod tests {
             ("expire\ta\tsoon", Format::Tsv, &["'soon'"]),
             ("put\ta\tb\t-1", Format::Tsv, &["'-1'"]),
             ("put\t\\q\tb", Format::Tsv, &["\\q"]),
+            ("tree\t\\xff", Format::Tsv, &["1: ", "UTF-8"]),
+            ("tree\ta\tb", Format::Tsv, &["tree NAME"]),
             (r#"{"op":"rename","key":"a"}"#, Format::Jsonl, &["'rename'"]),
             (r#"{"op":"delete","key":"a","value":"b"}"#, Format::Jsonl, &["op delete"]),
             (r#"{"op":"put","value":"b"}"#, Format::Jsonl, &["neither key"]),

@@ -5,4 +5,6 @@
 pub(crate) struct Item {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    /// The name of the tree, if the line has one.
+    pub(crate) tree: Option<String>,
 }

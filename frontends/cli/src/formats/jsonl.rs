@@ -14,6 +14,8 @@ use super::item::Item;
 #[serde(deny_unknown_fields)]
 struct Object<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    tree: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     key: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     key_base64: Option<Cow<'a, str>>,
@@ -27,7 +29,7 @@ struct Object<'a> {
 pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
     let (key, key_base64) = forms(key);
     let (value, value_base64) = forms(value);
-    serde_json::to_writer(&mut *out, &Object { key, key_base64, value, value_base64 })?;
+    serde_json::to_writer(&mut *out, &Object { tree: None, key, key_base64, value, value_base64 })?;
     out.write_all(b"\n")
 }
 
@@ -41,6 +43,7 @@ fn forms(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
 /// Reads one item from a line.
 pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
     let object: Object<'_> = serde_json::from_slice(line).map_err(describe)?;
+    item.tree = object.tree.map(Cow::into_owned);
     half("key", object.key, object.key_base64, &mut item.key)?;
     half("value", object.value, object.value_base64, &mut item.value)
 }

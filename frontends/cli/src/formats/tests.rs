@@ -51,7 +51,7 @@ impl<L: Iterator<Item = usize>> Read for Pieces<'_, L> {
 }
 
 fn item(key: &[u8], value: &[u8]) -> Item {
-    Item { key: key.to_vec(), value: value.to_vec() }
+    Item { key: key.to_vec(), value: value.to_vec(), tree: None }
 }
 
 /// Generates bytes; those with a meaning in a format are more frequent.
@@ -61,7 +61,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn items() -> impl Strategy<Value = Vec<Item>> {
-    vec((bytes(), bytes()).prop_map(|(key, value)| Item { key, value }), 0..8)
+    vec((bytes(), bytes()).prop_map(|(key, value)| Item { key, value, tree: None }), 0..8)
 }
 
 proptest! {

@@ -27,6 +27,40 @@ fn commands_work_on_a_tree() {
 }
 
 #[test]
+fn batch_changes_several_trees_at_once() {
+    let place = Place::in_memory();
+    let batch = |words: &[&str], input: &str| place.run_with_input("batch", words, input.as_bytes());
+    batch(&[], "put\tk\tnameless\ntree\ttodo\nput\t1\tcat\nput\t2\tdog\ntree\nput\tn\t1\n").succeeded();
+    let scan = |words: &[&str]| place.run("scan", words).succeeded();
+    assert_eq!(scan(&[]), b"k\tnameless\nn\t1\n");
+    assert_eq!(scan(&["--tree", "todo"]), b"1\tcat\n2\tdog\n");
+    let moves = "expect\t1\tcat\ndelete\t1\ntree\trunning\nabsent\t1\nput\t1\tcat\n";
+    batch(&["--tree", "todo"], moves).succeeded();
+    assert_eq!((scan(&["--tree", "todo"]), scan(&["--tree", "running"])), (b"2\tdog\n".into(), b"1\tcat\n".into()));
+    batch(&["--tree", "todo"], moves).failed(1, &["standard input:1"]);
+    let lines =
+        "{\"op\":\"delete\",\"key\":\"2\",\"tree\":\"todo\"}\n{\"op\":\"put\",\"key\":\"2\",\"value\":\"dog\"}\n";
+    batch(&["--tree", "running", "--format", "jsonl"], lines).succeeded();
+    assert_eq!(scan(&["--tree", "running"]), b"1\tcat\n2\tdog\n");
+    assert_eq!(scan(&["--tree", "todo"]), b"");
+    batch(&[], "tree\thikv:2\nput\tk\tv\n").failed(2, &["standard input:2", "reserved"]);
+}
+
+#[test]
+fn lines_of_json_name_their_trees() {
+    let place = Place::in_memory();
+    let lines = r#"{"key":"k","value":"nameless"}
+        {"tree":"a","key":"k","value":"of a"}
+        {"key":"l","value":"2","tree":"b"}"#;
+    place.run_with_input("load", &["--format", "jsonl", "-"], lines.as_bytes()).succeeded();
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"nameless");
+    assert_eq!(place.run("get", &["--tree", "a", "k"]).succeeded(), b"of a");
+    assert_eq!(place.run("trees", &[""; 0]).succeeded(), b"a\t1\nb\t1\n");
+    let reserved = br#"{"tree":"hikv:1","key":"k","value":"v"}"#;
+    place.run_with_input("load", &["--format", "jsonl", "-"], reserved).failed(2, &["standard input:1", "reserved"]);
+}
+
+#[test]
 fn trees_are_listed_and_changed() {
     let place = Place::in_memory();
     place.run("trees", &["create", "x"]).failed(2, &["store"]);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use epoch::Pinned;
 use index::cached_table::Clear;
+use index::partitioned_hash::Cursor as Place;
 use pmem::Medium;
 
 use super::HiKv;
@@ -22,7 +23,7 @@ use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
     Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult,
-    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, may_write,
+    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, Tally, ValueBuffer, Visit, WantedThreads, may_write,
 };
 use items::NewItem;
 
@@ -229,6 +230,24 @@ impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
         let part = Part::at(self.writer.reader(), place)?;
         part.each_item(each)?;
         Ok(cursor_at(part.next()))
+    }
+
+    fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
+        let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
+        let _pin = epoch::pin();
+        let part = Part::at(self.writer.reader(), place)?;
+        part.each_key(each)?;
+        Ok(cursor_at(part.next()))
+    }
+
+    fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
+        let reader = self.writer.reader();
+        let has_passed = |number| reader.index().has_passed(Place::from_number(number), reader.signature(key));
+        matches!(*cursor, Cursor::End) || matches!(*cursor, Cursor::Number(number) if has_passed(number))
+    }
+
+    fn tally(&self) -> Option<&Tally> {
+        Some(self.writer.tally())
     }
 
     fn random_cursor(&self, seed: u64) -> Cursor {

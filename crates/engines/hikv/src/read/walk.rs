@@ -73,6 +73,17 @@ impl<'a, M: Medium> Part<'a, M> {
         })
     }
 
+    /// Calls `each` for the key of every item, also of those that have expired.
+    pub(crate) fn each_key(&self, each: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.each_entry(|signature, position| {
+            // SAFETY: the caller has been pinned since before it met the position.
+            let item = unsafe { item::read(self.reader.medium(), position) }?;
+            self.reader.check_signature(signature, &item, position)?;
+            each(item.key);
+            Ok(())
+        })
+    }
+
     /// Returns the item if it is in a slot, does not expire, is intact, and has this signature. After `None` the caller
     /// uses [`item::read`]. The position is one of the part's.
     #[inline(always)]

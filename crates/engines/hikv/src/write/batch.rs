@@ -265,6 +265,9 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         let changes = if self.writer.cache.is_there() { batch.changes() } else { &[] };
         let hidden: Vec<Hidden<'_, '_>> = changes.iter().map(op_of).map(hide).collect();
         let finished = batch.commit(turn, record.publish())?;
+        for change in &finished.changes {
+            self.writer.tally.replaced(op_of(change).1.key(), some(change.old).is_some(), some(change.new).is_some());
+        }
         for (signature, expiry) in due {
             self.writer.reader.index().lower_due_of(self.writer.cx(), signature, expiry.ms());
             self.writer.reaper.expect(expiry);

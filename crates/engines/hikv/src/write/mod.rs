@@ -20,7 +20,7 @@ use crate::read::Reader;
 use crate::reaper::Reaper;
 use crate::snapshots::{Disposal, Snapshots};
 use crate::space::Space;
-use engine::{Error, Limits, Progress, may_write, with_space};
+use engine::{Error, Limits, Progress, Tally, may_write, with_space};
 
 pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
 
@@ -33,6 +33,7 @@ pub(crate) struct Writer<M, D: Dram> {
     snapshots: Snapshots,
     order: Ordered<D>,
     reaper: Reaper,
+    tally: Tally,
 }
 
 impl<M: Medium, D: Memory> Writer<M, D> {
@@ -52,6 +53,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             snapshots,
             order: Ordered::never(dram),
             reaper: Reaper::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -99,6 +101,11 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     #[inline(always)]
     pub(crate) fn reaper(&self) -> &Reaper {
         &self.reaper
+    }
+
+    #[inline(always)]
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Returns the context of a change of the index.

@@ -88,6 +88,9 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             },
         };
         let crowded = published.crowded;
+        if old.is_none() {
+            self.tally.added(key);
+        }
         self.settle(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
             self.split(target.signature(), segment);
@@ -140,6 +143,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         };
         let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key, None);
         let published = bucket.remove_found(&found);
+        self.tally.removed(key);
         self.settle(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)
     }
@@ -218,6 +222,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
                         self.snapshots.keep(self.reader.medium(), replacement)?;
                     }
                     self.reaper.expect(expiry);
+                    self.tally.replaced(key, old.is_some(), position.is_some());
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
                     return Ok(WriteResult::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));

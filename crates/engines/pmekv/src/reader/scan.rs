@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         Ok(ControlFlow::Continue(last))
     }
 
-    /// Visits the items of one leaf like [`engine::Walks::walk`].
+    /// Visits the items of one leaf like [`engine::Walks::walk`], also those that have expired.
     pub(crate) fn walk(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let mut from = match cursor {
             Cursor::Start => Bound::Unbounded,
@@ -135,9 +135,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
                 let item = records.read(position)?;
                 self.contents.verify_value(position, &item)?;
-                if !self.contents.is_past(item.expiry) {
-                    each(item.key, item.value, item.expiry);
-                }
+                each(item.key, item.value, item.expiry);
                 last = Some(item.key);
             }
             match (last, leaf.page.next()) {

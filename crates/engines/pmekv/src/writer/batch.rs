@@ -233,6 +233,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
             reader.keep_published();
             return Err(error);
         }
+        edits.iter().for_each(|(key, _, edit)| self.writer.count(key, *edit));
         self.writer.expect(expiring_count);
         reader.withdraw();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())

@@ -271,6 +271,8 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
                 let (new, old) = (of(change.position), of(change.old));
                 let entry = Entry { new, old, hash: change.hash, ..Entry::VOID };
                 change.outcome = self.writer.take_back(&mut lanes[change.lane].log, entry).and(Err(error));
+            } else {
+                self.writer.count(change.key, edit);
             }
         }
     }

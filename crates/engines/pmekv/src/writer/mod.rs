@@ -12,7 +12,7 @@ mod upkeep;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Error, ExpiredItem, Outcome, PriorState, Reaper, WriteResult};
+use engine::{Error, ExpiredItem, Outcome, PriorState, Reaper, Tally, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
@@ -60,11 +60,12 @@ pub(crate) struct Writer<M: Medium, D: Dram> {
     reaper: Reaper,
     /// The number of batches of this opening.
     batch_count: AtomicU64,
+    tally: Tally,
 }
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(checkpointer: Checkpointer<M, D>) -> Writer<M, D> {
-        Writer { checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0) }
+        Writer { checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0), tally: Tally::default() }
     }
 
     pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Writer<M, D> {
@@ -85,6 +86,20 @@ impl<M: Medium, D: Dram> Writer<M, D> {
 
     pub(crate) fn reaper(&self) -> &Reaper {
         &self.reaper
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Reports a change of the tree.
+    #[inline(always)]
+    fn count(&self, key: &[u8], edit: Edit) {
+        match edit {
+            Edit::Insert(_) => self.tally.added(key),
+            Edit::Remove(_) => self.tally.removed(key),
+            Edit::Replace { .. } => {}
+        }
     }
 
     /// Waits, before a write takes a lock, for space in the log and while too many old records wait for readers.
@@ -164,6 +179,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             self.take_back(&mut log, entry)?;
             return Err(error);
         }
+        self.count(prefetched.key(), edit);
         self.expect(expires.into());
         Ok(Changed::Done { before, old, hash, ticket })
     }

@@ -67,7 +67,10 @@ fn reap_segment<M: Medium, D: Dram>(
             expiring.expectation().expect();
         }
         let is_due = keys.clock().is_past(seen.expiry) && keys.intact_contents(slot).is_ok();
-        if is_due && let Some(outcome) = reap_key(writer, seen.key, slot)? {
+        let removal = if is_due { writer.tally().removal(seen.key) } else { None };
+        if removal.is_some()
+            && let Some(outcome) = reap_key(writer, seen.key, slot)?
+        {
             expiring.note_reaped();
             deleted_count += 1;
             copied_bytes += outcome.expired.as_ref().map_or(0, ExpiredItem::len_bytes);

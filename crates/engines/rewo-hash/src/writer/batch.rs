@@ -119,18 +119,20 @@ impl<'k> Batch<'k> {
                 return Err(Stop::Unmet(number));
             }
         }
-        let (mut replaced, mut changed) = (Vec::new(), Vec::new());
+        let (mut replaced, mut changed, mut counted) = (Vec::new(), Vec::new(), Vec::new());
         for (number, (key, new)) in prepared.iter().enumerate() {
             let new = new.as_ref().map(|new| &new.new.slot);
             match (batch.find(*key, |position| keys.is_key(position, *key))?, new) {
                 (Some(old), new) => {
                     batch.replace(&old, new);
                     replaced.push(old.slot);
+                    counted.push((key.bytes, true, new.is_some()));
                 }
                 (None, new) => {
                     keys.check_absence(|| batch.damaged_bucket(key.signature))?;
                     let Some(new) = new else { continue };
                     batch.insert(key.signature, new);
+                    counted.push((key.bytes, false, true));
                 }
             }
             changed.push((number, *key));
@@ -145,7 +147,11 @@ impl<'k> Batch<'k> {
         let is_hidden = !writer.medium().breaks(canary::BATCH_HIDES_NOTHING);
         let changed = changed.into_iter().filter(|_| is_hidden);
         let hidden = changed.map(|(number, key)| (number, writer.cache().hide(key))).collect();
-        Ok(Done { replaced, hidden, ticket: Some(batch.commit(turn, record).map_err(Error::from)?) })
+        let ticket = Some(batch.commit(turn, record).map_err(Error::from)?);
+        counted.into_iter().for_each(|(key, was_present, is_present)| {
+            writer.tally.replaced(key, was_present, is_present);
+        });
+        Ok(Done { replaced, hidden, ticket })
     }
 }
 

@@ -3,6 +3,7 @@
 mod dump;
 mod text;
 
+use std::collections::HashMap;
 use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -76,6 +77,7 @@ impl Load {
         let mut loading = Loading {
             store: &store,
             tree: self.tree.made(&store, &self.dir)?,
+            named: HashMap::new(),
             interrupt: &interrupt,
             progress: Progress::new("loaded", total_bytes, Duration::from_secs(self.progress_every)),
             arguments: &self,
@@ -87,8 +89,8 @@ impl Load {
             FileFormat::Hikv => loading.all_of_dump(source),
         };
         let outcome = outcome.and(loading.sync().map_err(Stop::from));
-        let Loading { progress, bad, is_unmarked, tree, .. } = loading;
-        drop(tree);
+        let Loading { progress, bad, is_unmarked, tree, named, .. } = loading;
+        drop((tree, named));
         store.close().map_err(Failure::at_path(&self.dir))?;
         conclude(outcome, progress, bad)?;
         if is_unmarked {
@@ -139,8 +141,10 @@ impl From<Failure> for Stop {
 
 struct Loading<'a> {
     store: &'a Store,
-    /// The tree of the items.
+    /// The tree of the items that name none.
     tree: Tree,
+    /// The trees that items have named.
+    named: HashMap<String, Tree>,
     interrupt: &'a Interrupt,
     progress: Progress,
     arguments: &'a Load,

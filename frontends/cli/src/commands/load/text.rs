@@ -1,5 +1,7 @@
 //! Loads lines of text.
 
+use hikv::{Error, Tree};
+
 use super::{Loading, Source, Stop};
 use crate::failure::{Failure, complain, with_sources};
 use crate::formats::{Format, Frame, Item, ReadError, Reader};
@@ -28,14 +30,26 @@ impl Loading<'_> {
     }
 
     fn put(&mut self, item: &Item, reader: &Reader<Source<'_>>) -> Result<(), Failure> {
-        match self.tree.put(&item.key, &item.value) {
+        let put = match &item.tree {
+            None => self.tree.put(&item.key, &item.value),
+            Some(name) => self.named(name).and_then(|tree| tree.put(&item.key, &item.value)),
+        };
+        match put {
             Ok(()) => self.stored(reader.done_bytes())?,
-            Err(error @ (hikv::Error::KeyTooLong { .. } | hikv::Error::ValueTooLong { .. })) => {
+            Err(error @ (Error::KeyTooLong { .. } | Error::ValueTooLong { .. } | Error::TreeName { .. })) => {
                 self.malformed(reader.item_line(), &error.to_string())?;
             }
             Err(error) => return Err(Failure::at(self.arguments.dir.display(), with_sources(&error))),
         }
         Ok(())
+    }
+
+    /// Returns the tree of a name, and creates it if there is none.
+    fn named(&mut self, name: &str) -> Result<&Tree, Error> {
+        if !self.named.contains_key(name) {
+            self.named.insert(name.to_owned(), self.store.tree(name)?);
+        }
+        Ok(&self.named[name])
     }
 
     fn malformed(&mut self, line: u64, what: &str) -> Result<(), Failure> {
