@@ -45,9 +45,20 @@ impl Batch {
     }
 
     pub(crate) fn write(&self, engine: &dyn Engine) -> Result<(), Error> {
-        let conditions: Vec<_> =
-            self.expected.iter().map(|(key, version)| Condition { key, version: *version }).collect();
-        let ops: Vec<_> = self.ops.iter().map(|(key, value)| op(key, value.as_ref())).collect();
+        self.write_after(engine, &[], &[])
+    }
+
+    /// Writes the batch behind other conditions and operations, in one step with them.
+    pub(crate) fn write_after(
+        &self,
+        engine: &dyn Engine,
+        conditions: &[Condition<'_>],
+        ops: &[BatchOp<'_>],
+    ) -> Result<(), Error> {
+        let own = self.expected.iter().map(|(key, version)| Condition { key, version: *version });
+        let conditions: Vec<_> = conditions.iter().copied().chain(own).collect();
+        let own = self.ops.iter().map(|(key, value)| op(key, value.as_ref()));
+        let ops: Vec<_> = ops.iter().copied().chain(own).collect();
         engine.write_batch_if(&conditions, &ops)
     }
 }
@@ -81,24 +92,6 @@ impl Catalog<'_> {
             batch.put(id_key(id), name.into());
             batch.put(HEAD_KEY.to_vec(), head.bytes());
             Ok(id)
-        })
-    }
-
-    /// Gives a name to the keys of an id that has none, for the databases of a server; does nothing if the name exists.
-    ///
-    /// # Errors
-    /// As for [`engine::Atomic::write_batch_if`].
-    pub fn create_with_id(self, name: &str, id: TreeId) -> Result<(), Error> {
-        self.change(|batch| {
-            let mut head = self.expected_head(batch)?;
-            if self.record(name)?.is_some() {
-                return Ok(());
-            }
-            head.tree_count += 1;
-            batch.expect(&name_key(name), None);
-            tree_records(name, id, self.now_ms()).into_iter().for_each(|(key, record)| batch.put(key, record));
-            batch.put(HEAD_KEY.to_vec(), head.bytes());
-            Ok(())
         })
     }
 
@@ -229,14 +222,18 @@ impl Catalog<'_> {
 }
 
 /// Returns the keys and values of the records of a tree.
-#[must_use]
-pub fn tree_records(name: &str, id: TreeId, created_ms: u64) -> [(Vec<u8>, Vec<u8>); 2] {
+pub(crate) fn tree_records(name: &str, id: TreeId, created_ms: u64) -> [(Vec<u8>, Vec<u8>); 2] {
     [(name_key(name), TreeRecord::new(id, created_ms).bytes()), (id_key(id), name.into())]
 }
 
 fn next_id(head: &mut Head) -> Result<TreeId, Error> {
+    advance(head, 1)
+}
+
+/// Takes the next ids, and returns the first.
+pub(crate) fn advance(head: &mut Head, count: u32) -> Result<TreeId, Error> {
     let id = head.next;
-    let next = id.number().checked_add(1).ok_or(Error::TooManyTrees { limit: u32::MAX })?;
+    let next = id.number().checked_add(count).ok_or(Error::TooManyTrees { limit: u32::MAX })?;
     head.next = TreeId::new(next);
     Ok(id)
 }

@@ -17,6 +17,7 @@ mod begin;
 mod changes;
 mod check;
 mod counts;
+mod databases;
 mod mend;
 mod names;
 mod reclaim;
@@ -24,9 +25,9 @@ mod record;
 mod space;
 mod tree_id;
 
-pub use changes::tree_records;
 pub use check::check;
 pub use counts::Counts;
+pub use databases::{DATABASE_COUNT, DatabaseIds, database_name};
 pub use mend::mend;
 pub use names::{Catalog, NAME_BYTES_MAX, RESERVED, TREE_COUNT_MAX, TreeEntry, check_name, space_at};
 pub use reclaim::{Reclaim, Reclaimed};

@@ -2,6 +2,7 @@
 
 use engine::{Engine, Error, Version};
 
+use crate::databases::{DATABASE_COUNT, database_name};
 use crate::record::{HEAD_KEY, Head, TreeRecord, id_key, name_key};
 use crate::space::Space;
 use crate::tree_id::{CATALOG, MARK, TreeId};
@@ -15,7 +16,6 @@ pub const TREE_COUNT_MAX: u32 = 65_000;
 
 /// The key of the server's table of databases in a store without a catalog.
 pub(crate) const TABLE_KEY: [u8; 2] = [MARK, CATALOG];
-const DATABASE_COUNT: usize = 16;
 
 /// A tree of the catalog.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -134,7 +134,7 @@ impl<'e> Catalog<'e> {
         }
         let in_use = |(db, &id): (usize, &u8)| (id == 0 || used & 1 << id != 0).then_some((db, id));
         let databases = ids.iter().enumerate().filter_map(in_use).map(|(db, id)| TreeEntry {
-            name: format!("{RESERVED}{db}"),
+            name: database_name(db),
             id: TreeId::new(u32::from(id)),
             created_ms: 0,
         });

@@ -1,8 +1,9 @@
 //! Operations for servers, bindings and event loops.
 
 use std::path::{Path, PathBuf};
+use std::sync::Weak;
 
-use catalog::{Catalog, RESERVED, TreeId};
+use catalog::{Catalog, DatabaseIds, TreeId, database_name};
 use engine::{Depth, Error};
 use pmem::Durability;
 
@@ -11,7 +12,7 @@ use crate::handles::Kind;
 use crate::latest::LatestBackup;
 use crate::tree::{BATCH_COUNT, StoredKeys};
 use crate::verify::{self, Report, VerifyProgress};
-use crate::{BackupError, CallbackReply, Stats, Store, Ticket, Tree, files};
+use crate::{BackupError, CallbackReply, Stats, Store, StoredKeysUser, Ticket, Tree, WriteBatch, files};
 
 /// Operations for servers, bindings and event loops, on the keys of a tree or a store: checks without waits, results of
 /// single keys, and the store's stored keys.
@@ -192,13 +193,18 @@ impl<'t> FrontEnd<'t> {
         self.0.of_stored_keys()
     }
 
-    /// Returns the store, for a front end with its own mapping of keys to stored keys: until the store is closed, it
-    /// keeps the form of its stored keys. A store without named trees refuses its first one.
+    /// Returns the store, for a front end with its own mapping of keys to stored keys.
     #[doc(hidden)]
     #[must_use]
     pub fn store_of_stored_keys(self) -> Store {
-        self.0.inner().trees.fix_form();
         Store::new(self.stored())
+    }
+
+    /// Registers the front end that maps keys to stored keys. It looks at [`FrontEnd::has_catalog`] and at the ids of
+    /// its databases afterwards.
+    #[doc(hidden)]
+    pub fn set_user_of_stored_keys(self, user: Weak<dyn StoredKeysUser>) {
+        self.0.inner().trees.set_user(user);
     }
 
     /// Returns a handle of all stored keys of an empty store, to which a dump of stored keys is loaded, and marks the
@@ -223,10 +229,33 @@ impl<'t> FrontEnd<'t> {
         self.0.inner().trees.is_begun()
     }
 
+    /// Begins the catalog if there is none. No command of the front end is under way.
+    #[doc(hidden)]
+    pub fn begin_catalog(self) -> Result<(), Error> {
+        let inner = self.0.inner();
+        self.0.keyspace().change_alone(|engine| inner.trees.begin_for_user(engine, &inner.gate_lock))
+    }
+
     /// Records in the catalog that the server's database of this number has keys, under the id of the same number.
     #[doc(hidden)]
     pub fn create_database(self, number: u8) -> Result<(), Error> {
-        let name = format!("{RESERVED}{number}");
-        self.0.keyspace().change(|engine| Catalog::of(engine).create_with_id(&name, TreeId::new(number.into())))
+        let name = database_name(number.into());
+        self.0.keyspace().change_alone(|engine| Catalog::of(engine).create_with_id(&name, TreeId::new(number.into())))
+    }
+
+    /// Returns the first of `count` ids for databases, which no tree has or will have. The store has a catalog.
+    #[doc(hidden)]
+    pub fn reserve_ids(self, count: u32) -> Result<TreeId, Error> {
+        self.0.keyspace().change_alone(|engine| Catalog::of(engine).reserve(count))
+    }
+
+    /// Gives the databases these ids, and carries out a batch on stored keys, in one step. No command of the front end
+    /// is under way, and the store has a catalog.
+    #[doc(hidden)]
+    pub fn write_with_databases(self, ids: &DatabaseIds, batch: &WriteBatch) -> Result<(), Error> {
+        let inner = self.0.inner();
+        let ops = batch.ops(inner.engine()?.clock(), None)?;
+        let changes = (&batch.conditions(None)[..], &ops[..]);
+        self.0.keyspace().change_alone(|engine| inner.trees.assign(engine, &inner.gate_lock, ids, changes))
     }
 }

@@ -201,6 +201,8 @@ pub use stats::{JournalStats, Stats};
 pub use store::{Store, Ticket, Waker};
 pub use transaction::{Entry, Transact, Transaction, TxRange, TxTree};
 pub use tree::{Iter, IterKeys, Tree};
+#[doc(hidden)]
+pub use trees::StoredKeysUser;
 pub use trees::TreeInfo;
 pub use value::{Value, VersionedValue};
 pub use verify::{Report, VerifyProgress};

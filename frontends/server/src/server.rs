@@ -95,6 +95,8 @@ impl Server {
             split: config.split,
             stop,
         });
+        hikv::FrontEnd::of(&shared.keyspace.store).set_user_of_stored_keys(Arc::<Shared>::downgrade(&shared));
+        shared.adopt_catalog();
         let telling = ExpiryReports::start(&shared).map_err(io::Error::other)?;
         let background = Arc::new(BackgroundJobs::default());
         let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hikv::StoredKeysUser;
 use hikv::pool::Sharing;
 
 use crate::StopHandle;
@@ -37,7 +38,22 @@ pub(crate) struct Shared {
     pub(crate) stop: StopHandle,
 }
 
+impl StoredKeysUser for Shared {
+    fn while_idle(&self, change: &mut dyn FnMut()) {
+        let _alone = self.gate.close_to_all();
+        change();
+        self.adopt_catalog();
+    }
+}
+
 impl Shared {
+    /// Reads which namespaces the databases have, after another thread may have changed them. No command is under way.
+    pub(crate) fn adopt_catalog(&self) {
+        if self.keyspace.databases.adopt(&self.keyspace.store) {
+            self.observers.tracking.invalidate_all(self.message_access());
+        }
+    }
+
     /// Returns the counters of the client's event loop.
     pub(crate) fn counters_of(&self, session: &Session) -> &LoopCounters {
         &self.telemetry.loops[session.record.place.loop_index]

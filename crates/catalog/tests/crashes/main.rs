@@ -1,9 +1,11 @@
 //! The catalog crashed at every step, on every engine: each change is done or not, no key of a dead tree stays, and
 //! broken variants are caught.
 
+mod databases;
 mod engines;
 mod subject;
 
+use databases::{Databases, Two};
 use engines::{Of, OfHiKv, OfInk, OfPmekv, OfRewoHash, REGION_BYTES};
 use subject::{BeginsInTwo, ClearsOneByOne, ForgetsFirst, Nameless, OneTree, Sound, UsesIdEarly, Way};
 use testkit::{Made, Objection, OnDisk, Op, Script, Settings, Subject, Visitor, explore, survives};
@@ -58,11 +60,31 @@ fn beginning() -> Script {
     Script::after(2, puts, explored)
 }
 
+/// Both databases are emptied, and swapped; one is emptied by a transaction that puts keys.
+fn databases() -> Script {
+    let put = |key: &str| Op::Put(key.into(), key.into());
+    let put_in_batch = |key: &str| (key.into(), Some(key.into()));
+    let explored = [
+        Op::Batch(vec![(b"a1".to_vec(), None), put_in_batch("a2"), put_in_batch("b3")]),
+        Op::Compact,
+        put("a4"),
+        Op::Clear,
+        put("b5"),
+        Op::Reopen,
+        put("a6"),
+        Op::Batch(vec![(b"a6".to_vec(), None), (b"b5".to_vec(), None), put_in_batch("a7")]),
+        Op::Compact,
+    ];
+    Script::after(3, ["a1", "a2", "b1"].map(put), explored)
+}
+
 fn changes_survive<K: Made>() {
     let counts = survives::<OneTree<K>>(&[changes()], &settings());
     assert!(counts.reach(100, 30, 0), "{counts:?}");
     let counts = survives::<Nameless<K>>(&[beginning()], &settings());
     assert!(counts.reach(20, 10, 0), "{counts:?}");
+    let counts = survives::<Databases<K>>(&[databases()], &settings());
+    assert!(counts.reach(50, 20, 0), "{counts:?}");
 }
 
 /// Asserts that an exploration objects to a broken way, and not for want of images.
@@ -81,6 +103,7 @@ fn broken_ways_are_caught<K: Made>() {
     changes_by::<K, ForgetsFirst>();
     changes_by::<K, ClearsOneByOne>();
     is_caught::<Nameless<K, BeginsInTwo>>(beginning());
+    is_caught::<Databases<K, Two>>(databases());
 }
 
 #[test]
@@ -109,6 +132,7 @@ fn changes_survive_on_a_journal() {
         || Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 20, ..Settings::on_disk(REGION_BYTES) };
     survives::<OneTree<Of<OfHiKv, OnDisk>, Sound>>(&[changes()], &disk());
     survives::<OneTree<Of<OfInk, OnDisk>, Sound>>(&[changes()], &disk());
+    survives::<Databases<Of<OfHiKv, OnDisk>>>(&[databases()], &disk());
 }
 
 #[test]

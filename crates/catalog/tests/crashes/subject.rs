@@ -48,7 +48,7 @@ impl Way for BeginsInTwo {
 }
 
 /// Returns the items of a space.
-fn contents_of<K: Made>(store: &Crashed<K>, space: Space) -> Result<Contents, Failure> {
+pub(crate) fn contents_of<K: Made>(store: &Crashed<K>, space: Space) -> Result<Contents, Failure> {
     let mut contents = Contents::new();
     store.for_each(&mut |stored, value| {
         contents.extend(space.key_of(stored).map(|key| (key.to_vec(), value.to_vec())));
@@ -57,7 +57,7 @@ fn contents_of<K: Made>(store: &Crashed<K>, space: Space) -> Result<Contents, Fa
 }
 
 /// Checks the store and its catalog.
-fn damage_of<K: Made>(store: &Crashed<K>) -> Result<Vec<String>, Failure> {
+pub(crate) fn damage_of<K: Made>(store: &Crashed<K>) -> Result<Vec<String>, Failure> {
     let mut damage = store.check()?;
     catalog::check(&store.0, &mut |found| damage.push(found))?;
     Ok(damage)

@@ -1,8 +1,10 @@
 //! The trees of an open store.
 //!
-//! Changes of the catalog run one at a time, under [`Trees::open`]. Locks, in their order: the gate lock of the store
-//! (crate `transact`), `open`, windows of writers, `marked`, the engine's. An operation opens one window, for the gates
-//! of all its trees. It takes `marked` only for nameless keys that look like stored keys of a tree.
+//! Changes of the catalog run one at a time, under [`Trees::open`]. Locks, in their order: those of a front end that
+//! keeps its commands out ([`StoredKeysUser`]), the gate lock of the store (crate `transact`), `open`, windows of
+//! writers, `marked`, the engine's. An operation opens one window, for the gates of all its trees. An operation on
+//! stored keys may change any tree, and passes the gate of all. Only nameless keys that look like stored keys of a tree
+//! need `marked`.
 //!
 //! | step of a drop or clear | a crash after it leaves |
 //! |---|---|
@@ -12,6 +14,7 @@
 //! | 4 open the gate | as after 2 |
 
 mod counting;
+mod databases;
 mod info;
 mod named;
 mod reclaim;
@@ -21,12 +24,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use catalog::{Catalog, Counts, Space};
+use catalog::{Catalog, Counts, RESERVED, Space};
 use engine::{Engine, Error};
 use parking_lot::{Mutex, RwLock};
 use pmem_os::ForkGuard;
 use transact::{Gate, GateLock};
 
+pub use databases::StoredKeysUser;
+use databases::User;
 pub use info::TreeInfo;
 pub(crate) use named::Named;
 pub(crate) use reclaim::{Hold, ReclaimFigures, Reclaimer};
@@ -45,8 +50,8 @@ pub(crate) struct Trees {
     open: Mutex<HashMap<Box<str>, Arc<Named>>>,
     /// A number of this opening, which its trees have.
     owner: u64,
-    /// A front end relies on the present form of stored keys.
-    is_fixed: AtomicBool,
+    /// The front end that relies on the present form of stored keys.
+    user: User,
     /// Deletes the keys of dropped and cleared trees.
     pub(crate) reclaimer: Reclaimer,
     counts: Arc<Counts>,
@@ -89,12 +94,6 @@ impl Trees {
     /// Returns true if the tree belongs to this opening of the store.
     pub(crate) fn owns(&self, named: &Named) -> bool {
         named.owner() == self.owner
-    }
-
-    /// Keeps the form of stored keys until the store is closed.
-    pub(crate) fn fix_form(&self) {
-        let _alone = self.marked.read();
-        self.is_fixed.store(true, Ordering::Release);
     }
 
     /// Runs an operation on nameless keys that look marked. Their stored form does not change meanwhile.
@@ -144,9 +143,9 @@ impl Trees {
         if let Some(named) = self.find(engine, name)? {
             return Ok(named);
         }
+        self.begin(engine, gate_lock, name)?;
         let _holder = gate_lock.lock()?;
         let mut open = self.open.lock();
-        self.begin(engine, name)?;
         let catalog = Catalog::of(engine);
         let id = match catalog.create(name) {
             Err(Error::TreeExists { .. }) => {
@@ -157,16 +156,23 @@ impl Trees {
         Ok(Arc::clone(open.entry(name.into()).or_insert_with(|| Arc::new(Named::new(name, id, self.owner)))))
     }
 
-    /// Begins the catalog if there is none. The caller holds `open`.
-    fn begin(&self, engine: &dyn Engine, name: &str) -> Result<(), Error> {
+    /// Begins the catalog if there is none, while a front end is idle.
+    fn begin(&self, engine: &dyn Engine, gate_lock: &GateLock, name: &str) -> Result<(), Error> {
+        if self.is_begun() {
+            return Ok(());
+        }
+        self.user.while_idle(gate_lock, || self.begin_alone(engine, gate_lock, name))
+    }
+
+    /// Begins the catalog if there is none. No front end uses stored keys.
+    fn begin_alone(&self, engine: &dyn Engine, gate_lock: &GateLock, name: &str) -> Result<(), Error> {
+        let _holder = gate_lock.lock()?;
+        let _open = self.open.lock();
         if self.is_begun() {
             return Ok(());
         }
         let busy = || Error::TreeBusy { name: name.into() };
         let _alone = self.marked.try_write_for(WAIT_MAX).ok_or_else(busy)?;
-        if self.is_fixed.load(Ordering::Acquire) {
-            return Err(busy());
-        }
         Catalog::of(engine).begin()?;
         self.is_begun.store(true, Ordering::Release);
         Ok(())
@@ -219,15 +225,20 @@ impl Trees {
         Ok(())
     }
 
-    /// Empties a tree, in one step.
+    /// Empties a tree, in one step. A database is emptied while its front end is idle, which then uses the new id.
     pub(crate) fn clear(&self, engine: &dyn Engine, gate_lock: &GateLock, named: &Named) -> Result<(), Error> {
+        self.begin(engine, gate_lock, &named.name())?;
+        let clear = || self.clear_named(engine, gate_lock, named);
+        if named.name().starts_with(RESERVED) { self.user.while_idle(gate_lock, clear) } else { clear() }
+    }
+
+    fn clear_named(&self, engine: &dyn Engine, gate_lock: &GateLock, named: &Named) -> Result<(), Error> {
         let holder = gate_lock.lock()?;
         let _open = self.open.lock();
         // The name cannot change while `open` is held.
         let name = named.name();
         named.close(&holder)?;
         named.space()?;
-        self.begin(engine, &name)?;
         let [old, new] = Catalog::of(engine).clear(&name)?;
         named.set_id(new);
         self.reclaimer.add(old);

@@ -63,7 +63,7 @@ pub(super) static ROWS: &[Command] = &[
         .in_categories(category::KEYSPACE)
         .syntax("<key:key>")
         .documented("generic", "7.0.0", "Get the expiration Unix timestamp for a key", "O(1)"),
-    Command::new("flushall", -1, WRITE, on(Kind::Delete, AllKeys))
+    Command::new("flushall", -1, WRITE, on(Kind::Delete, AllKeys).costs(KeysOfDatabases))
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()
         .syntax("[async(ASYNC|SYNC)]")

@@ -2,18 +2,21 @@
 
 use std::ops::Bound;
 
-use hikv::{Order, Ordered};
+use hikv::{Error, Limits, Order, Ordered};
 
 use super::moving::database_of;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::database::Database;
-use crate::keyspace::items::Items;
+use crate::keyspace::items::{Change, Items};
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![dbsize, flushall, flushdb, swapdb];
+
+/// A batch has not more keys than this.
+const BATCH_KEY_COUNT_MAX: u64 = Limits::BATCH_BYTES_MAX / 512;
 
 fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = key_count(call.shared, call.store(), call.namespace())?;
@@ -60,49 +63,93 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
 
 fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
-    let shared = call.shared;
     call.touch_where(|db, key| has(call, db, key));
-    let databases = &shared.keyspace.databases;
-    if databases.has_catalog() {
-        // Other trees stay.
-        for db in Database::all() {
-            delete_all(call, databases.namespace(db))?;
-        }
-    } else {
-        databases.clear(call.store())?;
-    }
+    flush(call, &Database::all().collect::<Vec<_>>())?;
     call.invalidate_all();
     call.ok();
     Ok(())
 }
 
-/// A single step if no other database has keys, or in a transaction. Otherwise the keys are deleted one by one, and a
-/// crash may leave some.
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
-    let (shared, namespace) = (call.shared, call.namespace());
     call.touch_where(|db, key| db == call.session.db && has(call, db, key));
-    let databases = &shared.keyspace.databases;
-    if namespace.is_first() && !databases.has_catalog() && databases.used_beyond_first().next().is_none() {
-        databases.clear_first(call.store())?;
-    } else if databases.is_used(namespace) {
-        delete_all(call, namespace)?;
-    }
+    flush(call, &[call.session.db])?;
     call.invalidate_all();
     call.ok();
     Ok(())
 }
 
-/// Deletes the keys of a namespace one by one.
-fn delete_all(call: &Call<'_>, namespace: Namespace) -> Result<(), Refusal> {
-    let (shared, items) = (call.shared, call.store());
-    if shared.keyspace.features.order == Order::No && shared.keyspace.databases.has_catalog() {
-        let mut keys = Vec::new();
-        each_key(items, namespace, |raw| keys.push(raw.to_vec()))?;
-        return keys.iter().try_for_each(|key| items.delete(key).map(drop));
+/// Empties databases in one step. Exception: keys of the store's own tree that are too many for one batch, or for the
+/// space that is left, are deleted one by one before it.
+fn flush(call: &Call<'_>, emptied: &[Database]) -> Result<(), Refusal> {
+    let (items, databases) = (call.store(), &call.shared.keyspace.databases);
+    let is_used = |db: Database| databases.is_used(databases.namespace(db));
+    if !databases.has_catalog() && !Database::all().any(|db| !emptied.contains(&db) && is_used(db)) {
+        match databases.clear(items) {
+            // The snapshot of a backup, for example, needs the keys.
+            Err(Refusal::Store(Error::SnapshotLive { .. })) => {}
+            cleared => return cleared,
+        }
+    }
+    let used = || emptied.iter().copied().filter(|db| is_used(*db));
+    let is_first = |db: &Database| databases.namespace(*db).is_first();
+    if !items.are_pending() && !used().all(|db| is_first(&db)) && databases.begin_catalog(items.store())? {
+        call.invalidate_all();
+    }
+    let (renewed, others): (Vec<_>, Vec<_>) = used().partition(|db| databases.has_catalog() && !is_first(db));
+    if !items.are_pending() && items.len()? > BATCH_KEY_COUNT_MAX {
+        others.iter().try_for_each(|db| delete_one_by_one(items, databases.namespace(*db)))?;
+    }
+    match flush_at_once(call, &renewed, &others) {
+        Err(Refusal::Store(error))
+            if !items.are_pending() && (error.is_full() || matches!(error, Error::BatchTooLong { .. })) =>
+        {
+            others.iter().try_for_each(|db| delete_one_by_one(items, databases.namespace(*db)))?;
+            flush_at_once(call, &renewed, &others)
+        }
+        flushed => flushed,
+    }
+}
+
+/// Gives databases new namespaces, and deletes the keys of others, in one step.
+fn flush_at_once(call: &Call<'_>, renewed: &[Database], emptied: &[Database]) -> Result<(), Refusal> {
+    let (shared, items, mut deleted) = (call.shared, call.store(), Vec::new());
+    let databases = &shared.keyspace.databases;
+    for db in emptied {
+        each_key_by_order(shared, items, databases.namespace(*db), |raw| deleted.push(raw.to_vec()))?;
+    }
+    if databases.has_catalog() {
+        return databases.renew(items, renewed, &deleted);
+    }
+    let deletes: Vec<_> = deleted.iter().map(|key| (&key[..], Change::Delete)).collect();
+    items.change_all(&deletes)
+}
+
+fn delete_one_by_one(items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
+    let (mut cursor, mut keys) = (0, Vec::new());
+    loop {
+        cursor = items.walk(cursor, |raw| keys.extend(namespace.key_of(raw).map(|_| raw.to_vec())))?;
+        keys.drain(..).try_for_each(|key| items.delete(key).map(drop))?;
+        if cursor == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Like [`each_key`], by the order of keys if there are other databases and the engine has an order.
+fn each_key_by_order(
+    shared: &Shared,
+    items: Items<'_>,
+    namespace: Namespace,
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), Refusal> {
+    if namespace.is_first() || shared.keyspace.features.order == Order::No {
+        return each_key(items, namespace, each);
     }
     for range in namespace.ranges(Bound::Unbounded, Bound::Unbounded) {
-        items.delete_range(ordered(shared)?, range)?;
+        for item in items.range(ordered(shared)?, range, false)? {
+            each(&item?.0);
+        }
     }
     Ok(())
 }
@@ -123,7 +170,7 @@ fn has(call: &Call<'_>, db: Database, key: &[u8]) -> bool {
     call.store().contains(call.shared.keyspace.namespace(db).raw(key)).unwrap_or(true)
 }
 
-/// Changes only the table of databases.
+/// Changes only the table of databases, or the catalog.
 fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     for (at, sentence) in [(1, FixedError::FirstDb), (2, FixedError::SecondDb)] {
         call.integer(at).map_err(|_| sentence)?;

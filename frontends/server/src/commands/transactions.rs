@@ -9,7 +9,7 @@ use crate::clients::session::Transaction;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::permission;
-use crate::keyspace::databases::Table;
+use crate::keyspace::Table;
 use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
 use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
@@ -98,7 +98,7 @@ fn overtaken(call: &mut Call<'_>) {
 /// writing fails, no change has been made, nothing is sent, and the refusal replaces the replies.
 pub(super) fn write(call: &Call<'_>, pending: Pending, announcements: Announcements) -> Result<bool, Refusal> {
     let shared = call.shared;
-    if !pending.commit(&shared.keyspace.store)? {
+    if !pending.commit(&shared.keyspace.store, &shared.keyspace.databases.ids())? {
         return Ok(false);
     }
     let (announcements, touched) = announcements.into_parts();

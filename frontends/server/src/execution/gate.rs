@@ -16,6 +16,7 @@
 //! The lane of the background jobs, then the claim, then the loops' lanes, in order or one at a time. The holder of a
 //! loop's lane locks the claim last; no job holds the claim's lock while it waits.
 
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -108,6 +109,11 @@ impl Gate {
     /// Waits until no loop executes. The caller must not hold a pass.
     pub(crate) fn close(&self) -> Alone<'_> {
         Alone(self.lanes.iter().map(|lane| lane.0.lock()).collect())
+    }
+
+    /// Waits until neither a loop nor the background job executes. The caller must not hold a pass.
+    pub(crate) fn close_to_all(&self) -> Alone<'_> {
+        Alone(iter::once(&self.background).chain(&self.lanes).map(|lane| lane.0.lock()).collect())
     }
 }
 

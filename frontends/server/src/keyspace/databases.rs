@@ -14,8 +14,13 @@
 //! order of its keys.
 //!
 //! A store with named trees has the same keys in the form of `docs/format/catalog.md`, and a catalog instead of the
-//! table: a database is the tree `hikv:` and its number. There, deleting everything deletes the databases' keys one by
-//! one, because other trees stay.
+//! table: a database is the tree `hikv:` and its number. The catalog begins with the first tree that the store's own
+//! program makes, and when one of several databases is emptied. No command is under way then
+//! ([`hikv::StoredKeysUser`]).
+//!
+//! In a store with a catalog, each change of databases is one batch, with the transaction's other changes if it is part
+//! of one (`catalog::Catalog::assign`): an emptied database gets a new namespace, and its old keys are deleted in the
+//! background. Exception: namespace 0 is the store's own tree, which stays; its keys are deleted by the batch.
 //!
 //! The table records the namespace of each database, and which namespaces other than 0 were ever used: `SWAPDB` changes
 //! the table and no key. The table is written before a namespace is first used. Without a table, each database is the
@@ -24,65 +29,17 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
-use catalog::{RESERVED, TreeId, tree_records};
-use hikv::Store;
+use catalog::{DatabaseIds, TreeId};
+use hikv::{FrontEnd, Store};
 use parking_lot::Mutex;
 
 use super::database::Database;
 use super::namespace::{DATABASE_COUNT, Form, MARK, Namespace};
+use super::table::Table;
 use crate::errors::Refusal;
-use crate::keyspace::items::{Change, Items};
+use crate::keyspace::items::Items;
 
 pub(super) const TABLE_KEY: [u8; 2] = [MARK, DATABASE_COUNT as u8];
-/// A byte for each database, and the bits of the used namespaces.
-const TABLE_BYTES: usize = DATABASE_COUNT + 2;
-
-/// The namespaces of all databases, and which of them were used.
-#[derive(Clone, Copy)]
-pub(crate) struct Table {
-    ids: [TreeId; DATABASE_COUNT],
-    used: u16,
-}
-
-impl Table {
-    const NEW: Table = {
-        let (mut ids, mut db) = ([TreeId::NAMELESS; DATABASE_COUNT], 0);
-        while db < DATABASE_COUNT {
-            ids[db] = TreeId::new(db as u32);
-            db += 1;
-        }
-        Table { ids, used: 0 }
-    };
-
-    /// Returns the table of a stored one; `None` if it is invalid: each namespace must occur once.
-    fn of(stored: &[u8]) -> Option<Table> {
-        let (ids, used) = stored.split_first_chunk::<DATABASE_COUNT>()?;
-        let used = u16::from_le_bytes(used.try_into().ok()?);
-        let is_whole = (0..DATABASE_COUNT as u8).all(|id| ids.contains(&id));
-        is_whole.then(|| Table { ids: ids.map(|id| TreeId::new(id.into())), used })
-    }
-
-    /// Returns the table of a store with a catalog.
-    fn of_trees(store: &Store) -> Result<Table, hikv::Error> {
-        let mut table = Table::NEW;
-        for tree in store.trees()? {
-            let db = tree.name.strip_prefix(RESERVED).and_then(|db| db.parse::<usize>().ok());
-            if let Some(id) = db.and_then(|db| table.ids.get_mut(db)) {
-                *id = TreeId::new(tree.id);
-                table.used |= 1u16.checked_shl(tree.id).unwrap_or(0);
-            }
-        }
-        Ok(table)
-    }
-
-    fn bytes(&self) -> [u8; TABLE_BYTES] {
-        let mut bytes = [0; TABLE_BYTES];
-        bytes.iter_mut().zip(self.ids).for_each(|(byte, id)| *byte = id.number() as u8);
-        bytes[DATABASE_COUNT..].copy_from_slice(&self.used.to_le_bytes());
-        bytes
-    }
-}
-
 /// The namespace of each database. It changes only under exclusive access.
 pub(crate) struct Databases {
     namespaces: [AtomicU32; DATABASE_COUNT],
@@ -90,15 +47,15 @@ pub(crate) struct Databases {
     used: AtomicU16,
     /// The store contains the table, which may equal the default, or a catalog.
     stored: AtomicBool,
-    form: Form,
+    /// The store has a catalog. Changes only once, under exclusive access.
+    has_catalog: AtomicBool,
     noting: Mutex<()>,
 }
 
 impl Databases {
     /// Loads the table or the catalog from the store.
     pub(crate) fn load(store: &Store) -> io::Result<Databases> {
-        let form = if hikv::FrontEnd::of(store).has_catalog() { Form::Catalog } else { Form::Table };
-        let databases = Databases::new(form);
+        let databases = Databases::new(FrontEnd::of(store).has_catalog());
         match databases.read(store).map_err(io::Error::other)? {
             None => {}
             Some(Some(table)) => databases.take(&table),
@@ -109,19 +66,19 @@ impl Databases {
         Ok(databases)
     }
 
-    fn new(form: Form) -> Databases {
+    fn new(has_catalog: bool) -> Databases {
         Databases {
             namespaces: std::array::from_fn(|db| AtomicU32::new(db as u32)),
             used: AtomicU16::new(0),
             stored: AtomicBool::new(false),
-            form,
+            has_catalog: AtomicBool::new(has_catalog),
             noting: Mutex::new(()),
         }
     }
 
     /// Returns the stored table, or `None` if there is none. The inner `None` is a damaged one.
     fn read(&self, store: &Store) -> Result<Option<Option<Table>>, hikv::Error> {
-        match self.form {
+        match self.form() {
             Form::Table => Ok(store.get(TABLE_KEY)?.map(|table| Table::of(&table))),
             Form::Catalog => Table::of_trees(store).map(|table| Some(Some(table))),
         }
@@ -161,7 +118,7 @@ impl Databases {
 
     /// Returns the namespace of database `db`.
     pub(crate) fn namespace(&self, db: Database) -> Namespace {
-        Namespace::new(TreeId::new(self.namespaces[db.index()].load(Ordering::Relaxed)), self.form)
+        Namespace::new(TreeId::new(self.namespaces[db.index()].load(Ordering::Relaxed)), self.form())
     }
 
     /// Returns the namespaces that may have keys, without the first one.
@@ -173,7 +130,7 @@ impl Databases {
     /// Returns the namespace of a key of the store, if it is not the first one.
     #[inline]
     pub(crate) fn beyond_first(&self, raw: &[u8]) -> Option<Namespace> {
-        Namespace::beyond_first(raw, self.form)
+        Namespace::beyond_first(raw, self.form())
     }
 
     /// Returns whether the namespace may have keys.
@@ -189,7 +146,33 @@ impl Databases {
 
     /// Returns whether the store may have trees other than databases.
     pub(crate) fn has_catalog(&self) -> bool {
-        self.form == Form::Catalog
+        self.has_catalog.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn form(&self) -> Form {
+        if self.has_catalog() { Form::Catalog } else { Form::Table }
+    }
+
+    /// Reads the catalog, if the store has one, after another thread may have changed it. Returns true if the store had
+    /// none before: keys then have other names in the store. If the catalog cannot be read, nothing changes.
+    pub(crate) fn adopt(&self, store: &Store) -> bool {
+        if !FrontEnd::of(store).has_catalog() {
+            return false;
+        }
+        let Ok(table) = Table::of_trees(store) else { return false };
+        let _one_at_a_time = self.noting.lock();
+        self.take(&table);
+        !self.has_catalog.swap(true, Ordering::AcqRel)
+    }
+
+    /// Begins the catalog if the store has none. Returns true if it had none.
+    pub(crate) fn begin_catalog(&self, store: &Store) -> Result<bool, Refusal> {
+        if self.has_catalog() {
+            return Ok(false);
+        }
+        FrontEnd::of(store).begin_catalog()?;
+        Ok(self.adopt(store))
     }
 
     /// Records in the table that `namespace` has keys, before it has any.
@@ -204,13 +187,13 @@ impl Databases {
         }
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << namespace.id().number();
-        match self.form {
+        match self.form() {
             Form::Table => {
                 let items = if items.has_changed(&TABLE_KEY) { items } else { items.of_store() };
                 items.put(TABLE_KEY, Table { used, ..self.now() }.bytes())?;
             }
             // A namespace without a record has the number of its database.
-            Form::Catalog => hikv::FrontEnd::of(items.store()).create_database(namespace.id().number() as u8)?,
+            Form::Catalog => FrontEnd::of(items.store()).create_database(namespace.id().number() as u8)?,
         }
         self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);
@@ -219,53 +202,45 @@ impl Databases {
 
     /// Swaps two databases.
     pub(crate) fn swap(&self, items: Items<'_>, a: Database, b: Database) -> Result<(), Refusal> {
-        let (first, second) = (self.namespace(a), self.namespace(b));
-        match self.form {
+        let mut table = self.now();
+        table.ids.swap(a.index(), b.index());
+        match self.form() {
             Form::Table => {
-                let mut table = self.now();
-                table.ids.swap(a.index(), b.index());
                 items.put(TABLE_KEY, table.bytes())?;
+                self.take(&table);
+                Ok(())
             }
-            Form::Catalog => {
-                for namespace in [first, second] {
-                    self.note_use(items, namespace)?;
-                }
-                if first.is_first() || second.is_first() {
-                    hikv::FrontEnd::of(items.store()).create_database(0)?;
-                }
-                let now_ms = hikv::Clock::default().now_ms();
-                let names = [a, b].map(|db| format!("{RESERVED}{}", db.index()));
-                let records = [(&names[0], second), (&names[1], first)]
-                    .map(|(name, namespace)| tree_records(name, namespace.id(), now_ms));
-                let puts: Vec<_> = records
-                    .as_flattened()
-                    .iter()
-                    .map(|(key, record)| (&key[..], Change::Put(record, hikv::Expiry::NEVER)))
-                    .collect();
-                items.change_all(&puts)?;
-            }
+            Form::Catalog => self.assign(items, &table, &[]),
         }
-        self.stored.store(true, Ordering::Release);
-        self.namespaces[a.index()].store(second.id().number(), Ordering::Relaxed);
-        self.namespaces[b.index()].store(first.id().number(), Ordering::Relaxed);
+    }
+
+    /// Gives databases new namespaces, which are empty, and deletes keys of the store, all in one step. The store has a
+    /// catalog.
+    pub(crate) fn renew(&self, items: Items<'_>, renewed: &[Database], deleted: &[Vec<u8>]) -> Result<(), Refusal> {
+        let mut table = self.now();
+        if !renewed.is_empty() {
+            let first = FrontEnd::of(items.store()).reserve_ids(renewed.len() as u32)?;
+            let ids = (first.number()..).map(TreeId::new);
+            renewed.iter().zip(ids).for_each(|(db, id)| table.ids[db.index()] = id);
+        }
+        self.assign(items, &table, deleted)
+    }
+
+    fn assign(&self, items: Items<'_>, table: &Table, deleted: &[Vec<u8>]) -> Result<(), Refusal> {
+        items.delete_with_databases(deleted, &table.ids)?;
+        self.take(table);
         Ok(())
     }
 
-    /// Deletes everything, including the table, in one step.
+    /// Returns the namespaces of the databases by number.
+    pub(crate) fn ids(&self) -> DatabaseIds {
+        self.now().ids
+    }
+
+    /// Deletes everything, including the table, in one step. Each database is then the namespace of its own number.
     pub(crate) fn clear(&self, items: Items<'_>) -> Result<(), Refusal> {
         items.clear()?;
         self.forget();
-        Ok(())
-    }
-
-    /// Deletes all keys, for the case that only the first namespace has any; the mapping of databases is kept. A crash
-    /// between the two steps resets the mapping, without keys.
-    pub(crate) fn clear_first(&self, items: Items<'_>) -> Result<(), Refusal> {
-        items.clear()?;
-        if self.stored.swap(false, Ordering::AcqRel) {
-            items.put(TABLE_KEY, Table { used: 0, ..self.now() }.bytes())?;
-            self.stored.store(true, Ordering::Release);
-        }
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ mod memory;
 pub(crate) mod namespace;
 mod order;
 mod saves;
+mod table;
 
 use std::io;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use memory::MemoryLimit;
 use namespace::Namespace;
 use order::{Order, OrderHandles};
 use saves::Saves;
+pub(crate) use table::Table;
 
 /// The store and the server's state for it.
 pub(crate) struct Keyspace {

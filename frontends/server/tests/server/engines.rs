@@ -80,16 +80,6 @@ fn databases_are_trees_of_the_library() {
     }
 }
 
-/// A server relies on the form of stored keys that it has found.
-#[test]
-fn first_tree_is_refused_while_a_server_uses_the_store() {
-    let server = server_on(EngineKind::HiKv);
-    assert!(matches!(server.store.tree("t"), Err(hikv::Error::TreeBusy { name }) if &*name == "t"));
-    server.client().converse([("SELECT 3", ok()), ("SET k v", ok())]);
-    let database = server.store.existing_tree("hikv:3").unwrap().unwrap();
-    assert_eq!(database.get("k").unwrap().as_deref(), Some(&b"v"[..]));
-}
-
 /// An engine without order cannot count the keys of several databases: it may refuse that only if another database has
 /// a key.
 #[test]

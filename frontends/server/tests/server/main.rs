@@ -9,6 +9,7 @@ mod commands;
 mod common;
 mod config_file;
 mod connections;
+mod databases;
 mod durable;
 mod engines;
 mod exec;

@@ -9,7 +9,8 @@ mod watched_keys;
 
 use std::borrow::Cow;
 
-use hikv::{CurrentItem, Decision, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
+use catalog::DatabaseIds;
+use hikv::{CurrentItem, Decision, Durability, Error, Expiry, FrontEnd, Limits, PutOptions, Store, WriteBatch};
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
@@ -43,6 +44,11 @@ impl<'a> Items<'a> {
     /// Returns the items of the store, without the transaction's changes.
     pub(crate) fn of_store(self) -> Items<'a> {
         Items { pending: None, ..self }
+    }
+
+    /// Returns whether the changes are those of a transaction, which is written later.
+    pub(crate) fn are_pending(self) -> bool {
+        self.pending.is_some()
     }
 
     /// Returns whether the transaction, if there is one, has changed the key.
@@ -161,9 +167,9 @@ impl<'a> Items<'a> {
     /// that any of its commands requests, if that exceeds the store's own.
     pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         match self.pending {
-            None => hikv::FrontEnd::of(self.store).at_durability(level, operate),
+            None => FrontEnd::of(self.store).at_durability(level, operate),
             Some(pending) => {
-                hikv::FrontEnd::of(self.store).at_durability(level, || Ok::<_, Refusal>(()))?;
+                FrontEnd::of(self.store).at_durability(level, || Ok::<_, Refusal>(()))?;
                 pending.ask_for(level);
                 operate()
             }
@@ -241,6 +247,22 @@ impl<'a> Items<'a> {
             sum.map_or(Decision::Keep, |sum| Decision::Put(sum.to_string().into_bytes().into()))
         })?;
         Ok(sum?)
+    }
+
+    /// Deletes keys, and gives the databases these namespaces, in one step. The store has a catalog.
+    pub(crate) fn delete_with_databases(self, keys: &[Vec<u8>], ids: &DatabaseIds) -> Result<(), Refusal> {
+        match self.pending {
+            None => {
+                let mut batch = WriteBatch::new();
+                keys.iter().for_each(|key| _ = batch.delete(key));
+                FrontEnd::of(self.store).write_with_databases(ids, &batch)?;
+            }
+            Some(pending) => {
+                keys.iter().try_for_each(|key| pending.note(self.store, key, Change::Delete))?;
+                pending.assign_databases();
+            }
+        }
+        Ok(())
     }
 
     /// Deletes everything in one step.

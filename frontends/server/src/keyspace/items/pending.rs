@@ -18,7 +18,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, CurrentItem, Durability, Error, Expiry, Limits, PutOptions, Store, WriteBatch};
+use catalog::DatabaseIds;
+use hikv::{Clock, CurrentItem, Durability, Error, Expiry, FrontEnd, Limits, PutOptions, Store, WriteBatch};
 
 use super::{Change, WatchedKeys};
 use crate::errors::Refusal;
@@ -34,6 +35,8 @@ pub(crate) struct Pending {
     spoilt_bytes: Cell<Option<u64>>,
     /// The highest requested durability.
     level: Cell<Option<Durability>>,
+    /// Databases get other namespaces, in the same step.
+    assigns_databases: Cell<bool>,
     watched_keys: WatchedKeys,
 }
 
@@ -152,9 +155,13 @@ impl Pending {
         self.level.set(self.level.get().max(Some(level)));
     }
 
+    pub(super) fn assign_databases(&self) {
+        self.assigns_databases.set(true);
+    }
+
     /// Writes the changes as described in the module's head; returns false, without a write, if a watched key has
-    /// changed.
-    pub(crate) fn commit(self, store: &Store) -> Result<bool, Refusal> {
+    /// changed. The databases get `ids` if the transaction has changed them.
+    pub(crate) fn commit(self, store: &Store, ids: &DatabaseIds) -> Result<bool, Refusal> {
         let (changes, mut watched_keys) = (self.changes.into_inner(), self.watched_keys);
         if !watched_keys.are_unchanged() {
             return Ok(false);
@@ -162,15 +169,16 @@ impl Pending {
         if let Some(len_bytes) = self.spoilt_bytes.get() {
             return Err(too_long(len_bytes));
         }
+        let ids = self.assigns_databases.get().then_some(ids);
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
         let write = || {
             if changes.is_cleared {
                 changes.write_to_cleared(store, &mut watched_keys)
             } else {
-                changes.write(store, &[], &mut watched_keys)
+                changes.write(store, &[], ids, &mut watched_keys)
             }
         };
-        hikv::FrontEnd::of(store).at_durability(level, write).map_err(refused)
+        FrontEnd::of(store).at_durability(level, write).map_err(refused)
     }
 }
 
@@ -216,7 +224,7 @@ impl Changes {
             }
             store.clear()?;
             // No watched key exists any more.
-            return self.write(store, &[], &mut WatchedKeys::default());
+            return self.write(store, &[], None, &mut WatchedKeys::default());
         }
         let (mut cursor, mut deleted) = (0, Vec::new());
         loop {
@@ -226,18 +234,29 @@ impl Changes {
                 }
             })?;
             if cursor == 0 {
-                return self.write(store, &deleted, watched_keys);
+                return self.write(store, &deleted, None, watched_keys);
             }
         }
     }
 
     /// Writes in one step; returns false if a watched key has changed.
-    fn write(&self, store: &Store, deleted: &[Vec<u8>], watched_keys: &mut WatchedKeys) -> Result<bool, Error> {
-        if self.by_key.is_empty() && deleted.is_empty() {
+    fn write(
+        &self,
+        store: &Store,
+        deleted: &[Vec<u8>],
+        ids: Option<&DatabaseIds>,
+        watched_keys: &mut WatchedKeys,
+    ) -> Result<bool, Error> {
+        if self.by_key.is_empty() && deleted.is_empty() && ids.is_none() {
             return watched_keys.hold(store);
         }
         loop {
-            match store.write(&self.batch(deleted, watched_keys)) {
+            let batch = self.batch(deleted, watched_keys);
+            let written = match ids {
+                None => store.write(&batch),
+                Some(ids) => FrontEnd::of(store).write_with_databases(ids, &batch),
+            };
+            match written {
                 Err(Error::ConditionFailed { .. }) if watched_keys.hold(store)? => {}
                 Err(Error::ConditionFailed { .. }) => return Ok(false),
                 written => return written.map(|()| true),

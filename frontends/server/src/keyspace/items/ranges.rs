@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 
 use hikv::{Error, Item, Ordered};
 
-use super::{Change, Items};
+use super::Items;
 use crate::errors::Refusal;
 use crate::keyspace::namespace::RawRange;
 
@@ -108,16 +108,6 @@ impl<'a> Items<'a> {
             }
         });
         failure.map_or(Ok(count), |error| Err(error.into()))
-    }
-
-    /// Deletes the keys of a range one by one.
-    pub(crate) fn delete_range(self, ordered: &'a Ordered, range: RawRange) -> Result<(), Refusal> {
-        let Some(pending) = self.pending else { return Ok(ordered.delete_range::<Vec<u8>>(range).map(drop)?) };
-        let keys = self.range(ordered, range, false)?.map(|item| item.map(|(key, _)| key));
-        for key in keys.collect::<Result<Vec<_>, Error>>()? {
-            pending.note(self.store, &key, Change::Delete)?;
-        }
-        Ok(())
     }
 }
 

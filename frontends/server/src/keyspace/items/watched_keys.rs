@@ -192,7 +192,7 @@ mod tests {
         let items = Items::new(store, &databases, Some(&pending));
         during(items);
         assert!(items.put("mine", "1").is_ok());
-        let is_written = pending.commit(store).is_ok_and(|is_written| is_written);
+        let is_written = pending.commit(store, &databases.ids()).is_ok_and(|is_written| is_written);
         assert_eq!(store.contains("mine").unwrap(), is_written);
         is_written
     }
