@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use catalog::{Catalog, Counts, RESERVED, Space};
+use catalog::{Catalog, Counts, RESERVED, Space, TreeId};
 use engine::{Engine, Error};
 use parking_lot::{Mutex, RwLock};
 use pmem_os::ForkGuard;
@@ -143,17 +143,18 @@ impl Trees {
         if let Some(named) = self.find(engine, name)? {
             return Ok(named);
         }
-        self.begin(engine, gate_lock, name)?;
-        let _holder = gate_lock.lock()?;
-        let mut open = self.open.lock();
-        let catalog = Catalog::of(engine);
-        let id = match catalog.create(name) {
-            Err(Error::TreeExists { .. }) => {
-                catalog.find(name)?.ok_or_else(|| Error::NoSuchTree { name: name.into() })?.id
+        loop {
+            self.begin(engine, gate_lock, name)?;
+            let _holder = gate_lock.lock()?;
+            let mut open = self.open.lock();
+            // Another thread may have deleted everything, the catalog included.
+            if self.is_begun() {
+                let id = created_or_found(Catalog::of(engine), name)?;
+                return Ok(Arc::clone(
+                    open.entry(name.into()).or_insert_with(|| Arc::new(Named::new(name, id, self.owner))),
+                ));
             }
-            created => created?,
-        };
-        Ok(Arc::clone(open.entry(name.into()).or_insert_with(|| Arc::new(Named::new(name, id, self.owner)))))
+        }
     }
 
     /// Begins the catalog if there is none, while a front end is idle.
@@ -262,5 +263,15 @@ impl Trees {
         self.is_begun.store(false, Ordering::Release);
         open.drain().for_each(|(_, named)| named.set_dropped());
         Ok(())
+    }
+}
+
+/// Creates a tree, or finds the one of this name that another thread has created.
+fn created_or_found(catalog: Catalog<'_>, name: &str) -> Result<TreeId, Error> {
+    match catalog.create(name) {
+        Err(Error::TreeExists { .. }) => {
+            Ok(catalog.find(name)?.ok_or_else(|| Error::NoSuchTree { name: name.into() })?.id)
+        }
+        created => created,
     }
 }

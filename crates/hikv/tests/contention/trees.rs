@@ -28,6 +28,20 @@ fn write(tree: &Tree, writer: usize, acknowledged: &Acknowledged, is_over: &Atom
     }
 }
 
+/// Checks that every key was put after the numbers in `before`; returns the number of keys.
+fn look(tree: &Tree, before: &[u64], round: u32) -> u64 {
+    let mut seen_count = 0;
+    for (writer, &before) in before.iter().enumerate() {
+        for number in 0..KEYS_OF_A_WRITER {
+            let Some(value) = tree.get(format!("{writer} {number}")).unwrap() else { continue };
+            let value = u64::from_le_bytes(value[..].try_into().unwrap());
+            assert!(value > before, "round {round}: {value} of writer {writer} survived a clear after {before}");
+            seen_count += 1;
+        }
+    }
+    seen_count
+}
+
 /// No key that was acknowledged before a clear is there after it, and the tree takes writes again.
 fn clear_rounds(count: u32) {
     let placed = Placed::open(&Options::new().tuning(|tuning| tuning.partition_count(8)));
@@ -42,17 +56,14 @@ fn clear_rounds(count: u32) {
         for round in 0..count {
             let before: Vec<u64> = acknowledged.iter().map(|number| number.load(Ordering::SeqCst)).collect();
             tree.clear().unwrap();
-            for (writer, before) in before.into_iter().enumerate() {
-                for number in 0..KEYS_OF_A_WRITER {
-                    let Some(value) = tree.get(format!("{writer} {number}")).unwrap() else { continue };
-                    let value = u64::from_le_bytes(value[..].try_into().unwrap());
-                    assert!(
-                        value > before,
-                        "round {round}: {value} of writer {writer} survived a clear after {before}"
-                    );
-                    seen_count += 1;
-                }
+            // Once at once, and once after another write.
+            seen_count += look(&tree, &before, round);
+            let then: Vec<u64> = acknowledged.iter().map(|number| number.load(Ordering::SeqCst)).collect();
+            let is_changed = || acknowledged.iter().zip(&then).any(|(now, then)| now.load(Ordering::SeqCst) > *then);
+            while !is_changed() {
+                thread::yield_now();
             }
+            seen_count += look(&tree, &before, round);
             let (from, to) = if round % 2 == 0 { ("t", "u") } else { ("u", "t") };
             store.rename_tree(from, to).unwrap();
         }
