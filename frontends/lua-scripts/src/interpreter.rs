@@ -61,8 +61,10 @@ pub struct Interpreter {
     redis: Table,
     /// The fields of the globals.
     globals: Table,
-    /// Calls a script with a handler of errors.
-    run: Function,
+    /// Calls a function with a handler of errors.
+    xpcall: Function,
+    /// Handles the errors of a script.
+    located: Function,
     compiled: HashMap<Hash, Function>,
     /// Lua's parser does not keep the name of the chunk that it reads.
     _name: mlua::LuaString,
@@ -86,7 +88,7 @@ impl Interpreter {
         let (natives, libraries) = (lua.create_table()?, lua.create_table()?);
         natives.set("flat", lua.create_function(flat)?)?;
         natives.set("plain", lua.create_function(plain)?)?;
-        natives.set("located", lua.create_function(located)?)?;
+        let located = lua.create_function(located)?;
         for name in ["string", "table", "math", "coroutine"] {
             libraries.set(name, lua.globals().get::<Table>(name)?)?;
         }
@@ -98,13 +100,26 @@ impl Interpreter {
         libraries.set("cjson", cjson::library(&lua, &json)?)?;
         libraries.set("cmsgpack", messages::library(&lua)?)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
-        let (shown, globals, run): (Table, Table, Function) = prelude.call((libraries, natives))?;
+        let (shown, globals, xpcall): (Table, Table, Function) = prelude.call((libraries, natives))?;
         lua.set_globals(shown)?;
         lua.set_memory_limit(MEMORY_BYTES_MAX)?;
         let _name = lua.create_string(SCRIPT_NAME)?;
         let control = Rc::default();
         let (compiled, buffers) = (HashMap::new(), Default::default());
-        Ok(Interpreter { lua, control, protocol, random, json, redis, globals, run, compiled, _name, buffers })
+        Ok(Interpreter {
+            lua,
+            control,
+            protocol,
+            random,
+            json,
+            redis,
+            globals,
+            xpcall,
+            located,
+            compiled,
+            _name,
+            buffers,
+        })
     }
 
     /// Returns whether the script is compiled.
@@ -203,7 +218,8 @@ impl Interpreter {
             self.redis.raw_set("acl_check_cmd", check)?;
             let log = scope.create_function(move |_, values: MultiValue| borrowed()?.log(&values))?;
             self.redis.raw_set("log", log)?;
-            self.run.call::<(bool, Value)>(script)
+            // Without Lua code around it, which would be stopped as well.
+            self.xpcall.call::<(bool, Value)>((script, &self.located))
         });
         let Calls { requests, output, .. } = calls.into_inner();
         self.buffers = (requests, output);

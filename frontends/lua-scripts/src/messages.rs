@@ -47,7 +47,9 @@ fn encode(value: &Value, depth: usize, packed: &mut Vec<u8>) -> mlua::Result<()>
     match value {
         Value::Boolean(value) => packed.push(if *value { 0xc3 } else { 0xc2 }),
         Value::Integer(value) => encode_integer(*value, packed),
-        Value::Number(value) if value.trunc() == *value && value.abs() < 9.2e18 => encode_integer(*value as i64, packed),
+        Value::Number(value) if value.trunc() == *value && value.abs() < 9.2e18 => {
+            encode_integer(*value as i64, packed)
+        }
         Value::Number(value) if f64::from(*value as f32) == *value => {
             packed.push(0xca);
             packed.extend((*value as f32).to_be_bytes());

@@ -140,8 +140,4 @@ local strings = raw_getmetatable("")
 strings.__index = libraries.string
 strings.__metatable = protect({__index = globals.string})
 
-local function run(script)
-  return raw_xpcall(script, natives.located)
-end
-
-return shown, globals, run
+return shown, globals, raw_xpcall

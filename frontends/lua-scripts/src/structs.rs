@@ -40,9 +40,10 @@ impl<'a> Format<'a> {
         while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
             self.at += 1;
             let next = number.unwrap_or(0).checked_mul(10).and_then(|sum| sum.checked_add(usize::from(digit - b'0')));
-            number = Some(next.filter(|next| *next <= i32::MAX as usize).ok_or_else(|| {
-                at_place(self.args.lua, "integral size overflow")
-            })?);
+            number = Some(
+                next.filter(|next| *next <= i32::MAX as usize)
+                    .ok_or_else(|| at_place(self.args.lua, "integral size overflow"))?,
+            );
         }
         Ok(number.unwrap_or(default))
     }
@@ -60,8 +61,7 @@ impl<'a> Format<'a> {
                 b'i' | b'I' => {
                     let size = self.number_or(4)?;
                     if size > INTEGER_BYTES_MAX {
-                        let text =
-                            format!("integral size {size} is larger than limit of {INTEGER_BYTES_MAX}");
+                        let text = format!("integral size {size} is larger than limit of {INTEGER_BYTES_MAX}");
                         return Err(at_place(self.args.lua, &text));
                     }
                     size
@@ -110,9 +110,7 @@ impl<'a> Format<'a> {
 /// Creates the library.
 pub(crate) fn library(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let pack = |lua: &Lua, values| {
-        lua.create_string(pack(&Args { lua, function: "pack", values })?)
-    };
+    let pack = |lua: &Lua, values| lua.create_string(pack(&Args { lua, function: "pack", values })?);
     table.set("pack", lua.create_function(pack)?)?;
     let unpack = |lua: &Lua, values| unpack(&Args { lua, function: "unpack", values });
     table.set("unpack", lua.create_function(unpack)?)?;
@@ -162,17 +160,15 @@ fn unpack(args: &Args<'_>) -> mlua::Result<MultiValue> {
     while let Some(Piece { option, size, padding }) = format.next(at)? {
         at = at.saturating_add(padding);
         let too_short = || args.bad(1, "data string too short");
-        let taken = |at: usize, size: usize| {
-            at.checked_add(size).and_then(|end| data.get(at..end)).ok_or_else(too_short)
-        };
+        let taken =
+            |at: usize, size: usize| at.checked_add(size).and_then(|end| data.get(at..end)).ok_or_else(too_short);
         let mut bytes = taken(at, size)?;
         match option {
             b'x' => {}
             b'c' => {
                 if size == 0 {
                     let previous = values.pop().and_then(|value: Value| number_of(&value));
-                    let previous =
-                        previous.ok_or_else(|| at_place(args.lua, "format 'c0' needs a previous size"))?;
+                    let previous = previous.ok_or_else(|| at_place(args.lua, "format 'c0' needs a previous size"))?;
                     let size = if previous < 0.0 { usize::MAX } else { previous as usize };
                     bytes = taken(at, size)?;
                 }

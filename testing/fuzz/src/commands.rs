@@ -9,7 +9,8 @@ use crate::served::{Served, frames, frames_as_they_are, write_request};
 
 /// Excludes commands by which one input would affect the next or be slow. Scripts, which may be endless, have their own
 /// target.
-const RULES: &str = "-eval -evalsha -eval_ro -evalsha_ro -debug -config|set -acl|setuser -acl|deluser -shutdown -client|pause";
+const RULES: &str =
+    "-eval -evalsha -eval_ro -evalsha_ro -debug -config|set -acl|setuser -acl|deluser -shutdown -client|pause";
 
 /// Commands with long replies, or that walk or copy the store. An input full of them takes a second, and finds no more
 /// than one with a few.

@@ -3,7 +3,8 @@
 use crate::category;
 use crate::command::Command;
 use crate::flag::{
-    ALLOW_BUSY, DENYOOM, LOADING, MOVABLE_KEYS, NO_MANDATORY_KEYS, NOSCRIPT, READONLY, SCRIPT, SKIP_MONITOR, STALE, WRITE,
+    ALLOW_BUSY, DENYOOM, LOADING, MOVABLE_KEYS, NO_MANDATORY_KEYS, NOSCRIPT, READONLY, SCRIPT, SKIP_MONITOR, STALE,
+    WRITE,
 };
 use crate::kind::Kind;
 use crate::policy::{SERVER, on};

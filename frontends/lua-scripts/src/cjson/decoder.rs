@@ -154,9 +154,7 @@ impl Decoder<'_> {
 
     fn word(&mut self) -> Token {
         let rest = &self.input[self.at..];
-        for (word, token) in
-            [("true", Token::Boolean(true)), ("false", Token::Boolean(false)), ("null", Token::Null)]
-        {
+        for (word, token) in [("true", Token::Boolean(true)), ("false", Token::Boolean(false)), ("null", Token::Null)] {
             if rest.starts_with(word.as_bytes()) {
                 self.at += word.len();
                 return token;
@@ -185,9 +183,9 @@ impl Decoder<'_> {
         let lower: Vec<u8> = digits.iter().take(8).map(u8::to_ascii_lowercase).collect();
         if accepts_all && lower.starts_with(b"0x") {
             let hex_len = digits[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-            let value = digits[2..2 + hex_len].iter().fold(0.0, |sum, byte| {
-                sum * 16.0 + f64::from(char::from(*byte).to_digit(16).unwrap_or(0))
-            });
+            let value = digits[2..2 + hex_len]
+                .iter()
+                .fold(0.0, |sum, byte| sum * 16.0 + f64::from(char::from(*byte).to_digit(16).unwrap_or(0)));
             self.at += sign_len + 2 + hex_len;
             return Token::Number(sign * value);
         }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server,
-    set, slowlog, strings, tracking, transactions, values,
+    hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
+    scripting, server, set, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};

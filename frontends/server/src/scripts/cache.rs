@@ -100,7 +100,8 @@ mod tests {
     fn executed_scripts_make_room_for_loaded_ones() {
         const BYTES: usize = 16 << 20;
         let cache = Cache::default();
-        let loaded: Vec<Hash> = (0..2).map(|number| cache.add(script(number, BYTES), true).expect("room").hash).collect();
+        let loaded: Vec<Hash> =
+            (0..2).map(|number| cache.add(script(number, BYTES), true).expect("room").hash).collect();
         let executed = cache.add(script(2, BYTES), false).expect("room").hash;
         assert!(cache.get(&executed).is_some());
         let third = cache.add(script(3, BYTES), true).expect("room").hash;

@@ -53,8 +53,12 @@ impl ScriptHost<'_, '_> {
                     "ERR The user executing the script can't access at least one of the keys mentioned in the command \
                      arguments"
                 }
-                Reason::Channel => "ERR The user executing the script can't publish to the channel mentioned in the command",
-                Reason::Command | Reason::Auth => "ERR The user executing the script can't run this command or subcommand",
+                Reason::Channel => {
+                    "ERR The user executing the script can't publish to the channel mentioned in the command"
+                }
+                Reason::Command | Reason::Auth => {
+                    "ERR The user executing the script can't run this command or subcommand"
+                }
             }));
         }
         if self.is_read_only && entry.command.has_visible_effects() {

@@ -119,7 +119,8 @@ impl Watch for ScriptWatch {
         if self.stop.is_stopped() {
             return Some(Stop::Abandoned);
         }
-        if self.busy_after.is_some_and(|after| self.began.elapsed() >= after) && !self.is_busy.swap(true, Ordering::SeqCst)
+        if self.busy_after.is_some_and(|after| self.began.elapsed() >= after)
+            && !self.is_busy.swap(true, Ordering::SeqCst)
         {
             // This fails only if the loop has ended.
             self.wakers.iter().for_each(|waker| drop(waker.wake()));

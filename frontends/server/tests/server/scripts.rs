@@ -52,7 +52,10 @@ fn scripts_run_by_text_and_by_hash() {
         ("EVAL 'return 1' x", error("ERR value is not an integer or out of range")),
         ("EVAL 'return 1' 2 a", error("ERR Number of keys can't be greater than number of args")),
         ("EVAL 'return 1' -1", error("ERR Number of keys can't be negative")),
-        ("EVAL 'x(' 0", error("ERR Error compiling script (new function): user_script:1: unexpected symbol near '<eof>'")),
+        (
+            "EVAL 'x(' 0",
+            error("ERR Error compiling script (new function): user_script:1: unexpected symbol near '<eof>'"),
+        ),
         ("SCRIPT FLUSH now", error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
         ("SCRIPT FLUSH ASYNC", ok()),
         ("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0", no_script),
@@ -74,7 +77,9 @@ fn script_sees_its_changes_and_keeps_them_if_it_fails() {
     client.say("SET b 1");
     assert_eq!(client.call(&["EVAL", text, "0"]), array([bulk("2"), int(0), int(1)]));
     client.converse([("GET a", bulk("2")), ("GET b", Value::Null)]);
-    let Value::Error(text) = client.say("EVAL \"redis.call('SET', 'c', '1') error('x')\" 0") else { panic!("no error") };
+    let Value::Error(text) = client.say("EVAL \"redis.call('SET', 'c', '1') error('x')\" 0") else {
+        panic!("no error")
+    };
     assert!(text.starts_with("ERR user_script:1: x script: "), "{text}");
     client.converse([
         ("GET c", bulk("1")),
@@ -189,12 +194,7 @@ fn long_script_is_one_step_and_runs_once() {
         runner.send(&encode(&["EVAL", text, "0"]));
         let done = bulk(round.to_string());
         let before = if round == 1 { Value::Null } else { bulk((round - 1).to_string()) };
-        until(
-            &mut reader,
-            "MGET a b",
-            &array([done.clone(), done]),
-            &array([before.clone(), before]),
-        );
+        until(&mut reader, "MGET a b", &array([done.clone(), done]), &array([before.clone(), before]));
         assert_eq!(runner.reply(), int(round));
     }
 }
