@@ -18,7 +18,7 @@ use crate::errors::{Place, SCRIPT_NAME, ScriptError, place};
 use crate::host::Host;
 use crate::random::Random;
 use crate::redis::{self, Calls};
-use crate::replies::error_table;
+use crate::replies::{COUNTED, error_table};
 use crate::results::{Results, TooLarge};
 use crate::script::{Hash, Script};
 use crate::{bits, cjson, messages, random, structs};
@@ -39,13 +39,22 @@ pub struct Arguments<'a> {
     pub values: &'a [&'a [u8]],
 }
 
+/// The error of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// A code and a sentence.
+    pub text: Vec<u8>,
+    /// The host has counted it: it is the error of a command.
+    pub is_counted: bool,
+}
+
 /// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The reply was written.
     Replied,
-    /// The script has failed; the error has a code and a sentence.
-    Failed(Vec<u8>),
+    /// The script has failed, or returned an error.
+    Failed(Failure),
     /// The script was stopped; the error for its client.
     Stopped(Stop, Vec<u8>),
 }
@@ -147,11 +156,6 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Forgets all compiled scripts.
-    pub fn clear(&mut self) {
-        self.compiled.clear();
-    }
-
     /// Returns the memory of all values, and of garbage that was not collected yet.
     pub fn used_bytes(&self) -> usize {
         self.lua.used_memory()
@@ -179,7 +183,7 @@ impl Interpreter {
             let _ = self.lua.gc_collect();
         }
         match (self.control.stopped(), outcome) {
-            (Some(stop), Ok(Outcome::Failed(text))) => Outcome::Stopped(stop, text),
+            (Some(stop), Ok(Outcome::Failed(failure))) => Outcome::Stopped(stop, failure.text),
             (Some(stop), _) => Outcome::Stopped(stop, ScriptError::stopped(stop).into_reply()),
             (None, Ok(outcome)) => outcome,
             (None, Err(error)) => Outcome::Failed(failed_outside(hash, &ScriptError::of(&error))),
@@ -227,31 +231,43 @@ impl Interpreter {
         if !is_done {
             return Ok(Outcome::Failed(failure(hash, &value)));
         }
+        if let Some(failure) = returned(&value) {
+            return Ok(Outcome::Failed(failure));
+        }
         let end_max = reply.len_bytes().saturating_add(reply_bytes_max);
         let mut results = Results { reply, script_protocol: self.protocol.get(), end_max };
         Ok(match results.write(&value, 0) {
             Ok(()) => Outcome::Replied,
-            Err(TooLarge(text)) => Outcome::Failed(text.into()),
+            Err(TooLarge(text)) => Outcome::Failed(Failure { text: text.into(), is_counted: false }),
         })
     }
 }
 
-/// Returns the error reply of a failed script, given the error that `located` has made.
-fn failure(hash: &Hash, problem: &Value) -> Vec<u8> {
+/// Returns the error that a script has returned as its result.
+fn returned(value: &Value) -> Option<Failure> {
+    let table = value.as_table()?;
+    let text = table.raw_get::<Value>("err").ok()?.as_string()?.as_bytes().to_vec();
+    Some(Failure { text, is_counted: table.raw_get(COUNTED).unwrap_or(false) })
+}
+
+/// Returns the error of a failed script, given the one that `located` has made.
+fn failure(hash: &Hash, problem: &Value) -> Failure {
     let Value::Table(problem) = problem else {
         return failed_outside(hash, &of_value(problem));
     };
     let text = problem.raw_get::<mlua::LuaString>("err").map(|text| text.as_bytes().to_vec()).unwrap_or_default();
     let (source, line) = (problem.raw_get::<String>("source"), problem.raw_get::<i64>("line"));
-    match (source, line) {
-        (Ok(source), Ok(line)) => [&text[..], format!(" script: {hash}, on {source}:{line}.").as_bytes()].concat(),
-        _ => text,
-    }
+    let place = match (source, line) {
+        (Ok(source), Ok(line)) => format!(" script: {hash}, on {source}:{line}."),
+        _ => String::new(),
+    };
+    Failure { text: [&text[..], place.as_bytes()].concat(), is_counted: problem.raw_get(COUNTED).unwrap_or(false) }
 }
 
-/// Returns the error reply of a script that failed without reaching its handler of errors, such as without memory.
-fn failed_outside(hash: &Hash, error: &ScriptError) -> Vec<u8> {
-    [format!("ERR Error running script {hash}, ").as_bytes(), error.text()].concat()
+/// Returns the error of a script that failed without reaching its handler of errors, such as without memory.
+fn failed_outside(hash: &Hash, error: &ScriptError) -> Failure {
+    let text = [format!("ERR Error running script {hash}, ").as_bytes(), error.text()].concat();
+    Failure { text, is_counted: false }
 }
 
 /// Returns the error for a value that a script has raised.
@@ -281,7 +297,7 @@ fn plain(lua: &Lua, problem: Value) -> mlua::Result<Value> {
     let Value::Error(error) = &problem else { return Ok(problem) };
     let error = ScriptError::of(error);
     match error.is_reply() {
-        true => Ok(Value::Table(error_table(lua, error.text())?)),
+        true => Ok(Value::Table(error_table(lua, error.text(), error.is_counted())?)),
         false => Ok(Value::String(lua.create_string(error.text())?)),
     }
 }
@@ -301,11 +317,18 @@ fn replaced(lua: &Lua, text: &[u8]) -> Vec<u8> {
 fn located(lua: &Lua, problem: Value) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let text = match &problem {
-        Value::Error(error) => ScriptError::of(error).into_reply(),
-        Value::Table(raised) => match raised.raw_get::<Value>("err")? {
-            Value::String(text) => text.as_bytes().to_vec(),
-            _ => b"ERR unknown error".into(),
-        },
+        Value::Error(error) => {
+            let error = ScriptError::of(error);
+            table.raw_set(COUNTED, error.is_counted())?;
+            error.into_reply()
+        }
+        Value::Table(raised) => {
+            table.raw_set(COUNTED, raised.raw_get::<Value>(COUNTED)?)?;
+            match raised.raw_get::<Value>("err")? {
+                Value::String(text) => text.as_bytes().to_vec(),
+                _ => b"ERR unknown error".into(),
+            }
+        }
         Value::String(text) => [b"ERR ", &replaced(lua, &text.as_bytes())[..]].concat(),
         Value::Nil => b"ERR nil".into(),
         other => [b"ERR ", other.to_string()?.as_bytes()].concat(),

@@ -87,7 +87,7 @@ impl Runner {
         let hash = Script::parse(text.as_bytes()).expect("a script").hash.to_string();
         let output = match self.outcome(text, never()) {
             (Outcome::Replied, output) => output,
-            (Outcome::Failed(error), _) => [b"-", &error[..]].concat(),
+            (Outcome::Failed(error), _) => [b"-", &error.text[..]].concat(),
             (stopped, _) => panic!("{text}: {stopped:?}"),
         };
         String::from_utf8_lossy(&output).replace("\r\n", " ").replace(&hash, "H").trim_end().to_owned()
