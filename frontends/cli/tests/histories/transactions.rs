@@ -1,8 +1,8 @@
 //! Tests transactions of several kinds of commands under SIGKILL: all changes of a transaction exist, or none.
 //!
 //! Each client has separate keys and counts up in them, one `EXEC` or script per number: two values, a counter, a
-//! renamed key, and a key with a distant expiry. After each kill all keys must have the same number: the last acknowledged one, or
-//! the next.
+//! renamed key, and a key with a distant expiry. After each kill all keys must have the same number: the last
+//! acknowledged one, or the next.
 
 use std::io;
 use std::net::SocketAddr;
