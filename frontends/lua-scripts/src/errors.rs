@@ -17,6 +17,8 @@ pub(crate) struct ScriptError {
     is_reply: bool,
     /// The host has counted the error.
     is_counted: bool,
+    /// The script must end.
+    is_stop: bool,
 }
 
 impl fmt::Display for ScriptError {
@@ -46,15 +48,16 @@ impl ScriptError {
 
     /// Creates an error without a code.
     fn plain(text: impl Into<Vec<u8>>) -> ScriptError {
-        ScriptError { text: text.into(), is_reply: false, is_counted: false }
+        ScriptError { text: text.into(), is_reply: false, is_counted: false, is_stop: false }
     }
 
     /// Creates the error of a stopped script.
     pub(crate) fn stopped(stop: Stop) -> ScriptError {
-        ScriptError::reply(match stop {
+        let text = match stop {
             Stop::Killed => "ERR Script killed by user with SCRIPT KILL...",
             Stop::Abandoned => "ERR Script stopped by the server.",
-        })
+        };
+        ScriptError { is_stop: true, ..ScriptError::reply(text) }
     }
 
     /// Returns the error inside of `error`; an error of the library itself becomes a text.
@@ -77,6 +80,10 @@ impl ScriptError {
 
     pub(crate) fn is_reply(&self) -> bool {
         self.is_reply
+    }
+
+    pub(crate) fn is_stop(&self) -> bool {
+        self.is_stop
     }
 
     pub(crate) fn is_counted(&self) -> bool {

@@ -292,14 +292,16 @@ fn flat(lua: &Lua, problem: Value) -> mlua::Result<Value> {
     }
 }
 
-/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed.
-fn plain(lua: &Lua, problem: Value) -> mlua::Result<Value> {
-    let Value::Error(error) = &problem else { return Ok(problem) };
+/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed. Returns in addition whether
+/// the script must end.
+fn plain(lua: &Lua, problem: Value) -> mlua::Result<(Value, bool)> {
+    let Value::Error(error) = &problem else { return Ok((problem, false)) };
     let error = ScriptError::of(error);
-    match error.is_reply() {
-        true => Ok(Value::Table(error_table(lua, error.text(), error.is_counted())?)),
-        false => Ok(Value::String(lua.create_string(error.text())?)),
-    }
+    let shown = match error.is_reply() {
+        true => Value::Table(error_table(lua, error.text(), error.is_counted())?),
+        false => Value::String(lua.create_string(error.text())?),
+    };
+    Ok((shown, error.is_stop()))
 }
 
 /// Returns the text of an error of Lua; a place in the prelude becomes the place in the script that has called it.
