@@ -15,6 +15,10 @@ pub(crate) struct ScriptError {
     text: Vec<u8>,
     /// The text has a code, as an error reply has, and the error is a table for `xpcall`.
     is_reply: bool,
+    /// The host has counted the error.
+    is_counted: bool,
+    /// The script must end.
+    is_stop: bool,
 }
 
 impl fmt::Display for ScriptError {
@@ -34,15 +38,26 @@ impl From<ScriptError> for mlua::Error {
 impl ScriptError {
     /// Creates an error as `redis.call` raises it; the text has a code.
     pub(crate) fn reply(text: impl Into<Vec<u8>>) -> ScriptError {
-        ScriptError { text: text.into(), is_reply: true }
+        ScriptError { is_reply: true, ..ScriptError::plain(text) }
+    }
+
+    /// Creates the error of a command, which the host has counted.
+    pub(crate) fn counted(text: impl Into<Vec<u8>>) -> ScriptError {
+        ScriptError { is_counted: true, ..ScriptError::reply(text) }
+    }
+
+    /// Creates an error without a code.
+    fn plain(text: impl Into<Vec<u8>>) -> ScriptError {
+        ScriptError { text: text.into(), is_reply: false, is_counted: false, is_stop: false }
     }
 
     /// Creates the error of a stopped script.
     pub(crate) fn stopped(stop: Stop) -> ScriptError {
-        ScriptError::reply(match stop {
+        let text = match stop {
             Stop::Killed => "ERR Script killed by user with SCRIPT KILL...",
             Stop::Abandoned => "ERR Script stopped by the server.",
-        })
+        };
+        ScriptError { is_stop: true, ..ScriptError::reply(text) }
     }
 
     /// Returns the error inside of `error`; an error of the library itself becomes a text.
@@ -50,13 +65,12 @@ impl ScriptError {
         match error {
             mlua::Error::CallbackError { cause, .. } => ScriptError::of(cause),
             mlua::Error::BadArgument { cause, .. } => ScriptError::of(cause),
-            mlua::Error::ExternalError(external) => external.downcast_ref::<ScriptError>().map_or_else(
-                || ScriptError { text: external.to_string().into_bytes(), is_reply: false },
-                ScriptError::clone,
-            ),
-            mlua::Error::MemoryError(_) => ScriptError { text: b"not enough memory".into(), is_reply: false },
-            mlua::Error::RuntimeError(text) => ScriptError { text: text.as_bytes().into(), is_reply: false },
-            other => ScriptError { text: other.to_string().into_bytes(), is_reply: false },
+            mlua::Error::ExternalError(external) => external
+                .downcast_ref::<ScriptError>()
+                .map_or_else(|| ScriptError::plain(external.to_string()), ScriptError::clone),
+            mlua::Error::MemoryError(_) => ScriptError::plain("not enough memory"),
+            mlua::Error::RuntimeError(text) => ScriptError::plain(text.as_str()),
+            other => ScriptError::plain(other.to_string()),
         }
     }
 
@@ -66,6 +80,14 @@ impl ScriptError {
 
     pub(crate) fn is_reply(&self) -> bool {
         self.is_reply
+    }
+
+    pub(crate) fn is_stop(&self) -> bool {
+        self.is_stop
+    }
+
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_counted
     }
 
     /// Returns the text as an error reply has it: with a code.
@@ -109,7 +131,7 @@ pub(crate) fn at_place(lua: &Lua, text: &str) -> mlua::Error {
         Some(line) => format!("{}:{line}: {text}", &SCRIPT_NAME[1..]),
         None => text.into(),
     };
-    ScriptError { text: text.into_bytes(), is_reply: false }.into()
+    ScriptError::plain(text).into()
 }
 
 /// Creates the error of an argument.

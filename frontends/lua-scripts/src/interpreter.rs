@@ -18,7 +18,7 @@ use crate::errors::{Place, SCRIPT_NAME, ScriptError, place};
 use crate::host::Host;
 use crate::random::Random;
 use crate::redis::{self, Calls};
-use crate::replies::error_table;
+use crate::replies::{COUNTED, error_table};
 use crate::results::{Results, TooLarge};
 use crate::script::{Hash, Script};
 use crate::{bits, cjson, messages, random, structs};
@@ -39,13 +39,22 @@ pub struct Arguments<'a> {
     pub values: &'a [&'a [u8]],
 }
 
+/// The error of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// A code and a sentence.
+    pub text: Vec<u8>,
+    /// The host has counted it: it is the error of a command.
+    pub is_counted: bool,
+}
+
 /// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The reply was written.
     Replied,
-    /// The script has failed; the error has a code and a sentence.
-    Failed(Vec<u8>),
+    /// The script has failed, or returned an error.
+    Failed(Failure),
     /// The script was stopped; the error for its client.
     Stopped(Stop, Vec<u8>),
 }
@@ -61,8 +70,10 @@ pub struct Interpreter {
     redis: Table,
     /// The fields of the globals.
     globals: Table,
-    /// Calls a script with a handler of errors.
-    run: Function,
+    /// Calls a function with a handler of errors.
+    xpcall: Function,
+    /// Handles the errors of a script.
+    located: Function,
     compiled: HashMap<Hash, Function>,
     /// Lua's parser does not keep the name of the chunk that it reads.
     _name: mlua::LuaString,
@@ -86,7 +97,7 @@ impl Interpreter {
         let (natives, libraries) = (lua.create_table()?, lua.create_table()?);
         natives.set("flat", lua.create_function(flat)?)?;
         natives.set("plain", lua.create_function(plain)?)?;
-        natives.set("located", lua.create_function(located)?)?;
+        let located = lua.create_function(located)?;
         for name in ["string", "table", "math", "coroutine"] {
             libraries.set(name, lua.globals().get::<Table>(name)?)?;
         }
@@ -98,13 +109,26 @@ impl Interpreter {
         libraries.set("cjson", cjson::library(&lua, &json)?)?;
         libraries.set("cmsgpack", messages::library(&lua)?)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
-        let (shown, globals, run): (Table, Table, Function) = prelude.call((libraries, natives))?;
+        let (shown, globals, xpcall): (Table, Table, Function) = prelude.call((libraries, natives))?;
         lua.set_globals(shown)?;
         lua.set_memory_limit(MEMORY_BYTES_MAX)?;
         let _name = lua.create_string(SCRIPT_NAME)?;
         let control = Rc::default();
         let (compiled, buffers) = (HashMap::new(), Default::default());
-        Ok(Interpreter { lua, control, protocol, random, json, redis, globals, run, compiled, _name, buffers })
+        Ok(Interpreter {
+            lua,
+            control,
+            protocol,
+            random,
+            json,
+            redis,
+            globals,
+            xpcall,
+            located,
+            compiled,
+            _name,
+            buffers,
+        })
     }
 
     /// Returns whether the script is compiled.
@@ -130,11 +154,6 @@ impl Interpreter {
         }
         self.compiled.insert(script.hash, function);
         Ok(())
-    }
-
-    /// Forgets all compiled scripts.
-    pub fn clear(&mut self) {
-        self.compiled.clear();
     }
 
     /// Returns the memory of all values, and of garbage that was not collected yet.
@@ -164,7 +183,7 @@ impl Interpreter {
             let _ = self.lua.gc_collect();
         }
         match (self.control.stopped(), outcome) {
-            (Some(stop), Ok(Outcome::Failed(text))) => Outcome::Stopped(stop, text),
+            (Some(stop), Ok(Outcome::Failed(failure))) => Outcome::Stopped(stop, failure.text),
             (Some(stop), _) => Outcome::Stopped(stop, ScriptError::stopped(stop).into_reply()),
             (None, Ok(outcome)) => outcome,
             (None, Err(error)) => Outcome::Failed(failed_outside(hash, &ScriptError::of(&error))),
@@ -203,7 +222,8 @@ impl Interpreter {
             self.redis.raw_set("acl_check_cmd", check)?;
             let log = scope.create_function(move |_, values: MultiValue| borrowed()?.log(&values))?;
             self.redis.raw_set("log", log)?;
-            self.run.call::<(bool, Value)>(script)
+            // Without Lua code around it, which would be stopped as well.
+            self.xpcall.call::<(bool, Value)>((script, &self.located))
         });
         let Calls { requests, output, .. } = calls.into_inner();
         self.buffers = (requests, output);
@@ -211,31 +231,43 @@ impl Interpreter {
         if !is_done {
             return Ok(Outcome::Failed(failure(hash, &value)));
         }
+        if let Some(failure) = returned(&value) {
+            return Ok(Outcome::Failed(failure));
+        }
         let end_max = reply.len_bytes().saturating_add(reply_bytes_max);
         let mut results = Results { reply, script_protocol: self.protocol.get(), end_max };
         Ok(match results.write(&value, 0) {
             Ok(()) => Outcome::Replied,
-            Err(TooLarge(text)) => Outcome::Failed(text.into()),
+            Err(TooLarge(text)) => Outcome::Failed(Failure { text: text.into(), is_counted: false }),
         })
     }
 }
 
-/// Returns the error reply of a failed script, given the error that `located` has made.
-fn failure(hash: &Hash, problem: &Value) -> Vec<u8> {
+/// Returns the error that a script has returned as its result.
+fn returned(value: &Value) -> Option<Failure> {
+    let table = value.as_table()?;
+    let text = table.raw_get::<Value>("err").ok()?.as_string()?.as_bytes().to_vec();
+    Some(Failure { text, is_counted: table.raw_get(COUNTED).unwrap_or(false) })
+}
+
+/// Returns the error of a failed script, given the one that `located` has made.
+fn failure(hash: &Hash, problem: &Value) -> Failure {
     let Value::Table(problem) = problem else {
         return failed_outside(hash, &of_value(problem));
     };
     let text = problem.raw_get::<mlua::LuaString>("err").map(|text| text.as_bytes().to_vec()).unwrap_or_default();
     let (source, line) = (problem.raw_get::<String>("source"), problem.raw_get::<i64>("line"));
-    match (source, line) {
-        (Ok(source), Ok(line)) => [&text[..], format!(" script: {hash}, on {source}:{line}.").as_bytes()].concat(),
-        _ => text,
-    }
+    let place = match (source, line) {
+        (Ok(source), Ok(line)) => format!(" script: {hash}, on {source}:{line}."),
+        _ => String::new(),
+    };
+    Failure { text: [&text[..], place.as_bytes()].concat(), is_counted: problem.raw_get(COUNTED).unwrap_or(false) }
 }
 
-/// Returns the error reply of a script that failed without reaching its handler of errors, such as without memory.
-fn failed_outside(hash: &Hash, error: &ScriptError) -> Vec<u8> {
-    [format!("ERR Error running script {hash}, ").as_bytes(), error.text()].concat()
+/// Returns the error of a script that failed without reaching its handler of errors, such as without memory.
+fn failed_outside(hash: &Hash, error: &ScriptError) -> Failure {
+    let text = [format!("ERR Error running script {hash}, ").as_bytes(), error.text()].concat();
+    Failure { text, is_counted: false }
 }
 
 /// Returns the error for a value that a script has raised.
@@ -260,14 +292,16 @@ fn flat(lua: &Lua, problem: Value) -> mlua::Result<Value> {
     }
 }
 
-/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed.
-fn plain(lua: &Lua, problem: Value) -> mlua::Result<Value> {
-    let Value::Error(error) = &problem else { return Ok(problem) };
+/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed. Returns in addition whether
+/// the script must end.
+fn plain(lua: &Lua, problem: Value) -> mlua::Result<(Value, bool)> {
+    let Value::Error(error) = &problem else { return Ok((problem, false)) };
     let error = ScriptError::of(error);
-    match error.is_reply() {
-        true => Ok(Value::Table(error_table(lua, error.text())?)),
-        false => Ok(Value::String(lua.create_string(error.text())?)),
-    }
+    let shown = match error.is_reply() {
+        true => Value::Table(error_table(lua, error.text(), error.is_counted())?),
+        false => Value::String(lua.create_string(error.text())?),
+    };
+    Ok((shown, error.is_stop()))
 }
 
 /// Returns the text of an error of Lua; a place in the prelude becomes the place in the script that has called it.
@@ -285,11 +319,18 @@ fn replaced(lua: &Lua, text: &[u8]) -> Vec<u8> {
 fn located(lua: &Lua, problem: Value) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let text = match &problem {
-        Value::Error(error) => ScriptError::of(error).into_reply(),
-        Value::Table(raised) => match raised.raw_get::<Value>("err")? {
-            Value::String(text) => text.as_bytes().to_vec(),
-            _ => b"ERR unknown error".into(),
-        },
+        Value::Error(error) => {
+            let error = ScriptError::of(error);
+            table.raw_set(COUNTED, error.is_counted())?;
+            error.into_reply()
+        }
+        Value::Table(raised) => {
+            table.raw_set(COUNTED, raised.raw_get::<Value>(COUNTED)?)?;
+            match raised.raw_get::<Value>("err")? {
+                Value::String(text) => text.as_bytes().to_vec(),
+                _ => b"ERR unknown error".into(),
+            }
+        }
         Value::String(text) => [b"ERR ", &replaced(lua, &text.as_bytes())[..]].concat(),
         Value::Nil => b"ERR nil".into(),
         other => [b"ERR ", other.to_string()?.as_bytes()].concat(),

@@ -24,5 +24,5 @@ mod structs;
 
 pub use control::{Stop, Watch};
 pub use host::{CallError, Host, Level};
-pub use interpreter::{Arguments, Interpreter, Outcome};
+pub use interpreter::{Arguments, Failure, Interpreter, Outcome};
 pub use script::{Hash, Script, ScriptFlags};

@@ -109,12 +109,12 @@ fn encode_integer(value: i64, packed: &mut Vec<u8>) {
     match value {
         -32..=127 => packed.push(value as u8),
         128..=0xff => packed.extend([0xcc, value as u8]),
-        -0x80..0 => packed.extend([0xd0, value as u8]),
+        -0x80..-32 => packed.extend([0xd0, value as u8]),
         0x100..=0xffff => {
             packed.push(0xcd);
             packed.extend((value as u16).to_be_bytes());
         }
-        -0x8000..0 => {
+        -0x8000..-0x80 => {
             packed.push(0xd1);
             packed.extend((value as i16).to_be_bytes());
         }
@@ -122,7 +122,7 @@ fn encode_integer(value: i64, packed: &mut Vec<u8>) {
             packed.push(0xce);
             packed.extend((value as u32).to_be_bytes());
         }
-        -0x8000_0000..0 => {
+        -0x8000_0000..-0x8000 => {
             packed.push(0xd2);
             packed.extend((value as i32).to_be_bytes());
         }

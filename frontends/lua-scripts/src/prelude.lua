@@ -76,7 +76,12 @@ function globals.pcall(...)
 end
 
 function globals.xpcall(call, handler)
-  return raw_xpcall(call, function(problem) return handler(natives.plain(problem)) end)
+  return raw_xpcall(call, function(problem)
+    -- Lua calls no hook while it handles the error of a hook, so a handler that never ends could not be stopped.
+    local shown, is_stopped = natives.plain(problem)
+    if is_stopped then return shown end
+    return handler(shown)
+  end)
 end
 
 function globals.loadstring(text, name)
@@ -124,7 +129,7 @@ end
 function libraries.coroutine.resume(...)
   local function resumed(ok, problem, ...)
     if ok then return ok, problem, ... end
-    return false, natives.plain(problem)
+    return false, (natives.plain(problem))
   end
   return resumed(raw_resume(...))
 end
@@ -140,8 +145,4 @@ local strings = raw_getmetatable("")
 strings.__index = libraries.string
 strings.__metatable = protect({__index = globals.string})
 
-local function run(script)
-  return raw_xpcall(script, natives.located)
-end
-
-return shown, globals, run
+return shown, globals, raw_xpcall

@@ -69,25 +69,25 @@ pub(crate) struct Calls<'a> {
 impl Calls<'_> {
     /// Executes a command; raises an error if `raises`, otherwise returns it.
     pub(crate) fn call(&mut self, lua: &Lua, values: &MultiValue, raises: bool) -> mlua::Result<Value> {
-        let failed = |text: &[u8]| match raises {
-            true => Err(ScriptError::reply(text).into()),
-            false => Ok(Value::Table(error_table(lua, text)?)),
+        let failed = |error: ScriptError| match raises {
+            true => Err(error.into()),
+            false => Ok(Value::Table(error_table(lua, error.text(), error.is_counted())?)),
         };
         if values.is_empty() {
-            return failed(NO_ARGUMENT.as_bytes());
+            return failed(ScriptError::reply(NO_ARGUMENT));
         }
         if !read_words(values, &mut self.requests) {
-            return failed(ARGUMENT_TYPES.as_bytes());
+            return failed(ScriptError::reply(ARGUMENT_TYPES));
         }
         self.output.clear();
         match self.host.call(self.requests.get(0, &[]), self.protocol.get(), &mut self.output) {
             Ok(()) => {}
-            Err(CallError::Refused(text)) => return failed(&text),
+            Err(CallError::Refused(text)) => return failed(ScriptError::counted(text)),
             Err(CallError::Stopped(stop)) => return Err(self.control.stop(lua, stop)),
         }
         if raises && self.output.first() == Some(&b'-') {
             let text = self.output[1..].strip_suffix(b"\r\n").unwrap_or(&self.output[1..]);
-            return Err(ScriptError::reply(text).into());
+            return Err(ScriptError::counted(text).into());
         }
         to_lua(lua, &self.output)
     }
@@ -174,9 +174,14 @@ fn error_reply(lua: &Lua, values: MultiValue) -> mlua::Result<Table> {
     let text = text.as_bytes();
     let text = text.strip_prefix(b"-").unwrap_or(&text);
     let table = lua.create_table()?;
-    let has_code = text.contains(&b' ');
-    let trimmed = text.trim_ascii_end();
-    table.set("err", lua.create_string(if has_code { trimmed.to_vec() } else { [b"ERR ", trimmed].concat() })?)?;
+    let (code, sentence) = match text.iter().position(|byte| *byte == b' ') {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (&b"ERR"[..], text),
+    };
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let start = sentence.iter().take_while(|byte| is_end(byte)).count();
+    let end_len = sentence[start..].iter().rev().take_while(|byte| is_end(byte)).count();
+    table.set("err", lua.create_string([code, b" ", &sentence[start..sentence.len() - end_len]].concat())?)?;
     Ok(table)
 }
 

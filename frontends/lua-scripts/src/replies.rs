@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
             }
             b'-' => {
                 let line = self.line();
-                Ok(Value::Table(error_table(self.lua, line)?))
+                Ok(Value::Table(error_table(self.lua, line, true)?))
             }
             b':' => Ok(Value::Number(self.number() as f64)),
             b'$' => match self.bulk() {
@@ -122,11 +122,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The field of an error that the host has counted, as in Redis.
+pub(crate) const COUNTED: &str = "ignore_error_stats_update";
+
 /// Returns an error reply as a script sees it.
-pub(crate) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
+pub(crate) fn error_table(lua: &Lua, text: &[u8], is_counted: bool) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 2)?;
     table.raw_set("err", lua.create_string(text)?)?;
-    // Redis has it, and scripts that list the fields see it.
-    table.raw_set("ignore_error_stats_update", true)?;
+    if is_counted {
+        table.raw_set(COUNTED, true)?;
+    }
     Ok(table)
 }

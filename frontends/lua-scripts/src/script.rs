@@ -92,7 +92,7 @@ impl Script {
                 let option = String::from_utf8_lossy(option);
                 let names = option.strip_prefix("flags=");
                 let names = names.ok_or_else(|| format!("Unknown lua shebang option: {option}"))?;
-                for name in names.split(',') {
+                for name in names.split(',').filter(|_| !names.is_empty()) {
                     if !FLAGS.contains(&name) {
                         return Err(format!("Unexpected flag in script shebang: {name}"));
                     }
@@ -123,6 +123,7 @@ mod tests {
         assert!(plain.flags.is_plain && plain.start == 0);
         let script = Script::parse(b"#!lua flags=no-writes,allow-oom\nreturn 1").expect("a script");
         assert!(!script.flags.is_plain && script.flags.no_writes && script.flags.allow_oom && script.start == 31);
+        assert!(Script::parse(b"#!lua flags=\nreturn 1").is_ok());
         for (text, error) in [
             ("#!lua", "Invalid script shebang"),
             ("#!luaa\n", "Unexpected engine in script shebang: #!luaa"),

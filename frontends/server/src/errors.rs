@@ -5,6 +5,7 @@ use resp::ProtocolError;
 
 use acl::Reason;
 use command_table::Unknown;
+use lua_scripts::Failure;
 
 /// Maximum length of a client's own words in an error, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;
@@ -261,8 +262,8 @@ pub(crate) enum Refusal {
     Message(String),
     /// A transaction was discarded without execution, for this reason.
     ExecAbort(String),
-    /// The error of a script, with its code.
-    Script(Vec<u8>),
+    /// The error of a script, with its code; it may be that of a command, which is counted already.
+    Script(Failure),
     /// The error of a script that was stopped, with its code: nothing is written.
     Stopped(Vec<u8>),
     /// Denied by ACL.
@@ -354,7 +355,7 @@ impl Refusal {
             Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
             Refusal::Message(text) => format!("ERR {text}").into(),
             Refusal::ExecAbort(why) => format!("EXECABORT Transaction discarded because of: {why}").into(),
-            Refusal::Script(text) | Refusal::Stopped(text) => text.clone(),
+            Refusal::Script(Failure { text, .. }) | Refusal::Stopped(text) => text.clone(),
             Refusal::Denied { what, .. } => format!("NOPERM {what}").into(),
             Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
             Refusal::ProtocolNotAnInteger => b"ERR Protocol version is not an integer or out of range".into(),

@@ -92,6 +92,12 @@ fn transactions_are_there_whole_or_not_at_all() {
     whole(TRANSACTIONS_ON_DISK);
 }
 
+#[test]
+fn scripts_are_there_whole_or_not_at_all() {
+    whole(Rounds { asked: Asked::AsScript, ..TRANSACTIONS });
+    whole(Rounds { asked: Asked::AsScript, ..TRANSACTIONS_ON_DISK });
+}
+
 /// Broken variant: the commands are not atomic.
 #[test]
 fn transactions_that_are_half_done_are_caught() {
@@ -107,5 +113,6 @@ fn transactions_are_there_whole_or_not_at_all_for_long() {
     for seed in 0..LONG {
         whole(Rounds { count: 10, answers_max: 1_500, seed, ..TRANSACTIONS });
         whole(Rounds { count: 6, answers_max: 150, seed, ..TRANSACTIONS_ON_DISK });
+        whole(Rounds { count: 10, answers_max: 1_500, seed, asked: Asked::AsScript, ..TRANSACTIONS });
     }
 }

@@ -1,8 +1,8 @@
 //! Tests transactions of several kinds of commands under SIGKILL: all changes of a transaction exist, or none.
 //!
-//! Each client has separate keys and counts up in them, one `EXEC` per number: two values, a counter, a renamed key,
-//! and a key with a distant expiry. After each kill all keys must have the same number: the last acknowledged one, or
-//! the next.
+//! Each client has separate keys and counts up in them, one `EXEC` or script per number: two values, a counter, a
+//! renamed key, and a key with a distant expiry. After each kill all keys must have the same number: the last
+//! acknowledged one, or the next.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +22,8 @@ const CLIENT_COUNT: usize = 3;
 pub(crate) enum Asked {
     /// In one `EXEC`.
     AsTransaction,
+    /// In one script, of which every eighth takes so long that it starts again in the background.
+    AsScript,
     /// Broken variant: each command is sent after the reply to the previous one.
     OneByOne,
 }
@@ -83,6 +85,28 @@ fn count_up(addr: SocketAddr, asked: Asked, client: usize, done: &mut u64, answe
     }
 }
 
+/// Executes the commands in `ARGV`, each after the number of its words, and returns their replies.
+const SCRIPT: &str = "local replies, at = {}, 2 \
+    while ARGV[at] do \
+        local last = at + tonumber(ARGV[at]) \
+        replies[#replies + 1] = redis.call(unpack(ARGV, at + 1, last)) \
+        at = last + 1 \
+    end \
+    local n = 0 \
+    for i = 1, tonumber(ARGV[1]) do n = n + i end \
+    return replies";
+
+fn call_script(connection: &mut Client, number: u64, commands: &[&[&[u8]]]) -> io::Result<Answer> {
+    let rounds: &[u8] = if number.is_multiple_of(8) { b"2000000" } else { b"0" };
+    let counts: Vec<Vec<u8>> = commands.iter().map(|command| command.len().to_string().into_bytes()).collect();
+    let mut request: Vec<&[u8]> = vec![b"EVAL", SCRIPT.as_bytes(), b"0", rounds];
+    for (count, command) in counts.iter().zip(commands) {
+        request.push(count);
+        request.extend_from_slice(command);
+    }
+    connection.call(&request)
+}
+
 /// Writes `number` to all keys of the client.
 fn transaction(connection: &mut Client, asked: Asked, client: usize, number: u64) -> io::Result<Vec<Answer>> {
     let key = |name: &str| format!("{name}:{client}").into_bytes();
@@ -98,6 +122,10 @@ fn transaction(connection: &mut Client, asked: Asked, client: usize, number: u64
     ];
     if asked == Asked::OneByOne {
         return commands.iter().map(|command| connection.call(command)).collect();
+    }
+    if asked == Asked::AsScript {
+        let Answer::All(answers) = call_script(connection, number, &commands)? else { panic!("EVAL has no array") };
+        return Ok(answers);
     }
     let (begin, end): (&[&[u8]], &[&[u8]]) = (&[b"MULTI"], &[b"EXEC"]);
     connection.send(&[&[begin], &commands[..], &[end]].concat())?;

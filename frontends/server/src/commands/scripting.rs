@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use lua_scripts::{Arguments, Hash, Outcome, Script, Stop, Watch};
+use lua_scripts::{Arguments, Failure, Hash, Outcome, Script, ScriptFlags, Stop, Watch};
 
 use super::transactions::{UntilWritten, write};
 use crate::errors::{FixedError, Refusal};
@@ -49,7 +49,7 @@ fn eval_text(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
 fn eval_hash(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
     let key_count = key_count(call)?;
     let script = Hash::parse(call.argument(1)).and_then(|hash| call.shared.scripts.cache.get(&hash));
-    let script = script.ok_or_else(|| Refusal::Script(NO_SCRIPT.into()))?;
+    let script = script.ok_or_else(|| Refusal::Script(Failure { text: NO_SCRIPT.into(), is_counted: false }))?;
     scripts::prepare(&call.shared.scripts, &script)?;
     run(call, &script, key_count, is_read_only)
 }
@@ -80,6 +80,10 @@ fn loaded(call: &Call<'_>, text: &[u8], is_kept: bool) -> Result<Arc<Script>, Re
 fn run(call: &mut Call<'_>, script: &Script, key_count: usize, is_read_only: bool) -> Result<(), Refusal> {
     if is_read_only && !script.flags.is_plain && !script.flags.no_writes {
         return Err(Refusal::Message("Can not execute a script with write flag using *_ro command.".into()));
+    }
+    let ScriptFlags { is_plain, no_writes, allow_oom } = script.flags;
+    if !is_plain && !no_writes && !allow_oom && call.client().is_out_of_memory() {
+        return Err(FixedError::OutOfMemory.into());
     }
     let monitors = &call.shared.observers.monitors;
     if !monitors.is_empty() {
@@ -141,7 +145,8 @@ fn execute(
             call.reply.append(&text);
             Ok(true)
         }
-        Outcome::Failed(text) | Outcome::Stopped(Stop::Killed, text) => Err(Refusal::Script(text)),
+        Outcome::Failed(failure) => Err(Refusal::Script(failure)),
+        Outcome::Stopped(Stop::Killed, text) => Err(Refusal::Script(Failure { text, is_counted: false })),
         Outcome::Stopped(Stop::Abandoned, _) if may_restart => {
             call.session.needs_background = true;
             Ok(false)

@@ -165,9 +165,11 @@ fn execute_all(
         }
         let is_message = executed.unwrap_or_else(|refusal| {
             call.client().note_refused(&refusal);
-            call.event_counts.add_error(Kind::Transaction);
             let text = refusal.text();
-            call.shared.telemetry.errors.note(&text);
+            if !refusal.is_counted() {
+                call.event_counts.add_error(Kind::Transaction);
+                call.shared.telemetry.errors.note(&text);
+            }
             call.reply.truncate(reply_start);
             call.reply.error(&text);
             false

@@ -37,22 +37,27 @@ impl Client<'_> {
 
     /// Refuses a command that needs memory when the limit is reached.
     pub(crate) fn check_memory(&mut self, entry: Entry) -> Result<(), Refusal> {
-        let Client { shared, session, .. } = self;
         let executes = entry.command.executes();
-        let needs_memory = match &session.transaction {
+        let needs_memory = match &self.session.transaction {
             Some(transaction) if executes => transaction.needs_memory,
             _ => entry.command.has(flag::DENYOOM),
         };
-        let bytes_max = shared.administration.settings.memory_bytes_max();
-        if !needs_memory || !shared.keyspace.memory.is_over(&shared.keyspace.store, bytes_max) {
+        if !needs_memory || !self.is_out_of_memory() {
             return Ok(());
         }
+        let Client { shared, session, .. } = self;
         if executes {
             session.transaction = None;
             session.unwatch(&shared.observers.watches);
             return Err(FixedError::ExecOutOfMemory.into());
         }
         Err(FixedError::OutOfMemory.into())
+    }
+
+    /// Returns whether the memory limit is reached.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        let bytes_max = self.shared.administration.settings.memory_bytes_max();
+        self.shared.keyspace.memory.is_over(&self.shared.keyspace.store, bytes_max)
     }
 
     /// Shows the request to `MONITOR` clients. Exception: administrative commands are not shown.
@@ -77,6 +82,9 @@ impl Client<'_> {
     /// Records that an executed request failed, and returns the error for its client.
     #[cold]
     pub(crate) fn note_failed(&mut self, entry: Entry, refusal: &Refusal) -> Vec<u8> {
+        if refusal.is_counted() {
+            return refusal.text();
+        }
         self.event_counts.add_error(entry.kind());
         self.shared.administration.log.refused(refusal);
         if let Refusal::Store(error) = refusal {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use acl::Reason;
-use command_table::{self as table, Entry, Unknown, flag};
-use lua_scripts::{CallError, Host, Level, Stop};
+use command_table::{self as table, Entry, Kind, Unknown, flag};
+use lua_scripts::{CallError, Failure, Host, Level, Stop};
 use resp::{Protocol, Reply, Request};
 
 use super::Progress;
@@ -65,27 +65,45 @@ impl ScriptHost<'_, '_> {
             return Err(refused("ERR Write commands are not allowed from read-only scripts."));
         }
         // Once a script has written, it is not interrupted for lack of memory.
-        if entry.command.has(flag::DENYOOM) && !self.allows_oom && !self.has_written && self.is_out_of_memory() {
+        if entry.command.has(flag::DENYOOM)
+            && !self.allows_oom
+            && !self.has_written
+            && self.call.client().is_out_of_memory()
+        {
             return Err(CallError::Refused(Refusal::from(FixedError::OutOfMemory).text()));
         }
         Ok(entry)
     }
 
-    fn is_out_of_memory(&self) -> bool {
-        let shared = self.call.shared;
-        let bytes_max = shared.administration.settings.memory_bytes_max();
-        shared.keyspace.memory.is_over(&shared.keyspace.store, bytes_max)
+    /// Counts a command that was refused before its execution.
+    fn note_refused(&mut self, request: &Request<'_>, error: &CallError) {
+        let (shared, entry) = (self.call.shared, table::by_name(request.name()));
+        if let Some(entry) = entry {
+            shared.counters_of(self.call.session).commands.note_rejected(entry.number);
+        }
+        if let CallError::Refused(text) = error {
+            self.call.event_counts.add_error(entry.map_or(Kind::Other, Entry::kind));
+            shared.telemetry.errors.note(text);
+        }
+    }
+}
+
+impl Refusal {
+    /// Returns whether it is the error of a script's command, which was counted when the command failed.
+    pub(crate) fn is_counted(&self) -> bool {
+        matches!(self, Refusal::Script(Failure { is_counted: true, .. }))
     }
 }
 
 impl Host for ScriptHost<'_, '_> {
     fn call(&mut self, request: Request<'_>, protocol: Protocol, output: &mut Vec<u8>) -> Result<(), CallError> {
-        let entry = self.admit(&request).inspect_err(|error| {
-            if let (CallError::Refused(text), Some(entry)) = (error, table::by_name(request.name())) {
-                self.call.shared.counters_of(self.call.session).commands.note_rejected(entry.number);
-                self.call.shared.telemetry.errors.note(text);
+        let entry = match self.admit(&request) {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.note_refused(&request, &error);
+                return Err(error);
             }
-        })?;
+        };
         if self.may_restart && weight::is_long(entry, &request, self.call.session.db, self.call.shared) {
             return Err(CallError::Stopped(Stop::Abandoned));
         }

@@ -25,17 +25,14 @@ fn with<R>(scripts: &Scripts, operate: impl FnOnce(&mut Interpreter) -> R) -> Re
     INTERPRETER.with_borrow_mut(|prepared| {
         let before_bytes = prepared.as_ref().map_or(0, |prepared| prepared.interpreter.used_bytes());
         let generation = scripts.cache.generation();
-        let Prepared { interpreter, generation: known } = match prepared {
-            Some(prepared) => prepared,
-            None => {
+        // A new one needs less memory than one that has forgotten its scripts.
+        let interpreter = match prepared {
+            Some(prepared) if prepared.generation == generation => &mut prepared.interpreter,
+            other => {
                 let interpreter = Interpreter::new().map_err(Refusal::Message)?;
-                prepared.insert(Prepared { interpreter, generation })
+                &mut other.insert(Prepared { interpreter, generation }).interpreter
             }
         };
-        if *known != generation {
-            interpreter.clear();
-            *known = generation;
-        }
         let result = operate(interpreter);
         scripts.note_bytes(interpreter.used_bytes() as i64 - before_bytes as i64);
         Ok(result)
