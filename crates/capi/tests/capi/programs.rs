@@ -82,7 +82,14 @@ fn run_checked(name: &str, leaks: &str) {
     }
     let (program, dir) = (compiled(&test_program(name), &format!("{name}-valgrind"), &C_FLAGS), empty());
     run(Command::new("valgrind")
-        .args(["-q", "--fair-sched=try", "--error-exitcode=9", "--errors-for-leak-kinds=definite", leaks])
+        .args([
+            "-q",
+            "--fair-sched=try",
+            "--error-exitcode=9",
+            "--errors-for-leak-kinds=definite",
+            "--show-leak-kinds=definite",
+            leaks,
+        ])
         .arg(format!("--suppressions={}", test_program("leaks").with_extension("valgrind").display()))
         .arg(program)
         .arg(dir.path())
