@@ -29,6 +29,13 @@ pub struct Gate {
     word: AtomicU64,
 }
 
+impl Gate {
+    /// Creates the gate of writes that may concern any tree. Its number is that of a window for all gates.
+    fn of_all() -> Gate {
+        Gate { number: ALL, word: AtomicU64::new(protocol::OPEN) }
+    }
+}
+
 impl Default for Gate {
     /// Creates an open gate.
     fn default() -> Gate {
@@ -50,10 +57,26 @@ impl fmt::Display for Busy {
 impl std::error::Error for Busy {}
 
 /// The lock of those who close gates of one store; see the crate's head.
-#[derive(Debug, Default)]
-pub struct GateLock(FairMutex<()>);
+#[derive(Debug)]
+pub struct GateLock {
+    lock: FairMutex<()>,
+    /// Closed while any other gate of the store is.
+    all: Arc<Gate>,
+}
+
+impl Default for GateLock {
+    fn default() -> GateLock {
+        GateLock { lock: FairMutex::default(), all: Arc::new(Gate::of_all()) }
+    }
+}
 
 impl GateLock {
+    /// Returns a gate for writes that may concern any tree of the store. It closes with each other gate.
+    #[inline(always)]
+    pub fn all(&self) -> &Arc<Gate> {
+        &self.all
+    }
+
     /// Opens a window for a write to the gate's tree. Waits while the gate is closed. Costs no locked instruction and
     /// no fence while the gate is open.
     ///
@@ -84,7 +107,7 @@ impl GateLock {
         }
         drop(window);
         idle()?;
-        let _lock = self.0.lock();
+        let _lock = self.lock.lock();
         Window::open(number)
     }
 
@@ -94,8 +117,8 @@ impl GateLock {
     /// [`Inside`] if the thread is inside a write or a body.
     pub fn lock(&self) -> Result<Holder<'_>, Inside> {
         idle()?;
-        let lock = self.0.lock();
-        Ok(Holder { closed: RefCell::default(), _closing: Closing::begin()?, _lock: lock })
+        let lock = self.lock.lock();
+        Ok(Holder { closed: RefCell::default(), all: &self.all, _closing: Closing::begin()?, _lock: lock })
     }
 }
 
@@ -103,6 +126,7 @@ impl GateLock {
 #[must_use]
 pub struct Holder<'l> {
     closed: RefCell<Vec<Arc<Gate>>>,
+    all: &'l Arc<Gate>,
     _closing: Closing,
     _lock: FairMutexGuard<'l, ()>,
 }
@@ -130,6 +154,10 @@ impl Holder<'_> {
         }
         if first == closed.len() {
             return Ok(());
+        }
+        if first == 0 {
+            protocol::close(&self.all.word);
+            closed.push(Arc::clone(self.all));
         }
         epoch::heavy_barrier();
         let ended = epoch::announcements().try_for_each(|window| wait_for(window, &closed[first..], patience));
@@ -197,6 +225,30 @@ mod tests {
             holder.close([&other].into_iter(), PATIENCE).unwrap();
             done.wait();
             holder.close([&gate, &other].into_iter(), PATIENCE).unwrap();
+        });
+    }
+
+    #[test]
+    fn writer_to_any_tree_is_shut_out_by_each_gate() {
+        let (lock, [gate, other]) = gates();
+        let (opened, done) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let window = lock.enter(lock.all()).unwrap();
+                opened.wait();
+                done.wait();
+                drop(window);
+            });
+            opened.wait();
+            let holder = lock.lock().unwrap();
+            assert_eq!(holder.close([&gate].into_iter(), Duration::ZERO).unwrap_err(), Busy);
+            assert!(protocol::is_open(&lock.all().word));
+            done.wait();
+            holder.close([&gate].into_iter(), PATIENCE).unwrap();
+            holder.close([&other].into_iter(), PATIENCE).unwrap();
+            assert!(!protocol::is_open(&lock.all().word));
+            drop(holder);
+            drop(lock.enter(lock.all()).unwrap());
         });
     }
 

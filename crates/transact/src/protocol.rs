@@ -25,6 +25,10 @@
 //! - A thread that is not in the list of windows when the closer reads it (after the heavy barrier) opens its first
 //!   window later, as in the second case.
 //!
+//! A writer that may change any tree opens a window for [`ALL`], and loads the gate *of all* in step 2, which a closer
+//! closes in step 2 with the first of its gates and opens in step 5 with them. So the argument holds for it, with the
+//! gate of all in the place of the tree's.
+//!
 //! The tree's id that a writer reads in step 3 stays the same until its window is shut, because ids change in step 4.
 
 use std::sync::atomic::Ordering;
@@ -106,6 +110,7 @@ mod tests {
         ShutBeforeWriting,
         LockReleasedBeforeWindow,
         LockReleasedBeforeGate,
+        GateOfAllLeftOpen,
     }
 
     use Variant::*;
@@ -113,6 +118,9 @@ mod tests {
     /// A tree: its id, and the number of writes.
     struct World {
         gate: Modelled,
+        all: Modelled,
+        /// The writer may change any tree.
+        writes_any: bool,
         window: Modelled,
         /// Nonzero if the writer's window is in the list of windows.
         is_listed: AtomicU64,
@@ -122,9 +130,11 @@ mod tests {
     }
 
     impl World {
-        fn new(variant: Variant, is_listed: bool) -> World {
+        fn new(variant: Variant, is_listed: bool, writes_any: bool) -> World {
             World {
                 gate: Modelled::new(OPEN),
+                all: Modelled::new(OPEN),
+                writes_any,
                 window: Modelled::new(SHUT),
                 is_listed: AtomicU64::new(u64::from(is_listed)),
                 lock: Mutex::new(()),
@@ -134,7 +144,7 @@ mod tests {
         }
 
         fn open_window(&self) {
-            open(&self.window, NUMBER, || {
+            open(&self.window, if self.writes_any { ALL } else { NUMBER }, || {
                 if self.variant != WriterWithoutBarrier {
                     fence(Ordering::SeqCst);
                 }
@@ -148,7 +158,7 @@ mod tests {
             if self.variant != WindowAfterGate {
                 self.open_window();
             }
-            if is_open(&self.gate) {
+            if is_open(if self.writes_any { &self.all } else { &self.gate }) {
                 if self.variant == WindowAfterGate {
                     self.open_window();
                 }
@@ -179,18 +189,24 @@ mod tests {
                     thread::yield_now();
                 }
             };
+            let close = || {
+                close(&self.gate);
+                if self.variant != GateOfAllLeftOpen {
+                    close(&self.all);
+                }
+            };
             match self.variant {
                 WindowsBeforeGate => {
                     barrier();
                     wait();
-                    close(&self.gate);
+                    close();
                 }
                 WindowsNotAwaited => {
-                    close(&self.gate);
+                    close();
                     barrier();
                 }
                 _ => {
-                    close(&self.gate);
+                    close();
                     barrier();
                     wait();
                 }
@@ -199,17 +215,18 @@ mod tests {
             // SAFETY: the gate is closed and no window shows it; loom checks whether that suffices.
             self.contents.with_mut(|contents| unsafe { *contents = (new_id, (*contents).1 + 1) });
             reopen(&self.gate);
+            reopen(&self.all);
             drop(lock);
         }
     }
 
     /// Explores all runs of a writer of two writes and a closer, with at most three preemptions, and of a second closer
     /// if `closers` is 2.
-    fn model(variant: Variant, is_listed: bool, closers: u64) {
+    fn model(variant: Variant, is_listed: bool, closers: u64, writes_any: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let world = Arc::new(World::new(variant, is_listed));
+            let world = Arc::new(World::new(variant, is_listed, writes_any));
             let spawn = |work: Box<dyn FnOnce(&World) + Send>| {
                 let world = Arc::clone(&world);
                 thread::spawn(move || work(&world))
@@ -228,12 +245,23 @@ mod tests {
 
     #[test]
     fn closer_is_alone() {
-        model(Whole, true, 1);
+        model(Whole, true, 1, false);
     }
 
     #[test]
     fn closer_is_alone_beside_a_thread_that_joins() {
-        model(Whole, false, 1);
+        model(Whole, false, 1, false);
+    }
+
+    #[test]
+    fn closer_is_alone_beside_a_writer_to_any_tree() {
+        model(Whole, true, 1, true);
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn gate_of_all_left_open_is_caught() {
+        model(GateOfAllLeftOpen, true, 1, true);
     }
 
     macro_rules! caught {
@@ -241,7 +269,7 @@ mod tests {
             #[test]
             #[should_panic(expected = $expected)]
             fn $name() {
-                model($variant, true, $closers);
+                model($variant, true, $closers, false);
             }
         )*};
     }

@@ -50,7 +50,8 @@ pub struct Event {
 pub struct Clock(AtomicU64);
 
 impl Clock {
-    fn now(&self) -> u64 {
+    /// Returns the next time.
+    pub fn now(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
 }

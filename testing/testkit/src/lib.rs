@@ -38,6 +38,7 @@
 //! - [`conformance`] needs no crashes: every store must answer like a map.
 //! - [`contend`] lets threads work on the same keys and judges the [history](History) of each key: is there a
 //!   sequential order of its operations that explains every answer?
+//! - [`judge_transactions`] judges a history of transactions over several keys in the same way.
 //!
 //! An engine joins by describing how its stores are made ([`Made`], [`Crashed`]). Any other store implements
 //! [`Operations`] and, for the explorer, [`Subject`].
@@ -56,6 +57,7 @@ mod explore;
 mod extent;
 mod forged;
 mod history;
+mod just_in_time;
 mod linearize;
 mod lives;
 pub mod oracle;
@@ -67,6 +69,7 @@ mod rival;
 mod rivals;
 mod scene;
 mod script;
+mod serialize;
 mod shape;
 mod stamped;
 mod subject;
@@ -90,6 +93,7 @@ pub use lives::expiring;
 pub use over::{OnDisk, Over, PAUSE, Reports, Restless, restless, small_journal};
 pub use paired::Paired;
 pub use script::{Change, ExpiringChange, Op, Script};
+pub use serialize::{NotSerializable, TX_KEY_COUNT, TX_OP_COUNT_MAX, TxEvent, TxOp, judge_transactions};
 pub use shape::Shape;
 pub use stamped::Stamped;
 pub use subject::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit};

@@ -1,19 +1,12 @@
-//! Checks whether a history is linearizable (Wing and Gong 1993, with the memoisation of Lowe 2017, just in time).
+//! Checks whether a history is linearizable ([`crate::just_in_time`]).
 //!
 //! Each key is a register, and linearizability is local: a history is linearizable if and only if every key's history
 //! is. One thing is lost: `clear` is one step for all keys, and is judged here as a separate delete of each key.
-//!
-//! A call that was not answered may take effect until it ends, or never; it cannot take effect afterwards.
-//!
-//! The judge goes through a key's begins and returns in order and keeps every *configuration* that explains the answers
-//! so far: the register's value, and which of the pending calls have taken effect. When a call returns, it must have
-//! taken effect in every configuration that is kept. If none is left, the key has no explanation. The number of
-//! configurations is bounded by the number of values times the number of subsets of the calls that overlap.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use crate::history::{Call, Event, History, Write};
+use crate::just_in_time::{Timed, first_unexplained};
 
 /// Calls on a key that no order explains.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,38 +42,27 @@ impl History {
     }
 }
 
-/// A way in which a key's calls may have taken effect so far.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Configuration {
-    value: Option<u64>,
-    /// Bit i is set if the pending call i has taken effect.
-    done: u64,
-}
-
-/// The begin or the return of a call.
-enum Moment {
-    Begin(Event),
-    Return(Event),
-}
-
 fn judge_key(key: u64, events: &[Event]) -> Result<u64, Anomaly> {
-    let mut judge = Judge::default();
-    for moment in moments(events) {
-        match moment {
-            Moment::Begin(event) => judge.begin(event),
-            Moment::Return(event) if judge.explains_return(event) => {}
-            Moment::Return(event) => return Err(anomaly(key, event, events)),
-        }
+    match first_unexplained(None, events) {
+        None => Ok(events.len() as u64),
+        Some(call) => Err(anomaly(key, events[call], events)),
     }
-    Ok(events.len() as u64)
 }
 
-fn moments(events: &[Event]) -> impl Iterator<Item = Moment> {
-    let begins = events.iter().map(|&event| (event.begin, Moment::Begin(event)));
-    let returns = events.iter().map(|&event| (event.end, Moment::Return(event)));
-    let mut moments: Vec<_> = begins.chain(returns).collect();
-    moments.sort_by_key(|&(at, _)| at);
-    moments.into_iter().map(|(_, moment)| moment)
+impl Timed for Event {
+    type State = Option<u64>;
+
+    fn times(&self) -> (u64, u64) {
+        (self.begin, self.end)
+    }
+
+    fn is_answered(&self) -> bool {
+        !matches!(self.call, Call::Unanswered(_))
+    }
+
+    fn effect(&self, value: Option<u64>) -> Option<Option<u64>> {
+        effect(self.call, value)
+    }
 }
 
 fn anomaly(key: u64, event: Event, events: &[Event]) -> Anomaly {
@@ -89,57 +71,6 @@ fn anomaly(key: u64, event: Event, events: &[Event]) -> Anomaly {
     before.sort_by_key(|event| std::cmp::Reverse(event.end));
     before.truncate(SHOWN_COUNT);
     Anomaly { key, event, before }
-}
-
-struct Judge {
-    /// Calls that have begun and not returned; their indices are the bits of [`Configuration::done`].
-    pending: Vec<Option<Event>>,
-    configurations: HashSet<Configuration>,
-}
-
-impl Default for Judge {
-    fn default() -> Judge {
-        Judge { pending: Vec::new(), configurations: HashSet::from([Configuration { value: None, done: 0 }]) }
-    }
-}
-
-impl Judge {
-    fn begin(&mut self, event: Event) {
-        match self.pending.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(event),
-            None => self.pending.push(Some(event)),
-        }
-        assert!(self.pending.len() <= 64, "more than 64 calls at one time");
-    }
-
-    /// Lets pending calls take effect until `event` has; returns false if it cannot.
-    fn explains_return(&mut self, event: Event) -> bool {
-        let place = self.pending.iter().position(|&pending| pending == Some(event)).expect("the call has begun");
-        let (mut explained, mut seen) = (HashSet::new(), self.configurations.clone());
-        if matches!(event.call, Call::Unanswered(_)) {
-            explained.extend(seen.iter().filter(|configuration| configuration.done & 1 << place == 0));
-        }
-        let mut open: Vec<_> = self.configurations.drain().collect();
-        while let Some(configuration) = open.pop() {
-            if configuration.done & 1 << place != 0 {
-                explained.insert(Configuration { done: configuration.done & !(1 << place), ..configuration });
-            } else {
-                open.extend(self.steps(configuration).filter(|next| seen.insert(*next)));
-            }
-        }
-        self.pending[place] = None;
-        self.configurations = explained;
-        !self.configurations.is_empty()
-    }
-
-    /// Returns the configurations after one more pending call has taken effect.
-    fn steps(&self, from: Configuration) -> impl Iterator<Item = Configuration> {
-        let waiting = (0..).zip(&self.pending).filter(move |(place, _)| from.done & 1u64 << place == 0);
-        waiting.filter_map(move |(place, pending)| {
-            let value = effect(pending.as_ref()?.call, from.value)?;
-            Some(Configuration { value, done: from.done | 1 << place })
-        })
-    }
 }
 
 /// Returns the register's value after `call`, or `None` if the call would have answered differently.

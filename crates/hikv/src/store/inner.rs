@@ -14,6 +14,7 @@ use transact::{Gate, GateLock, Inside, Window};
 
 use crate::files_status::{Files, FilesStatus};
 use crate::stats::{Identity, JournalStats, Stats};
+use crate::tree::Mapping;
 use crate::trees::Trees;
 use crate::walk::Walks;
 use crate::{Expires, events};
@@ -82,6 +83,16 @@ impl Inner {
             Some(Closed::HalfWay) => Err(Error::HalfWay),
             None if guard.in_owner() => Ok(&**engine),
             None => Err(Error::Forked),
+        }
+    }
+
+    /// Returns the gate that writers of these keys pass.
+    #[inline(always)]
+    pub(crate) fn gate_of<'s>(&'s self, keys: &'s Mapping) -> &'s Arc<Gate> {
+        match keys {
+            Mapping::Nameless => &self.gate,
+            Mapping::Named(named) => named.gate(),
+            Mapping::Stored => self.gate_lock.all(),
         }
     }
 

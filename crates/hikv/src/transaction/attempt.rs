@@ -35,8 +35,13 @@ impl<'s> Attempt<'s> {
     /// Begins an attempt. Of an exclusive one, waits for the gate lock and for writes under way.
     ///
     /// # Errors
-    /// [`Error::Contended`], and those of `Tree::space`.
+    /// [`Error::Contended`], and those of `Tree::space`; [`Error::Unsupported`] of stored keys, whose gate keeps only
+    /// other writers of stored keys out.
     pub(super) fn begin(store: &'s Store, number: u32, is_exclusive: bool) -> Result<Attempt<'s>, Error> {
+        if store.keyspace().shows_all() {
+            let engine = store.inner().engine()?.name();
+            return Err(Error::Unsupported { engine, what: "transactions over stored keys" });
+        }
         let holder = if is_exclusive { Some(store.inner().gate_lock.lock()?) } else { None };
         let (parts, began) = (RefCell::default(), Cell::new(epoch::safe()));
         let attempt = Attempt { store, number, holder, began, parts, is_doomed: Cell::new(false) };

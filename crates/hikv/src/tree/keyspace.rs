@@ -147,13 +147,10 @@ impl Keyspace {
         self.inner.at(level, || self.inner.change(self.gate(), change))
     }
 
-    /// Returns the gate that writers of the tree's keys pass.
+    /// Returns the gate that writers of the tree's keys pass. A writer of stored keys may change any tree.
     #[inline(always)]
     pub(crate) fn gate(&self) -> &Arc<Gate> {
-        match &self.mapping {
-            Mapping::Named(named) => named.gate(),
-            Mapping::Nameless | Mapping::Stored => &self.inner.gate,
-        }
+        self.inner.gate_of(&self.mapping)
     }
 
     /// Runs `operate`, and returns when its writes and reads are durable at the tree's level.
@@ -263,8 +260,7 @@ impl Keyspace {
         if let Some(other) = named().find(|named| !inner.trees.owns(named)) {
             return Err(Error::NoSuchTree { name: other.name() });
         }
-        let has_other = trees.iter().any(|keys| keys.as_named().is_none());
-        let mut gates: Vec<_> = named().map(|named| named.gate()).chain(has_other.then_some(&inner.gate)).collect();
+        let mut gates: Vec<_> = trees.iter().map(|keys| inner.gate_of(keys)).collect();
         gates.sort_by_key(|gate| Arc::as_ptr(gate));
         gates.dedup_by_key(|gate| Arc::as_ptr(gate));
         let with_spaces = |engine: &dyn Engine| {

@@ -4,11 +4,10 @@ use std::io::{self, Read};
 use std::iter;
 
 use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
-use transact::Window;
+use transact::{Gate, GateLock, Window};
 
-use super::{BATCH_COUNT, Mapping, Tree};
+use super::{BATCH_COUNT, Keyspace, Mapping, Tree};
 use crate::put_options::Expected;
-use crate::store::Inner;
 use crate::{Error, Expires, PutOptions, WriteBatch};
 
 /// A source that opens the writer's window when it has given its last byte, so that a slow source delays no
@@ -16,15 +15,17 @@ use crate::{Error, Expires, PutOptions, WriteBatch};
 struct LateWindow<'s, R> {
     source: R,
     rest_bytes: u64,
-    inner: &'s Inner,
+    gate_lock: &'s GateLock,
+    gate: &'s Gate,
     window: Option<Window>,
 }
 
 impl<'s, R> LateWindow<'s, R> {
-    fn new(inner: &'s Inner, source: R, len_bytes: u64) -> Result<LateWindow<'s, R>, Error> {
+    fn new(keyspace: &'s Keyspace, source: R, len_bytes: u64) -> Result<LateWindow<'s, R>, Error> {
+        let (gate_lock, gate) = (&keyspace.inner().gate_lock, &**keyspace.gate());
         // Also tells whether the thread may write at all.
-        let window = inner.gate_lock.enter(&inner.gate)?;
-        Ok(LateWindow { source, rest_bytes: len_bytes, inner, window: (len_bytes == 0).then_some(window) })
+        let window = gate_lock.enter(gate)?;
+        Ok(LateWindow { source, rest_bytes: len_bytes, gate_lock, gate, window: (len_bytes == 0).then_some(window) })
     }
 }
 
@@ -33,7 +34,7 @@ impl<R: Read> Read for LateWindow<'_, R> {
         let read_bytes = self.source.read(bytes)?;
         self.rest_bytes = self.rest_bytes.saturating_sub(read_bytes as u64);
         if self.rest_bytes == 0 && self.window.is_none() {
-            let opened = self.inner.gate_lock.enter(&self.inner.gate);
+            let opened = self.gate_lock.enter(self.gate);
             self.window = Some(opened.map_err(|inside| io::Error::other(Error::from(inside)))?);
         }
         Ok(read_bytes)
@@ -227,7 +228,7 @@ impl Tree {
                 .change_key(options.durability, key.as_ref(), |engine, key| put(engine, key, &mut source));
         }
         let put = || {
-            let mut source = LateWindow::new(inner, source, len_bytes)?;
+            let mut source = LateWindow::new(&self.keyspace, source, len_bytes)?;
             inner.change_without_window(|engine| put(engine, key.as_ref(), &mut source))
         };
         self.keyspace.at(options.durability, put)

@@ -95,6 +95,7 @@ fn emptied_database_gets_another_tree() {
         client.converse([("SET k last", ok()), ("SELECT 5", ok()), ("GET b", Value::Null)]);
         let ids: BTreeSet<u32> = server.store.trees().unwrap().iter().map(|tree| tree.id).collect();
         assert_eq!(ids.len(), 3, "{engine}: {ids:?}");
+        drop(handle);
         assert_sound(&server.store);
         let server = server.restarted();
         server.client().converse([("GET k", bulk("last")), ("SELECT 3", ok()), ("GET k", Value::Null)]);

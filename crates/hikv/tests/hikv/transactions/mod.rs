@@ -1,6 +1,8 @@
 //! Transactions: the view of a body, conflicts, and errors.
 
+mod durable;
 mod expiry;
+mod histories;
 mod trees;
 mod workloads;
 

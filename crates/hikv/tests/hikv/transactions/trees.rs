@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use hikv::{Error, FrontEnd, Store, Transact};
+use hikv::{Error, FrontEnd, Store, Transact, Tree, WriteBatch};
 
 use super::{has_order, ok, stores};
 
 /// Many times the number of yields in which a thread that does not wait ends.
-const YIELD_COUNT: usize = 10_000;
+const YIELD_COUNT: usize = 1_000;
 
 #[test]
 fn transaction_covers_several_trees() {
@@ -110,5 +110,50 @@ fn first_database_is_the_stores_own_tree() {
             assert_eq!(seen.unwrap().as_deref(), Some(&b"1"[..]));
         });
         assert_eq!(store.get("other").unwrap().as_deref(), Some(&b"2"[..]));
+    }
+}
+
+/// A front end that writes stored keys may change any tree, so each closed gate shuts it out.
+#[test]
+fn writers_of_stored_keys_are_shut_out() {
+    type Write = fn(&Store, &[u8]);
+    let writes: [Write; 4] = [
+        |stored, key| stored.put(key, "written").unwrap(),
+        |stored, key| FrontEnd::of(stored).multi_put_each(&[(key, "written")], |_, put| put.unwrap()),
+        |stored, key| stored.write(WriteBatch::new().put(key, "written")).unwrap(),
+        |stored, key| stored.put_from(key, 7, &b"written"[..]).unwrap(),
+    ];
+    for (_dir, store) in stores() {
+        let tree = store.tree("tree").unwrap();
+        FrontEnd::of(&store).create_database(3).unwrap();
+        let database = store.existing_tree("hikv:3").unwrap().unwrap();
+        let stored = FrontEnd::of(&store).store_of_stored_keys();
+        assert!(matches!(stored.transact(|tx| tx.put("key", "1")), Err(Error::Unsupported { .. })));
+        let trees: [(&Tree, &[u8]); 3] =
+            [(&tree, &[0xFF, 0x11, 0, 16, 7]), (&database, &[0xFF, 3, 7]), (&store, b"key")];
+        for (tree, _) in trees {
+            let (is_begun, is_written) = (AtomicBool::new(false), AtomicBool::new(false));
+            thread::scope(|scope| {
+                for ((_, key), write) in trees.iter().flat_map(|tree| writes.iter().map(move |write| (tree, write))) {
+                    let (stored, is_begun, is_written) = (&stored, &is_begun, &is_written);
+                    scope.spawn(move || {
+                        while !is_begun.load(Ordering::SeqCst) {
+                            thread::yield_now();
+                        }
+                        write(stored, key);
+                        is_written.store(true, Ordering::SeqCst);
+                    });
+                }
+                let transacted = store.transact_with(Transact::new().exclusive_first(), |tx| {
+                    tx.tree(tree)?.put("other", "1")?;
+                    is_begun.store(true, Ordering::SeqCst);
+                    (0..YIELD_COUNT).for_each(|_| thread::yield_now());
+                    assert!(!is_written.load(Ordering::SeqCst), "a writer is not shut out");
+                    Ok::<_, Error>(())
+                });
+                transacted.unwrap();
+            });
+            assert!(trees.iter().all(|(_, key)| stored.get(key).unwrap().as_deref() == Some(&b"written"[..])));
+        }
     }
 }
