@@ -24,9 +24,9 @@ fn libraries_answer_as_in_redis() {
             "return cjson.encode(function() end)",
             "-ERR user_script:1: Cannot serialise function: type not supported script: H, on @user_script:1.",
         ),
-        ("return cjson.encode('a/\"\\\\\\n\\1é')", "$18 \"a\\/\\\"\\\\\\n\\u0001é\""),
+        ("return cjson.encode('a/\"\\\\\\n\\1é')", "$19 \"a\\/\\\"\\\\\\n\\u0001é\""),
         ("return cjson.encode({cjson.null, true, 1.25e10, 0.1})", "$27 [null,true,12500000000,0.1]"),
-        ("return cjson.encode(cjson.decode('[1,[],\"\\\\u00e9\\\\ud83d\\\\ude00\",null]'))", "$19 [1,{},\"é😀\",null]"),
+        ("return cjson.encode(cjson.decode('[1,[],\"\\\\u00e9\\\\ud83d\\\\ude00\",null]'))", "$20 [1,{},\"é😀\",null]"),
         (
             "return cjson.decode('[1,2')",
             "-ERR user_script:1: Expected comma or array end but found T_END at character 5 script: H, on @user_script:1.",

@@ -265,10 +265,10 @@ fn scripts_cannot_leave_anything_behind() {
             "return {pcall(setfenv, 1, {})}",
             "-ERR user_script:1: Script attempted to access nonexistent global variable 'setfenv' script: H, on @user_script:1.",
         ),
-        ("return {loadstring('\\27Lua')}", "*2 $-1 $24 bytecode is not accepted"),
+        ("return select(2, loadstring('\\27Lua'))", "$24 bytecode is not accepted"),
         (
-            "local n = 0 return {load(function() n = n + 1 if n == 1 then return '\\27Lua' end end)}",
-            "*2 $-1 $24 bytecode is not accepted",
+            "local n = 0 return select(2, load(function() n = n + 1 if n == 1 then return '\\27Lua' end end))",
+            "$24 bytecode is not accepted",
         ),
         ("return loadstring('return 1')()", ":1"),
         ("return getmetatable(redis)", "$-1"),
