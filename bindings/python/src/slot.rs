@@ -1,8 +1,8 @@
 //! Handles of the library that closing the store takes away.
 //!
 //! # Locks
-//! A thread may hold the interpreter's lock and wait for a slot's. So no thread waits for the interpreter while it holds
-//! a slot: a long operation detaches first, takes the slot, gives it back, and attaches again.
+//! A thread may hold the interpreter's lock and wait for a slot's. So no thread waits for the interpreter while it
+//! holds a slot: a long operation detaches first, takes the slot, gives it back, and attaches again.
 
 use std::sync::{Arc, Weak};
 
@@ -84,7 +84,7 @@ impl Slots {
         slot
     }
 
-    /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before that one
+    /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before it
     /// was emptied.
     pub(crate) fn close(&self) {
         loop {
