@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, ptr};
 
-use capi::{hikv_clear, hikv_close, hikv_get, hikv_open, hikv_slice, hikv_store, hikv_write};
+use capi::{
+    hikv_clear, hikv_close, hikv_get, hikv_open, hikv_options, hikv_options_init, hikv_slice, hikv_store, hikv_write,
+};
 use tempfile::TempDir;
 
 use crate::served::STORES_VARIABLE;
@@ -14,6 +17,8 @@ const OK: c_int = 0;
 const ABSENT: c_int = 1;
 const OPTION: c_int = -6;
 const UNMET: c_int = -12;
+/// The level at which no write waits for a disk.
+const PROCESS: c_int = 1;
 const NO_SUCH_TREE: c_int = -23;
 
 /// A store that a C program has opened.
@@ -27,8 +32,13 @@ impl Opened {
         let place = env::var_os(STORES_VARIABLE).map_or_else(env::temp_dir, Into::into);
         let dir = tempfile::tempdir_in(place).expect("a directory");
         let (path, mut store) = (dir.path().to_str().expect("UTF-8").to_owned(), ptr::null_mut());
-        // SAFETY: the path is valid for its length, and there is a place for the store.
-        let result = unsafe { hikv_open(path.as_ptr().cast(), path.len(), ptr::null(), &raw mut store) };
+        let mut options = MaybeUninit::uninit();
+        // SAFETY: the options are filled in; the path is valid for its length, and there is a place for the store.
+        let result = unsafe {
+            hikv_options_init(options.as_mut_ptr(), size_of::<hikv_options>());
+            let options = hikv_options { durability: PROCESS, ..options.assume_init() };
+            hikv_open(path.as_ptr().cast(), path.len(), &raw const options, &raw mut store)
+        };
         assert_eq!(result, OK);
         Opened { store, _dir: dir }
     }

@@ -1,0 +1,51 @@
+"""hikv: an embedded key-value store for persistent memory, tmpfs and ordinary disks."""
+
+from ._errors import (
+    Closed,
+    Conflict,
+    Contended,
+    Damaged,
+    Durability,
+    Error,
+    Forked,
+    Full,
+    Locked,
+    Missing,
+    NoSuchTree,
+    NotANumber,
+    ReadOnly,
+    TooLong,
+    TreeExists,
+    Unmet,
+    Unsupported,
+)
+from ._mapping import ItemsView, KeysView, ValuesView
+from ._store import Batch, Snapshot, Store, Transaction, Tree
+
+__all__ = [
+    "Batch",
+    "Closed",
+    "Conflict",
+    "Contended",
+    "Damaged",
+    "Durability",
+    "Error",
+    "Forked",
+    "Full",
+    "ItemsView",
+    "KeysView",
+    "Locked",
+    "Missing",
+    "NoSuchTree",
+    "NotANumber",
+    "ReadOnly",
+    "Snapshot",
+    "Store",
+    "TooLong",
+    "Transaction",
+    "Tree",
+    "TreeExists",
+    "Unmet",
+    "Unsupported",
+    "ValuesView",
+]

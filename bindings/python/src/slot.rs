@@ -1,0 +1,98 @@
+//! Handles of the library that closing the store takes away.
+//!
+//! # Locks
+//! A thread may hold the interpreter's lock and wait for a slot's. So no thread waits for the interpreter while it
+//! holds a slot: a long operation detaches first, takes the slot, gives it back, and attaches again.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, RwLock};
+use pyo3::PyResult;
+
+use crate::errors;
+
+/// A handle, or nothing once it was closed.
+pub(crate) struct Slot<T>(RwLock<Option<T>>);
+
+/// A slot of any handle.
+trait Close: Send + Sync {
+    fn close(&self);
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn new(handle: T) -> Slot<T> {
+        Slot(RwLock::new(Some(handle)))
+    }
+
+    /// Runs `operate` with the handle, which stays until it returns.
+    ///
+    /// # Errors
+    /// `hikv.Closed`.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> PyResult<R>) -> PyResult<R> {
+        if let Some(handle) = &*self.0.read() {
+            return operate(handle);
+        }
+        // Without the lock: the exception attaches to the interpreter, which another thread may hold and wait for the
+        // lock.
+        Err(errors::closed())
+    }
+
+    /// Runs `operate` with the handle, alone.
+    ///
+    /// # Errors
+    /// `hikv.Closed`.
+    pub(crate) fn with_mut<R>(&self, operate: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
+        if let Some(handle) = &mut *self.0.write() {
+            return operate(handle);
+        }
+        Err(errors::closed())
+    }
+
+    pub(crate) fn take(&self) -> Option<T> {
+        self.0.write().take()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.read().is_none()
+    }
+}
+
+impl<T: Send + Sync> Close for Slot<T> {
+    fn close(&self) {
+        drop(self.take());
+    }
+}
+
+/// All slots of one store.
+#[derive(Default)]
+pub(crate) struct Slots(Mutex<Vec<Weak<dyn Close>>>);
+
+/// The fewest slots that are looked through for dead ones.
+const PRUNED_COUNT_MIN: usize = 32;
+
+impl Slots {
+    /// Returns a slot that [`Slots::close`] empties. The caller has the slot from which the handle was made.
+    pub(crate) fn add<T: Send + Sync + 'static>(&self, handle: T) -> Arc<Slot<T>> {
+        let slot = Arc::new(Slot::new(handle));
+        let mut slots = self.0.lock();
+        if slots.len() == slots.capacity() && slots.len() >= PRUNED_COUNT_MIN {
+            slots.retain(|slot| slot.strong_count() > 0);
+        }
+        let any: Arc<dyn Close> = slot.clone();
+        slots.push(Arc::downgrade(&any));
+        slot
+    }
+
+    /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before it
+    /// was emptied.
+    pub(crate) fn close(&self) {
+        loop {
+            let slots = std::mem::take(&mut *self.0.lock());
+            if slots.is_empty() {
+                break;
+            }
+            slots.iter().rev().filter_map(Weak::upgrade).for_each(|slot| slot.close());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Stores: opening, closing, trees.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hikv::Store as LibraryStore;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::open::Arguments;
+use crate::slot::{Slot, Slots};
+use crate::snapshot::Snapshot;
+use crate::tree::Tree;
+
+/// An open store, which is also the tree of its keys without a name.
+#[pyclass(extends = Tree, subclass, frozen, mapping, module = "hikv._hikv")]
+pub struct Store {
+    store: Arc<Slot<LibraryStore>>,
+    slots: Arc<Slots>,
+    is_in_memory: bool,
+}
+
+impl Store {
+    /// Returns a tree of the store, or `None`.
+    pub(crate) fn tree(&self, py: Python<'_>, name: &str, is_created: bool) -> PyResult<Option<Tree>> {
+        let tree = self.long(py, |store| {
+            let tree = if is_created { Some(store.tree(name)?) } else { store.existing_tree(name)? };
+            Ok(tree.map(|tree| self.slots.add(tree)))
+        })?;
+        Ok(tree.map(|tree| Tree { tree, slots: Arc::clone(&self.slots), is_in_memory: self.is_in_memory }))
+    }
+
+    pub(crate) fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let snapshot = self.long(py, |store| Ok(self.slots.add(store.snapshot()?)))?;
+        Ok(Snapshot { snapshot, slots: Arc::clone(&self.slots) })
+    }
+
+    /// Runs a short operation.
+    pub(crate) fn with<R>(&self, operate: impl FnOnce(&LibraryStore) -> PyResult<R>) -> PyResult<R> {
+        self.store.with(operate)
+    }
+
+    /// Runs an operation without the interpreter's lock.
+    fn long<R: Send>(
+        &self,
+        py: Python<'_>,
+        operate: impl FnOnce(&LibraryStore) -> Result<R, hikv::Error> + Send,
+    ) -> PyResult<R> {
+        py.detach(|| self.store.with(|store| Ok(operate(store))))?.map_err(errors::of)
+    }
+}
+
+#[pymethods]
+impl Store {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, arguments: Arguments) -> PyResult<PyClassInitializer<Store>> {
+        let options = arguments.options()?;
+        let store = py.detach(|| options.open(path)).map_err(errors::of_opening)?;
+        let is_in_memory = py.detach(|| store.stats().journal.is_none());
+        let slots = Arc::new(Slots::default());
+        let tree = Tree { tree: slots.add((*store).clone()), slots: Arc::clone(&slots), is_in_memory };
+        let store = Arc::new(Slot::new(store));
+        Ok(PyClassInitializer::from(tree).add_subclass(Store { store, slots, is_in_memory }))
+    }
+
+    /// Closes the store and everything that was opened from it. Does nothing if it is closed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = py.detach(|| {
+            let Some(store) = self.store.take() else { return Ok(()) };
+            self.slots.close();
+            store.close()
+        });
+        match closed {
+            // In a child process there is nothing to close.
+            Err(hikv::Error::Forked) => Ok(()),
+            closed => closed.map_err(errors::of),
+        }
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.store.is_closed()
+    }
+
+    /// The path, as the caller gave it.
+    #[getter]
+    fn path(&self) -> PyResult<PathBuf> {
+        self.store.with(|store| Ok(store.path().to_owned()))
+    }
+
+    /// Makes every write that has returned as durable as the storage allows.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.long(py, LibraryStore::sync)
+    }
+
+    /// Copies the store to a new directory.
+    fn backup(&self, py: Python<'_>, place: PathBuf) -> PyResult<()> {
+        let copied = py.detach(|| self.store.with(|store| Ok(store.backup(place, |_| {}))))?;
+        copied.map(drop).map_err(errors::of_backup)
+    }
+
+    /// Returns the store's figures as JSON.
+    fn _stats(&self, py: Python<'_>) -> PyResult<String> {
+        let stats = self.long(py, |store| {
+            hikv::FrontEnd::of(store).stats_now()?;
+            Ok(store.stats())
+        })?;
+        serde_json::to_string(&stats).map_err(|error| errors::raised("Error", error.to_string()))
+    }
+
+    /// Returns the names of all trees, in their order.
+    fn trees(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.long(py, LibraryStore::trees)?.into_iter().map(|tree| tree.name).collect())
+    }
+
+    fn rename_tree(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
+        self.long(py, |store| store.rename_tree(old, new))
+    }
+
+    fn swap_trees(&self, py: Python<'_>, a: &str, b: &str) -> PyResult<()> {
+        self.long(py, |store| store.swap_trees(a, b))
+    }
+
+    fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.long(py, |store| store.drop_tree(name))
+    }
+}
