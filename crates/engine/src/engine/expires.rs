@@ -33,6 +33,11 @@ pub trait Expires: Reads + Atomic {
         Ok(expiry)
     }
 
+    /// Returns false if no key of the store expires.
+    fn may_expire(&self) -> bool {
+        true
+    }
+
     /// Registers `callback`, which is called with each expired key after its removal: by the background within about a
     /// second, or by an earlier write to the key. Replaces any earlier callback, which no longer runs when this
     /// returns, unless the caller is inside that callback. `None` unregisters the callback. Engines without expiry

@@ -5,6 +5,7 @@ use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
+use catalog::Space;
 use engine::{BatchOp, Condition, Direction, Early, Error, Version};
 use transact::{Gate, Holder};
 
@@ -15,6 +16,13 @@ use crate::handles::Kind;
 use crate::ordered::Ordered;
 use crate::tree::StoredKeys;
 use crate::{Store, Tree};
+
+/// A row of a range that expires: its tree, its key and its version. It is a condition of the commit's batch, so that
+/// the engine judges under its locks whether it has expired.
+type ExpiringRow = (Space, Vec<u8>, Version);
+
+/// Receives a row of a range by its key.
+type OnRow<'f, 'p, 's> = dyn FnMut(&'p Part<'s>, &[u8]) -> Result<(), Error> + 'f;
 
 /// One attempt.
 #[derive(Debug)]
@@ -161,23 +169,19 @@ impl<'s> Attempt<'s> {
             return Ok(());
         }
         let written = match &self.holder {
-            None if !has_ranges => self.write(&parts, writes, false),
+            None if !has_ranges => self.write(&parts, &[], writes, false),
             None => {
                 if self.row_count() <= ROW_COUNT_MAX {
-                    read_again(&parts)?;
+                    read_again(&parts, &mut |_, _| Ok(()))?;
                 }
                 let holder = self.store.inner().gate_lock.lock()?;
                 self.close_by(
                     &holder,
                     parts.iter().filter(|part| part.has_ranges()).map(|part| part.tree().keyspace().gate()),
                 )?;
-                read_again(&parts)?;
-                self.write(&parts, writes, true)
+                self.write(&parts, &self.expiring_rows(&parts)?, writes, true)
             }
-            Some(_) => {
-                read_again(&parts)?;
-                self.write(&parts, writes, true)
-            }
+            Some(_) => self.write(&parts, &self.expiring_rows(&parts)?, writes, true),
         };
         written.map_err(|error| match error {
             Error::ConditionFailed { .. } => Error::Conflict,
@@ -185,15 +189,28 @@ impl<'s> Attempt<'s> {
         })
     }
 
-    /// Writes the batch, with the versions as conditions, if all trees are as they were.
-    fn write(&self, parts: &[Part<'_>], writes: bool, is_alone: bool) -> Result<(), Error> {
+    /// Reads the ranges again, and returns those of their rows that expire.
+    fn expiring_rows(&self, parts: &[Part<'_>]) -> Result<Vec<ExpiringRow>, Error> {
+        let (mut rows, may_expire) = (Vec::new(), self.store.inner().engine()?.may_expire());
+        read_again(parts, &mut |part, key| {
+            let version = if may_expire { part.expiring_version_of(key)? } else { None };
+            rows.extend(version.map(|version| (part.space(), key.to_vec(), version)));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Writes the batch, with the versions of points and of expiring rows as conditions, if all trees are as they were.
+    fn write(&self, parts: &[Part<'_>], expiring: &[ExpiringRow], writes: bool, is_alone: bool) -> Result<(), Error> {
         let mappings: Vec<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
         self.store.keyspace().change_trees(&mappings, is_alone, |engine, spaces| {
             if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
                 return Err(Error::Conflict);
             }
             let mut stored = StoredKeys::default();
-            let points = || parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point)));
+            let rows = || expiring.iter().map(|(space, key, version)| (*space, (&key[..], Some(*version))));
+            let points =
+                || parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point))).chain(rows());
             let changes = || parts.iter().flat_map(|part| part.changes().map(|change| (part.space(), change)));
             points().for_each(|(space, (key, _))| stored.push(space, key));
             changes().for_each(|(space, (key, _))| stored.push(space, key));
@@ -251,12 +268,13 @@ fn check_spaces(parts: &[Part<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone.
-fn read_again(parts: &[Part<'_>]) -> Result<(), Error> {
+/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone. Calls `each` for every
+/// row.
+fn read_again<'p, 's>(parts: &'p [Part<'s>], each: &mut OnRow<'_, 'p, 's>) -> Result<(), Error> {
     check_spaces(parts)?;
     for part in parts {
         for read in part.ranges().flat_map(RangeRead::parts) {
-            match is_unchanged(part.tree(), &read) {
+            match is_unchanged(part.tree(), &read, &mut |key| each(part, key)) {
                 Ok(true) => {}
                 // An error means that the order was lost, and would have to be built again.
                 Ok(false) | Err(Error::NotOrderedYet { .. }) => return Err(Error::Conflict),
@@ -267,7 +285,11 @@ fn read_again(parts: &[Part<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_unchanged(tree: &Tree, read: &RangePart<'_>) -> Result<bool, Error> {
+fn is_unchanged(
+    tree: &Tree,
+    read: &RangePart<'_>,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<bool, Error> {
     let mut range = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse).range_within(read.bounds.clone())?;
     let mut now = Rows::default();
     loop {
@@ -276,9 +298,54 @@ fn is_unchanged(tree: &Tree, read: &RangePart<'_>) -> Result<bool, Error> {
             Direction::Backward => range.next_back_ref()?,
         };
         match item {
-            Some((key, value)) if now.row_count() < read.rows.row_count() => now.add(key, value),
+            Some((key, value)) if now.row_count() < read.rows.row_count() => {
+                now.add(key, value);
+                each(key)?;
+            }
             Some(_) => return Ok(false),
             None => return Ok(now.is_same(read.rows)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use engine::Clock;
+
+    use super::super::tree::TxTree;
+    use super::*;
+    use crate::{EngineKind, Options};
+
+    /// Commits when a row that a range has read expires between the second reading of the range and the batch.
+    fn commit_late(engine: EngineKind, with_rows: bool) -> Result<(), Error> {
+        let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1000));
+        let store = Options::new().engine(engine).clock(clock.clone()).background(false).open(dir.path()).unwrap();
+        let tx = store.begin().unwrap();
+        tx.put_ttl("lease:1", "ada", Duration::from_secs(5)).unwrap();
+        tx.put("lease:2", "bob").unwrap();
+        tx.commit().unwrap();
+        let attempt = Rc::new(Attempt::begin(&store, 1, false).unwrap());
+        let tx = TxTree::of(Rc::clone(&attempt));
+        assert_eq!(tx.prefix("lease:")?.count(), 2);
+        tx.put("found", "two leases")?;
+        let parts = attempt.parts.borrow();
+        let rows = attempt.expiring_rows(&parts)?;
+        assert_eq!(rows.iter().map(|(_, key, _)| &key[..]).collect::<Vec<_>>(), [b"lease:1"]);
+        clock.advance(Duration::from_secs(6));
+        let written = attempt.write(&parts, if with_rows { &rows } else { &[] }, true, false);
+        assert_eq!(store.get("found")?.is_some(), written.is_ok());
+        written
+    }
+
+    #[test]
+    fn row_that_expires_before_the_batch_is_a_conflict() {
+        for engine in [EngineKind::HiKv, EngineKind::Ink, EngineKind::Pmekv] {
+            let written = commit_late(engine, true);
+            assert!(matches!(written, Err(Error::ConditionFailed { .. })), "{engine}: {written:?}");
+            assert!(commit_late(engine, false).is_ok(), "{engine}: without the rows, the expiry is missed");
         }
     }
 }

@@ -12,8 +12,9 @@
 //! 1. Take the gate lock. Read short ranges again; a difference is a conflict, with no gate closed.
 //! 2. Close the gates of the ranges' trees, and wait until the writes under way have ended.
 //! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gates; nothing is
-//!    written.*
-//! 4. Write the batch, with the versions as conditions. *Crash before its commit word: nothing; after: all.*
+//!    written.* Note the versions of rows that expire.
+//! 4. Write the batch, with the versions of points and of these rows as conditions: an expired item is absent when the
+//!    engine judges them. *Crash before its commit word: nothing; after: all.*
 //! 5. Open the gates, release the lock.
 //! 6. Wait for the disk.
 //!

@@ -102,6 +102,12 @@ impl<'s> Part<'s> {
         self.tree.in_place().get_item(key, |item| item.version())
     }
 
+    /// Returns the version of a key whose item expires, `None` if it does not, or is absent.
+    pub(super) fn expiring_version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
+        let version = self.tree.in_place().get_item(key, |item| (!item.expiry().is_never()).then(|| item.version()))?;
+        Ok(version.flatten())
+    }
+
     /// Returns the keys that were read, with their versions.
     pub(super) fn points(&self) -> impl Iterator<Item = (&[u8], Option<Version>)> {
         self.points.iter().map(|(key, version)| (&**key, *version))

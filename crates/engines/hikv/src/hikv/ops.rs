@@ -205,6 +205,10 @@ impl<M: Medium, D: Memory> Expires for HiKv<M, D> {
         Update::of(&self.writer, key).expire(expiry)
     }
 
+    fn may_expire(&self) -> bool {
+        self.writer.space().may_expire()
+    }
+
     fn on_expired(&self, callback: Option<Arc<OnExpired>>) {
         self.writer.reaper().hook().set(callback);
     }
