@@ -82,6 +82,8 @@ fn errors() -> Vec<(&'static str, &'static str, Vec<AnyError>)> {
                 Error::TreeExists { name: "jobs".into() },
                 Error::TreeName { name: "hikv:jobs".into(), why: "names that begin with hikv: are reserved" },
                 Error::TreeBusy { name: "jobs".into() },
+                Error::TypeMismatch { stored: "u64 to text".into(), asked: "u64 to u64".into() },
+                Error::NotOfType { type_name: "u64".into(), bytes: "seven".into() },
                 Error::TooManyTrees { limit: 65_000 },
                 Error::StillOpen { kept_by: "2 handles".into() },
                 Error::TooManySnapshots { count: 7 },
