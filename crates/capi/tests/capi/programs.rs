@@ -72,7 +72,7 @@ fn run_with_sanitizer(name: &str) {
         format!("suppressions={}:print_suppressions=0", test_program("leaks").with_extension("lsan").display());
     let mut command = Command::new(program);
     command.arg(dir.path()).env("HIKV_TEST_ROUNDS", SLOW_ROUNDS).env("LSAN_OPTIONS", suppressed);
-    // The library has no frame pointers. Without them, the quick way to find a leak's callers misses the suppressed one.
+    // The library has no frame pointers, which the quick way to find a leak's callers needs.
     run(command.env("ASAN_OPTIONS", "fast_unwind_on_malloc=0"));
 }
 
