@@ -292,8 +292,8 @@ fn flat(lua: &Lua, problem: Value) -> mlua::Result<Value> {
     }
 }
 
-/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed. Returns in addition whether
-/// the script must end.
+/// Returns an error as the handler of `xpcall` receives it: a table if a command has failed. In addition returns
+/// whether the script must end.
 fn plain(lua: &Lua, problem: Value) -> mlua::Result<(Value, bool)> {
     let Value::Error(error) = &problem else { return Ok((problem, false)) };
     let error = ScriptError::of(error);
