@@ -7,7 +7,7 @@ const AGES: TreeOf<String, u8> = TreeOf::new("ages");
 const NAMES: TreeOf<u32, String> = TreeOf::new("names");
 
 fn types_of<K: hikv::typed::Key, V: hikv::typed::Value>(store: &Store, name: &'static str) -> String {
-    match TreeOf::<K, V>::new(name).open(&store) {
+    match TreeOf::<K, V>::new(name).open(store) {
         Ok(_) => "as asked".into(),
         Err(Error::TypeMismatch { stored, .. }) => stored.into(),
         Err(error) => panic!("{error}"),
@@ -67,7 +67,7 @@ fn entries_read_and_change_a_key() {
         assert_eq!(tx.entry("new").or_insert("3")?, "3");
         tx.entry("new").and_modify(|value| value.push(b'4'))?;
         assert_eq!(tx.entry("none").remove()?, None);
-        Ok::<_, Error>(tx.entry("old").remove()?)
+        tx.entry("old").remove()
     });
     assert_eq!(seen.unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!((store.get("old").unwrap(), store.get("new").unwrap().as_deref()), (None, Some(&b"34"[..])));
