@@ -26,7 +26,7 @@ use crate::tree_id::{TreeId, is_marked};
 
 /// Counts of one tree are the sum of as many parts, so that threads seldom wait for each other.
 const PART_COUNT: usize = 16;
-/// Keys that are counted while writes wait: under a millisecond.
+/// Keys that are counted while writes wait.
 const KEYS_PER_PART: u64 = 4096;
 
 const UNKNOWN: u8 = 0;
@@ -39,7 +39,21 @@ type Owner = Option<TreeId>;
 /// Changes of counts. Aligned, so that no two threads write to the same cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Part(Mutex<HashMap<Owner, i64>>);
+struct Part(Mutex<Sums>);
+
+/// Sums of changes: by owner, and of all marked keys.
+#[derive(Debug, Default)]
+struct Sums {
+    of: HashMap<Owner, i64>,
+    all: i64,
+}
+
+impl Sums {
+    fn add(&mut self, owner: Owner, by: i64) {
+        *self.of.entry(owner).or_default() += by;
+        self.all += by;
+    }
+}
 
 /// The number of marked stored keys of each tree of an open store.
 #[derive(Debug, Default)]
@@ -68,7 +82,7 @@ impl Counts {
         };
         if is_counted && is_marked(stored) {
             let part = &self.parts[epoch::thread_index() % PART_COUNT];
-            *part.0.lock().entry(TreeId::of_stored(stored)).or_default() += by;
+            part.0.lock().add(TreeId::of_stored(stored), by);
         }
     }
 
@@ -86,7 +100,7 @@ impl Counts {
         }
         let mut place = self.cursor.write();
         if *place == Cursor::Start {
-            self.parts.iter().for_each(|part| part.0.lock().clear());
+            self.parts.iter().for_each(|part| *part.0.lock() = Sums::default());
         }
         let (mut cursor, mut found, mut visited_count) = (place.clone(), HashMap::new(), 0);
         while visited_count < KEYS_PER_PART && !cursor.is_done() {
@@ -98,7 +112,7 @@ impl Counts {
             })?;
         }
         let mut part = self.parts[0].0.lock();
-        found.into_iter().for_each(|(owner, count)| *part.entry(owner).or_default() += count);
+        found.into_iter().for_each(|(owner, count)| part.add(owner, count));
         let is_done = cursor.is_done();
         *place = if is_done { Cursor::Start } else { cursor };
         self.state.store(if is_done { KNOWN } else { COUNTING }, Ordering::Release);
@@ -115,22 +129,23 @@ impl Counts {
     /// other names. Meaningful if counts are known.
     #[must_use]
     pub fn of(&self, id: TreeId) -> u64 {
-        let counts = self.parts.iter().map(|part| part.0.lock().get(&Some(id)).copied().unwrap_or(0));
+        let counts = self.parts.iter().map(|part| part.0.lock().of.get(&Some(id)).copied().unwrap_or(0));
         positive(counts.sum())
     }
 
     /// Returns the number of all marked keys, including those of the catalog and of dead ids.
     #[must_use]
     pub fn marked(&self) -> u64 {
-        positive(self.parts.iter().map(|part| part.0.lock().values().sum::<i64>()).sum())
+        positive(self.parts.iter().map(|part| part.0.lock().all).sum())
     }
 
     /// Frees the memory of counts that are 0, for ids that are gone.
     pub fn trim(&self) {
         let mut parts: Vec<_> = self.parts.iter().map(|part| part.0.lock()).collect();
-        let mut sums = HashMap::new();
-        parts.iter_mut().flat_map(|part| part.drain()).for_each(|(owner, by)| *sums.entry(owner).or_insert(0) += by);
-        parts[0].extend(sums.into_iter().filter(|(_, sum)| *sum != 0));
+        let mut sums = Sums::default();
+        parts.iter_mut().flat_map(|part| std::mem::take(&mut **part).of).for_each(|(owner, by)| sums.add(owner, by));
+        sums.of.retain(|_, sum| *sum != 0);
+        *parts[0] = sums;
     }
 }
 
@@ -266,7 +281,7 @@ mod tests {
         counts.note(&some_key(1), -1, |_| true);
         counts.note(&some_key(2), 1, |_| true);
         counts.trim();
-        assert_eq!(counts.parts.iter().map(|part| part.0.lock().len()).sum::<usize>(), 1);
+        assert_eq!(counts.parts.iter().map(|part| part.0.lock().of.len()).sum::<usize>(), 1);
         assert_eq!(counts.of(TreeId::new(70_000)), 1);
     }
 }

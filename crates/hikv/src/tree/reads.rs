@@ -12,9 +12,9 @@ use crate::{PutOptions, WriteBatch};
 impl Tree {
     /// Returns the number of keys. Expired keys count until their space is freed, within about a second. Just after
     /// open, this waits until all keys are counted. In a store with named trees, the first call for any tree visits
-    /// all keys of the store, and writers wait for up to a millisecond at a time meanwhile; later calls take less than
-    /// a microsecond. Exceptions: InK visits the nameless keys each time, and a first call within a callback of a write
-    /// or the body of a transaction visits all keys, and counts no expired ones. It also waits until deferred writes of
+    /// all keys of the store, some thousand at a time, and writers wait for each such part; later calls visit none.
+    /// Exceptions: InK visits all keys for the tree without a name, and a first call within a callback of a write or
+    /// the body of a transaction visits all keys, and counts no expired ones. It also waits until deferred writes of
     /// other threads are durable, as every read does.
     ///
     /// # Errors
