@@ -15,7 +15,10 @@
 //! 6. The segments may be overwritten. The next header records the segment that is the oldest now. *Crash:* replay
 //!    begins where the last header says, at one of these segments or an older one that is still intact.
 //!
-//! Neither the log nor the base is read. Step 3 may need another segment for later entries: `reserve` keeps one free.
+//! Pages that may be evicted become clean once the base is synced (`loading::page_state`). If they use too much memory, a
+//! checkpoint runs without a sealed segment: steps 2 to 5 for these pages, and no segment is freed.
+//!
+//! Neither the log nor the base is read, except pages whose entries of the replayed log are not in memory yet. Step 3 may need another segment for later entries: `reserve` keeps one free.
 
 use std::io;
 use std::mem;
@@ -28,7 +31,7 @@ use pmem::MediumError;
 use crate::dirty::DirtyPages;
 use crate::discards::Spaces;
 use crate::guarded::Guarded;
-use crate::loading::Loader;
+use crate::loading::{Loader, Writing};
 use crate::log::Log;
 use crate::pace::Pace;
 use crate::pages::Pages;
@@ -80,30 +83,35 @@ impl<F: File> Checkpointer<F> {
     ) -> Result<bool, MediumError> {
         let mut own = self.work.lock();
         let count = log.segments().slots().lock().sealed.len();
-        if count == 0 {
+        if count == 0 && !loader.wants_checkpoint() {
             return Ok(false);
         }
         self.base.health().check()?;
         let unmarked = mem::take(&mut own.unmarked);
-        let mut dirty = log.appender().take_dirty(unmarked);
+        // Without a sealed segment, only memory is to be freed: the marks stay.
+        let mut dirty = if count > 0 { log.appender().take_dirty(unmarked) } else { unmarked };
+        loader.stored_pages().for_each(|page| dirty.mark(page * PAGE_BYTES, PAGE_BYTES));
         let begin = || Pace::begin(log.segments(), log.appender().appended(), dirty.len_bytes());
         let pace = is_background.then(begin);
-        self.write_pages(&dirty, &mut own.copies, log, loader, pace.as_ref())?;
+        let unsynced = self.write_pages(&dirty, &mut own.copies, log, loader, pace.as_ref())?;
         dirty.clear();
         own.unmarked = dirty;
         if !self.base.file().breaks(canary::RECYCLED_BEFORE_BASE) {
             self.base.sync()?;
         }
+        unsynced.iter().for_each(|writing| loader.end_write(writing));
         self.spaces.punch(|| log.segments().replayed_from());
-        let is_next_due = log.segments().recycle(count);
+        let is_next_due = count > 0 && log.segments().recycle(count);
         drop(pace);
-        if !is_next_due {
+        if !is_next_due || loader.is_paged() {
             self.base.file().forget_cached();
         }
+        loader.end_checkpoint(count > 0);
         Ok(true)
     }
 
-    /// Steps 2 to 4 for all pages.
+    /// Steps 2 to 4 for all pages. Syncs the base whenever it has many of them, if their memory may then be freed. Returns
+    /// the pages since the last sync.
     fn write_pages(
         &self,
         dirty: &DirtyPages,
@@ -111,19 +119,27 @@ impl<F: File> Checkpointer<F> {
         log: &Log<F>,
         loader: &Loader<F>,
         pace: Option<&Pace<'_>>,
-    ) -> Result<(), MediumError> {
+    ) -> Result<Vec<Writing>, MediumError> {
         let (mut runs, mut len_bytes, mut written_bytes) = (Vec::new(), 0, 0);
+        let (mut unsynced, mut unsynced_bytes) = (Vec::new(), 0);
         for run in dirty.runs(RUN_BYTES_MAX) {
             len_bytes += run.end - run.start;
             runs.push(run);
             if len_bytes >= COPIED_BYTES {
-                self.write_runs(&runs, copies, log, loader)?;
+                unsynced.push(self.write_runs(&runs, copies, log, loader)?);
                 written_bytes += len_bytes;
+                unsynced_bytes += len_bytes;
                 pace.inspect(|pace| pace.note(written_bytes));
                 (runs, len_bytes) = (Vec::new(), 0);
+                if loader.wants_sync_after(unsynced_bytes) {
+                    self.base.sync()?;
+                    unsynced.drain(..).for_each(|writing| loader.end_write(&writing));
+                    unsynced_bytes = 0;
+                }
             }
         }
-        self.write_runs(&runs, copies, log, loader)
+        unsynced.push(self.write_runs(&runs, copies, log, loader)?);
+        Ok(unsynced)
     }
 
     fn write_runs(
@@ -132,13 +148,18 @@ impl<F: File> Checkpointer<F> {
         copies: &mut Pages,
         log: &Log<F>,
         loader: &Loader<F>,
-    ) -> Result<(), MediumError> {
+    ) -> Result<Writing, MediumError> {
         copies.clear();
-        runs.iter().try_for_each(|run| loader.copy_live(run, copies))?;
+        let writing = loader.begin_write(runs, RUN_BYTES_MAX)?;
+        writing.runs.iter().try_for_each(|run| loader.copy_live(run, copies))?;
         if !self.base.file().breaks(canary::LIVE_PAGE_IN_BASE) {
             log.wait_proved(log.appender().appended_by_now())?;
         }
-        self.base.guard(self.write_copies(runs, copies))
+        self.base.guard(self.write_copies(&writing.runs, copies))?;
+        if self.base.file().breaks(canary::CLEAN_BEFORE_SYNC) {
+            loader.end_write(&writing);
+        }
+        Ok(writing)
     }
 
     /// Step 4.

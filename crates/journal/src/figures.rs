@@ -24,12 +24,40 @@ pub struct Figures {
     pub opening: Opening,
     /// The progress of loading since then.
     pub loaded: Loaded,
+    /// The pages of a region that may be larger than its memory ([`crate::JournalOptions::memory_bytes_max`]).
+    pub pages: Option<PageFigures>,
+}
+
+/// The pages of a region that may be larger than its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageFigures {
+    /// The memory for pages.
+    pub memory_bytes_max: u64,
+    /// Bytes of pages in memory.
+    pub resident_bytes: u64,
+    /// The part of them that the base may lack: a checkpoint writes it, and then it can be evicted.
+    pub stored_bytes: u64,
+    /// The part of them that is never evicted, because a thread has used it without a pin.
+    pub kept_bytes: u64,
+    /// Entries of the replayed log in memory, which no checkpoint has applied.
+    pub replayed_bytes: u64,
+    /// Pages that were loaded since open.
+    pub loaded_count: u64,
+    /// Pages that were evicted since open.
+    pub evicted_count: u64,
+    /// Pages that a thread needed while they were being evicted, since open.
+    pub rescued_count: u64,
 }
 
 impl<F: File> Acknowledger<F> {
     /// Loads all of the base into memory in the background, if the options allow threads.
     pub fn load_rest(&self) {
         self.journal().loader.load_rest();
+    }
+
+    /// Sets the memory for pages of a region that may be larger than its memory.
+    pub fn set_memory_bytes(&self, memory_bytes: u64) {
+        self.journal().loader.set_memory_bytes(memory_bytes);
     }
 
     /// Returns the figures.
@@ -49,6 +77,7 @@ impl<F: File> Acknowledger<F> {
             unsynced_bytes: appended.saturating_sub(synced),
             opening: *opening,
             loaded: loader.loaded(),
+            pages: loader.page_figures(),
         }
     }
 }
