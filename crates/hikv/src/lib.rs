@@ -151,6 +151,7 @@ mod handles;
 mod in_place;
 mod journal_files;
 mod latest;
+mod memory;
 mod opener;
 mod opening;
 mod options;

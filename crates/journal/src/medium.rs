@@ -323,6 +323,12 @@ impl<F: File> Residency for Journaled<F> {
         self.journal.loader.expect(span);
     }
 
+    #[inline]
+    fn held<R>(&self, operate: impl FnOnce() -> R) -> R {
+        let _pin = self.hold();
+        operate()
+    }
+
     fn prefetch_peek(&self, at: Offset) {
         self.journal.loader.expect_page(at);
     }

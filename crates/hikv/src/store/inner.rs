@@ -57,9 +57,19 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Inner {
+    /// Returns the engine for an operation, once there is memory for it. Costs one load if memory has no limit.
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
-        if self.guard.in_owner() { Ok(&*self.engine) } else { Err(Error::Forked) }
+        if self.guard.is_free() { Ok(&*self.engine) } else { self.engine_after_admission() }
+    }
+
+    #[cold]
+    fn engine_after_admission(&self) -> Result<&dyn Engine, Error> {
+        if !self.guard.in_owner() {
+            return Err(Error::Forked);
+        }
+        self.journal.iter().for_each(Acknowledger::admit);
+        Ok(&*self.engine)
     }
 
     /// Like [`Inner::engine`], for operations that change the store. Also costs one load.
