@@ -20,6 +20,7 @@ mod features;
 mod figure;
 pub mod garbage;
 mod hash;
+mod limits;
 mod lookup;
 mod open_error;
 mod ordered_engine;
@@ -51,7 +52,7 @@ pub use engine::{
     OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
 };
 pub use engine_stats::EngineStats;
-pub use error::{Error, Limits};
+pub use error::Error;
 pub use expectation::Expectation;
 pub use expired_hook::{COPIED_BYTES_MAX, ExpiredHook, ExpiredItem, in_expired_callback, report_late};
 pub use features::{Features, Order};
@@ -59,6 +60,7 @@ pub use figure::{Figure, FigureKind};
 pub use garbage::WriteThrottle;
 pub use hash::Hasher;
 pub use items::Expiry;
+pub use limits::Limits;
 pub use lookup::{Lookup, PackedLookup, ValueBuffer, empty_buffer};
 pub use open_error::OpenError;
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, QueueStats, Visit};

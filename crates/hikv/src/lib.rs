@@ -197,7 +197,7 @@ pub use read_view::ReadView;
 pub use reader::ValueReader;
 pub use reply::CallbackReply;
 pub use snapshot::Snapshot;
-pub use stats::{JournalStats, Stats};
+pub use stats::{JournalStats, PageStats, Stats};
 pub use store::{Store, Ticket, Waker};
 pub use transaction::{Transact, Transaction, TxRange, TxTree};
 pub use tree::{Iter, IterKeys, Tree};

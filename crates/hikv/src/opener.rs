@@ -64,6 +64,7 @@ impl<'a> Opener<'a> {
             identity,
             journal,
             sync_interval: self.options.sync_interval,
+            memory_bytes_max: self.options.memory_bytes_max,
             is_read_only: self.options.read_only,
             walks: Default::default(),
             gate_lock: Default::default(),
@@ -73,8 +74,8 @@ impl<'a> Opener<'a> {
         Ok(Store::new(Tree::new(Keyspace::opened(inner), Handle::first(self.path))))
     }
 
-    /// Starts the background threads. The first one watches time, reminds writers to check the store's files, and shares
-    /// out memory again.
+    /// Starts the background threads. The first one watches time, reminds writers to check the store's files, and
+    /// shares out memory again.
     fn workers(
         &self,
         engine: &Arc<dyn Engine>,

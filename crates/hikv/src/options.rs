@@ -201,9 +201,9 @@ impl Options {
     /// and the pages that were used least recently are dropped.
     ///
     /// Operations under way may exceed the limit by the pages that they use. So may a callback that keeps a value in
-    /// place, and the entries of a long log after a crash, until the first checkpoint. A batch that needs more than half
-    /// of the limit is refused. Stores on tmpfs, DAX or without a journal do not open with a limit: their memory is the
-    /// storage itself.
+    /// place, and the entries of a long log after a crash, until the first checkpoint. A batch that needs more than
+    /// half of the limit is refused. Stores on tmpfs, DAX or without a journal do not open with a limit: their memory
+    /// is the storage itself.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

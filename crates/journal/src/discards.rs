@@ -1,9 +1,9 @@
 //! Discards: frees space of the base that the region does not need any more, once no replay can need it.
 //!
-//! Discarded pages lose their memory immediately, or when they are evicted (`loading`). Their space in the base is freed later, because entries from
-//! before the discard may still be replayed, and written there. So each discard has the position at which the log
-//! ended. It is carried out when replay begins behind that position, as recorded in the newest durable header.
-//! Until then a crash leaves the space allocated.
+//! Discarded pages lose their memory immediately, or when they are evicted (`loading`). Their space in the base is
+//! freed later, because entries from before the discard may still be replayed, and written there. So each discard has
+//! the position at which the log ended. It is carried out when replay begins behind that position, as recorded in the
+//! newest durable header. Until then a crash leaves the space allocated.
 //!
 //! No other condition is needed: with a durable header, no entry before its position is replayed, at any time of
 //! the punch and of recycling. So a checkpoint may recycle its segments and free space in either order.

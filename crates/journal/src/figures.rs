@@ -57,7 +57,7 @@ impl<F: File> Acknowledger<F> {
 
     /// Sets the memory for pages of a region that may be larger than its memory.
     pub fn set_memory_bytes(&self, memory_bytes: u64) {
-        self.journal().loader.set_memory_bytes(memory_bytes);
+        self.journal().loader.pager().into_iter().for_each(|pager| pager.set_memory_bytes(memory_bytes));
     }
 
     /// Returns the figures.

@@ -31,8 +31,8 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's; of the kind `UnexpectedEof` if the file ends before.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
-    /// Reads like [`File::read_at`], for a caller that keeps `pages`: they need not be in the operating system's cache as
-    /// well. `pages` are complete pages of 4096 bytes, in memory as well as in the file.
+    /// Reads like [`File::read_at`], for a caller that keeps `pages`: they need not be in the operating system's
+    /// cache as well. `pages` are complete pages of 4096 bytes, in memory as well as in the file.
     ///
     /// # Errors
     /// As for [`File::read_at`].

@@ -15,7 +15,7 @@ use crate::file::Files;
 use crate::frame::ENTRY_HEADER_BYTES;
 use crate::guarded::Guarded;
 use crate::health::Health;
-use crate::loading::Loader;
+use crate::loading::{Loader, Pager};
 use crate::log::Log;
 use crate::opened::{OpenedLog, Opening};
 use crate::redo::Redo;
@@ -103,12 +103,12 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// Waits, before an operation pins itself, until there is memory for it. Waits for nothing if the region has no limit
-    /// of memory, or the thread is already pinned.
+    /// Waits, before an operation pins itself, until there is memory for it. Waits for nothing if the region has no
+    /// limit of memory, or the thread is already pinned.
     #[inline]
     pub(crate) fn admit(&self) {
-        if self.loader.is_paged() && !epoch::is_pinned() {
-            self.await_memory();
+        if let Some(pager) = self.loader.pager().filter(|_| !epoch::is_pinned()) {
+            self.await_memory(pager);
         }
     }
 
@@ -116,27 +116,27 @@ impl<F: File> Journal<F> {
     /// the log. So a thread that is pinned hardly ever waits for a checkpoint.
     #[inline]
     pub(crate) fn admit_write(&self) {
-        if self.loader.is_paged() && !epoch::is_pinned() && self.options.writable {
-            self.await_clean();
-            self.await_memory();
+        if let Some(pager) = self.loader.pager().filter(|_| self.options.writable && !epoch::is_pinned()) {
+            self.await_clean(pager);
+            self.await_memory(pager);
         }
     }
 
     #[cold]
-    fn await_memory(&self) {
-        if self.options.background { self.loader.await_memory() } else { while self.loader.evict() > 0 {} }
+    fn await_memory(&self, pager: &Pager) {
+        if self.options.background { pager.await_memory() } else { while self.loader.evict() > 0 {} }
     }
 
     #[cold]
-    fn await_clean(&self) {
+    fn await_clean(&self, pager: &Pager) {
         // A failure ends writing, and the write reports it.
         let _ = match self.options.background {
             true => {
-                self.loader.await_clean();
+                pager.await_clean();
                 let has_spare = self.log.segments().slots().has_spare();
                 if has_spare { self.await_pace() } else { self.await_spare() }
             }
-            false if self.loader.wants_checkpoint() => self.checkpoint().map(drop),
+            false if pager.wants_checkpoint() => self.checkpoint().map(drop),
             false => Ok(()),
         };
     }
@@ -168,7 +168,7 @@ impl<F: File> Journal<F> {
         self.checkpointer.lengthen_base(from_bytes..to_bytes)?;
         let region = self.loader.region();
         region.memory.extend(from_bytes..to_bytes).map_err(full_or_failed(to_bytes))?;
-        self.loader.add_fresh(from_bytes..to_bytes);
+        self.loader.pager().into_iter().for_each(|pager| pager.add_fresh(from_bytes..to_bytes));
         match self.reserve(1, 0) {
             Some(mut append) => append.push_growth(to_bytes),
             None => self.health.check()?,

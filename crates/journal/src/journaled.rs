@@ -100,7 +100,7 @@ impl<F: File> Journaled<F> {
         let opened = OpenedLog { identity, slots, writer, capacity_bytes };
         let journal = Journal::new(files, region, (0, Redo::default()), opened, Opening::default(), options);
         journal.loader.finish();
-        journal.loader.add_fresh(0..len_bytes);
+        journal.loader.pager().into_iter().for_each(|pager| pager.add_fresh(0..len_bytes));
         journal.log.segments().note_begun();
         Journaled::start(journal)
     }

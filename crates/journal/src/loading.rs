@@ -19,6 +19,7 @@
 mod evictor;
 mod page_state;
 mod paged;
+mod pager;
 mod paging;
 
 use std::collections::VecDeque;
@@ -39,8 +40,7 @@ use crate::redo::Redo;
 use crate::region::{PAGE_BYTES, Region};
 use crate::{File, JournalOptions, canary};
 
-use paged::Pager;
-pub(crate) use paged::Writing;
+pub(crate) use pager::{Pager, Writing};
 use paging::Usage;
 
 /// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one
@@ -155,7 +155,7 @@ impl<F: File> Loader<F> {
     pub(crate) fn wake(&self) {
         drop(self.wanted.lock());
         self.is_wanted.notify_all();
-        self.wake_evictor();
+        self.pager.iter().for_each(|pager| pager.evictor.wake());
     }
 
     /// Slow path of [`pmem::Bytes::check`]. Without a pin, the pages stay in memory for good.
@@ -296,6 +296,9 @@ impl<F: File> Loader<F> {
     pub(crate) fn expect_page(&self, at: Offset) {
         let page = at.0 - at.0 % PAGE_BYTES;
         let touched = self.blocks.touched_by(page..page + 1);
+        if self.pager.as_ref().is_some_and(|pager| pager.is_in_base_alone(page)) {
+            self.base.file().will_read(page..page + PAGE_BYTES);
+        }
         if touched.clone().any(|block| self.blocks.state(block) == State::Absent) {
             self.base.file().will_read(page..page + PAGE_BYTES);
         }
@@ -311,8 +314,12 @@ impl<F: File> Loader<F> {
         }
     }
 
-    /// Makes the thread, if there is one, load all absent blocks.
+    /// Makes the thread, if there is one, load all absent blocks. Pages that may be evicted are loaded only when they
+    /// are needed, and those that opening has peeked at leave the operating system's cache.
     pub(crate) fn load_rest(&self) {
+        if self.is_paged() {
+            return self.base.file().forget_cached();
+        }
         self.wanted.lock().rest.get_or_insert(0);
         self.is_wanted.notify_all();
     }

@@ -85,8 +85,8 @@ impl<F: File> Journaled<F> {
         let _ = self.journal.loader.reach_to_store(at.span(len_bytes));
     }
 
-    /// Appends the memory's content at `span`, which is in memory, and not longer than an entry may be. Words are read one by one,
-    /// because words adjacent to a flushed word may belong to another thread.
+    /// Appends the memory's content at `span`, which is in memory, and not longer than an entry may be. Words are
+    /// read one by one, because words adjacent to a flushed word may belong to another thread.
     fn append_from_memory(&self, span: Span) {
         let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
         let Some(mut append) = self.journal.reserve(1, span.len_bytes as usize) else { return };

@@ -142,8 +142,8 @@ fn reopened(path: &Path, writable: bool) -> io::Result<StdFile> {
     OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// Opens a handle that reads and writes complete pages past the cache. A file that does not report its block size may support
-/// writing pages; if it does not, it is written through the cache.
+/// Opens a handle that reads and writes complete pages past the cache. A file that does not report its block size may
+/// support writing pages; if it does not, it is written through the cache.
 fn open_direct(path: &Path, file: &StdFile, writable: bool) -> Option<StdFile> {
     let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let says = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);

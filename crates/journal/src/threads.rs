@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
+use crate::loading::Pager;
 use crate::turns::LANE_COUNT;
 use crate::{File, notifier};
 
@@ -60,5 +61,5 @@ impl Threads {
 /// Runs a checkpoint whenever enough of the log, or a writer, waits for one.
 fn checkpoint<F: File>(journal: &Journal<F>) {
     while journal.log.segments().await_sealed() && journal.checkpoint().is_ok() {}
-    journal.loader.end_checkpoints();
+    journal.loader.pager().into_iter().for_each(Pager::end_checkpoints);
 }

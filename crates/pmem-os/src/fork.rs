@@ -29,8 +29,8 @@ pub enum Closed {
 /// A flag that is set in the process that made it and cleared in every forked child. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ForkGuard {
-    /// In the page, so that a check costs one load. Behind the flag is another one, which is [`LIVE`] if operations need
-    /// no admission.
+    /// In the page, so that a check costs one load. Behind the flag is another one, which is [`LIVE`] if operations
+    /// need no admission.
     live: NonNull<AtomicU32>,
     _page: Arc<Page>,
 }

@@ -64,7 +64,9 @@ impl Options {
     fn check_memory(&self) -> Result<(), OpenError> {
         let Some(bytes) = self.memory_bytes_max else { return Ok(()) };
         if bytes < MEMORY_BYTES_MIN {
-            return refused(format!("{bytes} bytes of memory (memory_bytes_max): at least {MEMORY_BYTES_MIN} are needed"));
+            return refused(format!(
+                "{bytes} bytes of memory (memory_bytes_max): at least {MEMORY_BYTES_MIN} are needed"
+            ));
         }
         if self.read_cache_bytes > bytes / 2 {
             let cache_bytes = self.read_cache_bytes;

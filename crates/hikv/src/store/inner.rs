@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Expiry, WantedThreads, Worker};
+use engine::{BatchOp, Engine, Error, Expiry, Limits, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) journal: Option<Acknowledger<OsFile>>,
     pub(crate) sync_interval: Duration,
+    pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) is_read_only: bool,
     pub(crate) walks: Walks,
     pub(crate) gate_lock: GateLock,
@@ -236,6 +237,18 @@ impl Inner {
 
     pub(crate) fn durability_max(&self) -> Durability {
         if self.journal.is_some() { Durability::Power } else { self.identity.durability }
+    }
+
+    /// Refuses a batch that would use more than half of the memory, if memory has a limit: its pages cannot be evicted
+    /// before it ends.
+    pub(crate) fn check_memory_for(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let Some(memory_bytes_max) = self.memory_bytes_max else { return Ok(()) };
+        match Limits::batch_bytes(ops) {
+            len_bytes if len_bytes > memory_bytes_max / 2 => {
+                Err(Error::BatchExceedsMemory { len_bytes, memory_bytes_max })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the present figures without waiting.

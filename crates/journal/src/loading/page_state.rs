@@ -20,9 +20,10 @@
 //! - *Stores.* A page that differs from the base is `Stored` or `Writing`, and these are not unlinked. A thread makes
 //!   the page `Stored` before its first store, whether or not a flush follows: a word that is never flushed must not
 //!   change back while the process lives.
-//! - *Checkpoints.* `begin_write` removes `Stored`; then a grace period passes; then the page is copied. So a thread that
-//!   found `Stored` has stored before the copy; a later one makes the page `Stored` again, and `end_write` fails. If the
-//!   period does not end in time, the page becomes `Stored` again: the base has it, but it is not clean.
+//! - *Checkpoints.* `begin_write` removes `Stored`; then a grace period passes; then the page is copied. So a thread
+//!   that found `Stored` has stored before the copy; a later one makes the page `Stored` again, and `end_write`
+//!   fails. If the period does not end in time, the page becomes `Stored` again: the base has it, but it is not
+//!   clean.
 //! - *Loading.* As in `blocks`: the claim gives exclusive access to the memory, and `settle` releases it.
 //!
 //! All steps but `settle` are exchanges, so a reader of `Present` sees the bytes of the thread that loaded the page,

@@ -10,11 +10,12 @@
 //! # Waits
 //! A thread that reaches for a page is pinned, or the page is kept in memory for good. It waits only for reads of the
 //! base and for step 3, and neither of them waits for a thread: so grace periods end. The thread that evicts gives up a
-//! batch whose period does not end within `evictor::GRACE_MAX`, because a thread may be pinned for as long as a callback runs.
+//! batch whose period does not end within `evictor::GRACE_MAX`, because a thread may be pinned for as long as a
+//! callback runs.
 //!
-//! Memory above the limit is waited for before an operation pins itself ([`Loader::admit`]); so only operations under way
-//! exceed the limit. The wait ends after two batches, whatever they have freed: pages that are kept, or a thread that
-//! stays pinned, make the store exceed its limit, but never stop it.
+//! Memory above the limit is waited for before an operation pins itself (`Journal::admit`); so only operations under
+//! way exceed the limit. The wait ends after two batches, whatever they have freed: pages that are kept, or a thread
+//! that stays pinned, make the store exceed its limit, but never stop it.
 //!
 //! # Lock order
 //! hand -> rounds. Both are leaves of the journal's order, and no thread that holds a lock of the journal waits here.
@@ -25,37 +26,14 @@ use std::thread;
 use pmem::{MediumError, Offset};
 
 use super::Loader;
-use super::evictor::{Evictor, await_grace};
+use super::evictor::await_grace;
 use super::page_state::{Reached, State};
-use super::paging::{Paging, Usage};
+use super::pager::{Pager, Writing};
+use super::paging::Usage;
 use crate::figures::PageFigures;
 use crate::redo::Redo;
-use crate::region::{PAGE_BYTES, Region};
-use crate::{File, JournalOptions, canary};
-
-/// The pages of a region, and their eviction.
-#[derive(Debug)]
-pub(super) struct Pager {
-    paging: Paging,
-    evictor: Evictor,
-}
-
-impl Pager {
-    pub(super) fn of(region: &Region, options: &JournalOptions) -> Option<Pager> {
-        let limit_bytes = region.memory.limit_bytes().min(options.reserve_bytes);
-        let paging = Paging::new(limit_bytes, options.memory_bytes_max?, options.writable);
-        Some(Pager { paging, evictor: Evictor::default() })
-    }
-}
-
-/// Pages that a checkpoint has begun to write.
-#[derive(Debug, Default)]
-pub(crate) struct Writing {
-    /// The runs of pages, in order.
-    pub(crate) runs: Vec<Range<u64>>,
-    /// True once every store to them from before is in memory.
-    is_clean: bool,
-}
+use crate::region::PAGE_BYTES;
+use crate::{File, canary};
 
 impl<F: File> Loader<F> {
     /// Returns true if pages may be evicted: then a thread must be pinned while it uses the region.
@@ -64,23 +42,15 @@ impl<F: File> Loader<F> {
         self.pager.is_some()
     }
 
-    /// Wakes the thread that evicts, which then checks whether to continue.
-    pub(super) fn wake_evictor(&self) {
-        self.pager.iter().for_each(|pager| pager.evictor.wake());
+    /// Returns the pages, if they may be evicted.
+    pub(crate) fn pager(&self) -> Option<&Pager> {
+        self.pager.as_ref()
     }
 
     /// Returns the figures of pages.
     pub(crate) fn page_figures(&self) -> Option<PageFigures> {
         let replayed_bytes = self.redo.read().len_bytes();
         self.pager.as_ref().map(|pager| PageFigures { replayed_bytes, ..pager.paging.figures() })
-    }
-
-    /// Sets the memory for pages of the region.
-    pub(crate) fn set_memory_bytes(&self, memory_bytes: u64) {
-        if let Some(Pager { paging, evictor }) = &self.pager {
-            paging.set_memory_bytes(memory_bytes);
-            evictor.wake();
-        }
     }
 
     /// Makes the pages of `range` usable by the calling thread.
@@ -161,24 +131,6 @@ impl<F: File> Loader<F> {
         Some(u64::from_ne_bytes(word))
     }
 
-    /// Marks the pages behind the region's present end as never used.
-    pub(crate) fn add_fresh(&self, range: Range<u64>) {
-        if let Some(pager) = &self.pager {
-            pager.paging.add_fresh(range.start / PAGE_BYTES..range.end / PAGE_BYTES);
-        }
-    }
-
-    /// Returns true if a checkpoint has to make pages clean.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
-        self.pager.as_ref().is_some_and(|pager| pager.paging.wants_checkpoint())
-    }
-
-    /// Returns the pages that have stores which the base may lack, whether or not they were flushed.
-    pub(crate) fn stored_pages(&self) -> impl Iterator<Item = u64> {
-        let page_count = self.region.len_bytes() / PAGE_BYTES;
-        self.pager.iter().flat_map(move |pager| pager.paging.stored(page_count))
-    }
-
     /// Begins to write the pages of `runs`, as far as the base may lack stores to them. Loads pages with entries in the
     /// replayed log. Then waits until every store that was under way is in memory, but not for long.
     pub(crate) fn begin_write(&self, runs: &[Range<u64>], run_bytes_max: u64) -> Result<Writing, MediumError> {
@@ -215,77 +167,41 @@ impl<F: File> Loader<F> {
         }
     }
 
-    /// Returns true if the base is to be synced after so much was written, so that the memory can be freed.
-    pub(crate) fn wants_sync_after(&self, written_bytes: u64) -> bool {
-        self.pager.as_ref().is_some_and(|pager| written_bytes >= pager.paging.memory_bytes() / 8)
-    }
-
-    /// Ends the write of pages that the base has durably.
-    pub(crate) fn end_write(&self, writing: &Writing) {
-        let Some(pager) = &self.pager else { return };
-        for page in writing.runs.iter().flat_map(|run| run.start / PAGE_BYTES..run.end / PAGE_BYTES) {
-            pager.paging.end_write(page, writing.is_clean);
-        }
-    }
-
     /// Notes that a checkpoint is over. If it was `complete`, the base has every page with entries in the replayed log,
     /// and nothing has to be applied to absent pages any more.
     pub(crate) fn end_checkpoint(&self, is_complete: bool) {
-        if let Some(Pager { evictor, .. }) = &self.pager {
+        if let Some(pager) = &self.pager {
             if is_complete {
                 *self.redo.write() = Redo::default();
             }
-            evictor.checkpoints.note();
-            evictor.wake();
-        }
-    }
-
-    /// Ends the waits for checkpoints: no more will follow.
-    pub(crate) fn end_checkpoints(&self) {
-        self.pager.iter().for_each(|pager| pager.evictor.checkpoints.end());
-    }
-
-    /// Waits, before an operation pins itself, until pages have memory within the limit, or two batches were evicted.
-    pub(crate) fn await_memory(&self) {
-        if let Some(Pager { paging, evictor }) = &self.pager {
-            evictor.batches.wait(|| paging.excess() > 0, || evictor.wake());
-        }
-    }
-
-    /// Waits, before a write pins itself, until fewer pages have to be written to the base, or two checkpoints are over.
-    pub(crate) fn await_clean(&self) {
-        if let Some(Pager { paging, evictor }) = &self.pager {
-            evictor.checkpoints.wait(|| paging.holds_writers(), || evictor.wake());
+            pager.end_checkpoint();
         }
     }
 
     /// Evicts a batch of pages, if memory is near its limit. The caller is not pinned. Returns the number of pages.
     pub(crate) fn evict(&self) -> u64 {
-        let Some(Pager { paging, evictor }) = &self.pager else { return 0 };
+        let Some(pager) = &self.pager else { return 0 };
         if self.base.file().breaks(canary::EVICTED_WHILE_STORED) {
-            self.stored_pages().filter(|&page| paging.begin_write(page)).for_each(|page| paging.end_write(page, true));
+            pager.call_clean(&self.region);
         }
-        match paging.surplus() {
-            0 => 0,
-            surplus => evictor.evict(paging, &self.region, surplus),
-        }
+        pager.evict(&self.region)
     }
 
     /// Runs the thread that evicts, and that calls `ask` when a checkpoint has to make pages clean.
     pub(crate) fn run_evictor(&self, ask: impl Fn()) {
-        let Some(Pager { paging, evictor }) = &self.pager else { return };
-        evictor.be_thread();
+        let Some(pager) = &self.pager else { return };
+        pager.evictor.be_thread();
         while !self.base.health().is_closing() {
-            if paging.wants_checkpoint() {
+            if pager.wants_checkpoint() {
                 ask();
             }
             let evicted_count = self.evict();
-            evictor.batches.note();
+            pager.evictor.batches.note();
             if evicted_count == 0 {
                 thread::park();
             }
         }
-        evictor.batches.end();
+        pager.evictor.batches.end();
     }
 }
 

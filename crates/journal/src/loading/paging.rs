@@ -70,6 +70,11 @@ impl Paging {
         &self.states[page as usize]
     }
 
+    /// Returns true if a region may have such a page.
+    pub(crate) fn has(&self, page: u64) -> bool {
+        page < self.states.len() as u64
+    }
+
     pub(crate) fn state(&self, page: u64) -> State {
         page_state::state_of(self.word(page))
     }
@@ -200,8 +205,8 @@ impl Paging {
         }
     }
 
-    /// Moves the hand from `from` over at most `pass_count` of the first `page_count` pages, and unlinks up to `batch`'s
-    /// capacity. Returns the position of the hand.
+    /// Moves the hand from `from` over at most `pass_count` of the first `page_count` pages, and unlinks up to
+    /// `batch`'s capacity. Returns the position of the hand.
     pub(crate) fn unlink(&self, from: u64, page_count: u64, pass_count: u64, batch: &mut Vec<u64>) -> u64 {
         let mut page = from;
         for _ in 0..pass_count {

@@ -1,5 +1,6 @@
 //! Explores every interleaving of threads that read, store, load, evict and write a page to the base, with the
-//! reorderings that the memory model allows, and the broken variants. Not run by Miri: loom switches stacks in assembly.
+//! reorderings that the memory model allows, and the broken variants. Not run by Miri: loom switches stacks in
+//! assembly.
 
 use std::panic::catch_unwind;
 
@@ -187,7 +188,7 @@ fn evictor_beside_reader<W: Weakening>(fault: Fault) {
 }
 
 fn evictor_beside_loader<W: Weakening>() {
-    let read: Scene<W> = |world| drop(world.read(0, &[REDONE]));
+    let read: Scene<W> = |world| _ = world.read(0, &[REDONE]);
     let both: Scene<W> = |world| {
         world.read(1, &[REDONE]);
         world.checkpoint();

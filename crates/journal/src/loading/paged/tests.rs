@@ -70,7 +70,8 @@ fn figures(journal: &Journaled<TestFile>) -> PageFigures {
 
 /// Evicts until memory is within its limit: other tests of this process are pinned at times.
 fn evict_all(journal: &Journaled<TestFile>) {
-    while journal.journal.loader.stored_pages().next().is_some()
+    let loader = &journal.journal.loader;
+    while loader.pager().unwrap().stored_pages(loader.region()).next().is_some()
         || figures(journal).resident_bytes > MEMORY_COUNT * PAGE_BYTES
     {
         journal.checkpoint().unwrap();
