@@ -38,5 +38,3 @@ pub const PUBLISHED_UNNOTED: Canary = Canary("PublishedUnnoted");
 pub const EVICTED_WHILE_STORED: Canary = Canary("EvictedWhileStored");
 /// A checkpoint reports a page clean before the base with it is synced.
 pub const CLEAN_BEFORE_SYNC: Canary = Canary("CleanBeforeSync");
-/// The replayed log is applied again to a page that is read after it was evicted.
-pub const REDO_APPLIED_TWICE: Canary = Canary("RedoAppliedTwice");

@@ -98,7 +98,8 @@ impl<F: File> Checkpointer<F> {
         let stored = loader.pager().into_iter().flat_map(|pager| pager.stored_pages(loader.region()));
         stored.for_each(|page| dirty.mark(page * PAGE_BYTES, PAGE_BYTES));
         let begin = || Pace::begin(log.segments(), log.appender().appended(), dirty.len_bytes());
-        let pace = is_background.then(begin);
+        // With a limit of memory, writers are held back before they pin themselves: a pinned one would delay step 2.
+        let pace = (is_background && !loader.is_paged()).then(begin);
         let unsynced = self.write_pages(&dirty, &mut own, log, loader, pace.as_ref())?;
         dirty.clear();
         own.unmarked = dirty;

@@ -133,8 +133,7 @@ impl<F: File> Journal<F> {
         let _ = match self.options.background {
             true => {
                 pager.await_clean();
-                let has_spare = self.log.segments().slots().has_spare();
-                if has_spare { self.await_pace() } else { self.await_spare() }
+                if self.log.segments().slots().has_spare() { Ok(()) } else { self.await_spare() }
             }
             false if pager.wants_checkpoint() => self.checkpoint().map(drop),
             false => Ok(()),

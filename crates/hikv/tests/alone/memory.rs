@@ -14,9 +14,9 @@ const LIMIT_BYTES: u64 = 64 << 20;
 /// Memory of the process that the limit does not count: threads, and pages that operations under way use.
 const SLACK_BYTES: u64 = 24 << 20;
 const VALUE_BYTES: usize = 1500;
-const KEY_COUNT: usize = 100_000;
+const KEY_COUNT: usize = 80_000;
 const THREAD_COUNT: usize = 4;
-const OP_COUNT: usize = 40_000;
+const OP_COUNT: usize = 20_000;
 const ENGINES: [EngineKind; 4] = [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
 
 fn key(number: usize) -> [u8; 16] {

@@ -107,8 +107,7 @@ impl<F: File> Loader<F> {
 
     /// Applies the log's entries for a page that was read from the base; returns the state that it has then.
     fn redone(&self, page: u64, bytes: &mut [u8], from: State) -> State {
-        let is_absent = from == State::Absent || self.base.file().breaks(canary::REDO_APPLIED_TWICE);
-        if !is_absent || self.base.file().breaks(canary::LOADED_WITHOUT_REDO) {
+        if from != State::Absent || self.base.file().breaks(canary::LOADED_WITHOUT_REDO) {
             return State::Present;
         }
         let redo = self.redo.read();

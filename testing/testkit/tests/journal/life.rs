@@ -202,7 +202,7 @@ impl Life {
         if self.memory_bytes_max.is_none() {
             return Ok(());
         }
-        if rng.bool() {
+        if rng.u8(0..4) == 0 {
             let _ = journal.acknowledger().together(|| ());
         }
         match rng.bool().then(|| whole(journal)) {

@@ -102,7 +102,6 @@ fn evicted_pages_survive_as_all_others() {
 fn broken_evictions_are_caught() {
     let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };
     caught(journal::canary::EVICTED_WHILE_STORED, paged);
-    caught(journal::canary::REDO_APPLIED_TWICE, paged);
     caught(journal::canary::CLEAN_BEFORE_SYNC, Course { faults: true, ..paged });
     caught(journal::canary::LOADED_WITHOUT_REDO, paged);
 }
