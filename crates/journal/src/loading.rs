@@ -25,7 +25,7 @@ mod paging;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::slice;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -218,7 +218,7 @@ impl<F: File> Loader<F> {
     fn fill(&self, run: Range<u64>) -> io::Result<()> {
         let Range { start, end } = self.blocks.bytes_of(run.clone());
         // SAFETY: the blocks are in the region, and only this caller uses them.
-        let memory = unsafe { self.memory_of(start..end) };
+        let memory = unsafe { &mut *self.memory_of(start..end) };
         self.base.file().read_at(memory, start)?;
         if self.base.file().breaks(canary::LOADED_WITHOUT_REDO) {
             return Ok(());
@@ -231,14 +231,10 @@ impl<F: File> Loader<F> {
         Ok(())
     }
 
-    /// Returns the region's memory at `range`.
-    ///
-    /// # Safety
-    /// The range is in the region, and only the caller uses it while the slice lives.
-    unsafe fn memory_of(&self, range: Range<u64>) -> &mut [u8] {
-        let start = self.region.memory.base().as_ptr();
-        // SAFETY: there is memory for the whole region; the rest is the caller's promise.
-        unsafe { slice::from_raw_parts_mut(start.add(range.start as usize), (range.end - range.start) as usize) }
+    /// Returns the region's memory at `range`, which is in the region.
+    fn memory_of(&self, range: Range<u64>) -> *mut [u8] {
+        let start = self.region.memory.base().as_ptr().wrapping_add(range.start as usize);
+        ptr::slice_from_raw_parts_mut(start, (range.end - range.start) as usize)
     }
 
     fn settle(&self, run: Range<u64>, state: State) {
@@ -252,7 +248,7 @@ impl<F: File> Loader<F> {
         let range = self.blocks.bytes_of(block.clone());
         self.note_lost(range.start, error);
         // SAFETY: as in `fill`.
-        unsafe { self.memory_of(range) }.fill(0);
+        unsafe { &mut *self.memory_of(range) }.fill(0);
         self.settle(block, State::Lost);
     }
 

@@ -83,7 +83,7 @@ impl<F: File> Loader<F> {
     /// Loads pages that the caller has claimed, and that had the state `from`.
     fn load_pages(&self, pager: &Pager, pages: Range<u64>, from: State) {
         // SAFETY: the pages are in the region, and the claim gives only this caller access to them.
-        let memory = unsafe { self.memory_of(pages.start * PAGE_BYTES..pages.end * PAGE_BYTES) };
+        let memory = unsafe { &mut *self.memory_of(pages.start * PAGE_BYTES..pages.end * PAGE_BYTES) };
         let read = match from {
             State::Fresh => Ok(()),
             _ => self.base.file().read_pages(memory, pages.start * PAGE_BYTES),
