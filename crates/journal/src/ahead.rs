@@ -334,8 +334,7 @@ impl<F: File> Segments<F> {
         (slots.spare_count() as u64 + further_count).saturating_sub(1)
     }
 
-    /// Waits until a checkpoint is due: for enough sealed segments, for a writer that waits, or for memory. Returns
-    /// false once the journal is closing or poisoned.
+    /// Waits until the log, a writer or memory needs a checkpoint; false once the journal is closing or poisoned.
     pub(crate) fn await_sealed(&self) -> bool {
         let due = self.options.checkpoint_segments();
         let mut slots = self.slots.lock();
