@@ -1,7 +1,7 @@
 //! Figures that a journal reports.
 
 use crate::journal::Journal;
-use crate::loading::Loaded;
+use crate::loading::{Loaded, PageFigures};
 use crate::opened::Opening;
 use crate::{Acknowledger, File};
 
@@ -26,27 +26,6 @@ pub struct Figures {
     pub loaded: Loaded,
     /// The pages of a region that may be larger than its memory ([`crate::JournalOptions::memory_bytes_max`]).
     pub pages: Option<PageFigures>,
-}
-
-/// The pages of a region that may be larger than its memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PageFigures {
-    /// The memory for pages.
-    pub memory_bytes_max: u64,
-    /// Bytes of pages in memory.
-    pub resident_bytes: u64,
-    /// The part of them that the base may lack: a checkpoint writes it, and then it can be evicted.
-    pub stored_bytes: u64,
-    /// The part of them that is never evicted, because a thread has used it without a pin.
-    pub kept_bytes: u64,
-    /// Entries of the replayed log in memory, which no checkpoint has applied.
-    pub replayed_bytes: u64,
-    /// Pages that were loaded since open.
-    pub loaded_count: u64,
-    /// Pages that were evicted since open.
-    pub evicted_count: u64,
-    /// Pages that a thread needed while they were being evicted, since open.
-    pub rescued_count: u64,
 }
 
 impl<F: File> Acknowledger<F> {

@@ -94,10 +94,10 @@ mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
-pub use figures::{Figures, PageFigures};
+pub use figures::Figures;
 pub use file::{File, Files};
 pub use journaled::{Journaled, OpenProgress};
-pub use loading::Loaded;
+pub use loading::{Loaded, PageFigures};
 pub use notifier::Notifier;
 pub use opened::Opening;
 pub use options::JournalOptions;

@@ -41,6 +41,7 @@ use crate::region::{PAGE_BYTES, Region};
 use crate::{File, JournalOptions, canary};
 
 pub(crate) use pager::{Pager, Writing};
+pub use paging::PageFigures;
 use paging::Usage;
 
 /// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one

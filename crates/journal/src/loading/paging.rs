@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use parking_lot::{Condvar, Mutex};
 
 use super::page_state::{self, Reached, State};
-use crate::figures::PageFigures;
 use crate::region::PAGE_BYTES;
 
 /// Pages that are read from the base in one call.
@@ -22,6 +21,27 @@ pub(crate) enum Usage {
     Store,
     /// It may use them at any later time.
     Keep,
+}
+
+/// The pages of a region that may be larger than its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageFigures {
+    /// The memory for pages.
+    pub memory_bytes_max: u64,
+    /// Bytes of pages in memory.
+    pub resident_bytes: u64,
+    /// The part of them that the base may lack: a checkpoint writes it, and then it can be evicted.
+    pub stored_bytes: u64,
+    /// The part of them that is never evicted, because a thread has used it without a pin.
+    pub kept_bytes: u64,
+    /// Entries of the replayed log in memory, which no checkpoint has applied.
+    pub replayed_bytes: u64,
+    /// Pages that were loaded since open.
+    pub loaded_count: u64,
+    /// Pages that were evicted since open.
+    pub evicted_count: u64,
+    /// Pages that a thread needed while they were being evicted, since open.
+    pub rescued_count: u64,
 }
 
 /// The states of all pages that a region can have.
