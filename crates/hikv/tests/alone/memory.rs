@@ -106,7 +106,6 @@ fn each_part(parts: &mut [Part], work: impl Fn(&mut Part) + Sync) {
 fn assert_within(store: &Store, before_bytes: u64, doing: &str) {
     let used_bytes = memory_bytes().saturating_sub(before_bytes);
     let pages = store.stats().journal.unwrap().pages.unwrap();
-    println!("{} {doing}: {} MiB, {pages:?}", store.stats().engine, used_bytes >> 20);
     assert!(used_bytes <= LIMIT_BYTES + SLACK_BYTES, "{doing}: {used_bytes} bytes, {pages:?}");
 }
 
