@@ -28,6 +28,13 @@ pub enum Error {
         /// The batch's size, counted as that limit is.
         len_bytes: u64,
     },
+    /// The batch is larger than half of the store's limit of memory, `memory_bytes_max`.
+    BatchExceedsMemory {
+        /// The batch's size, counted as [`Limits::BATCH_BYTES_MAX`] is.
+        len_bytes: u64,
+        /// The limit of memory.
+        memory_bytes_max: u64,
+    },
     /// The requested expiry is later than a store can record.
     ExpiryTooLate {
         /// Seconds from now, or from the Unix epoch if the caller passed a point in time.
@@ -194,6 +201,14 @@ impl fmt::Display for Error {
             Error::BatchTooLong { len_bytes } => {
                 let (most, each) = (Limits::BATCH_BYTES_MAX, Limits::BATCH_OP_BYTES);
                 write!(f, "the batch has {len_bytes} bytes, {each} for each operation; the limit is {most}")
+            }
+            Error::BatchExceedsMemory { len_bytes, memory_bytes_max } => {
+                let each = Limits::BATCH_OP_BYTES;
+                write!(
+                    f,
+                    "the batch has {len_bytes} bytes, {each} for each operation; the limit is half of the memory of \
+                     {memory_bytes_max} bytes (memory_bytes_max, --memory)"
+                )
             }
             Error::ExpiryTooLate { seconds } => {
                 write!(f, "an expiry of {seconds} seconds is later than a store can record; put the key without expiry")

@@ -84,4 +84,10 @@ impl Limits {
         }
         if bytes > Limits::BATCH_BYTES_MAX { Err(Error::BatchTooLong { len_bytes: bytes }) } else { Ok(()) }
     }
+
+    /// Returns the size of a batch, counted as [`Limits::BATCH_BYTES_MAX`] is.
+    #[must_use]
+    pub fn batch_bytes(ops: &[BatchOp<'_>]) -> u64 {
+        ops.iter().map(|op| Limits::batch_op_bytes(op.key(), op.value().unwrap_or_default())).sum()
+    }
 }

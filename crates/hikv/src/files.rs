@@ -268,6 +268,7 @@ fn format_region(
     mut locks: Locks,
 ) -> Result<Opened, OpenError> {
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
+    options.check_without_journal(medium.name())?;
     check_durability(&medium, file, options)?;
     let identity = Identity::of(&medium);
     start(medium, identity, file, options, locks, Begin::Format(parameters(options)))
@@ -281,6 +282,7 @@ fn open_region(
     progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
+    options.check_without_journal(medium.name())?;
     check_durability(&medium, file, options)?;
     if dir != file {
         copy_mark::forget_opened(dir, options)?;

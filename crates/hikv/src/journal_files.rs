@@ -22,7 +22,7 @@ use crate::files::{Begin, Opened, exists, remove_left, start, sync_new};
 use crate::opening::Progress;
 use crate::options::Addresses;
 use crate::stats::Identity;
-use crate::{OpenError, OpenProgress, Options, copy_mark, engines};
+use crate::{OpenError, OpenProgress, Options, copy_mark, engines, memory};
 
 /// The first length of a region on a disk: the default engine with one item, plus two units of 64 KiB. Unlike a region
 /// on persistent memory, it has no huge page to fill
@@ -201,7 +201,8 @@ fn journal_options(options: &Options, name: &'static str) -> JournalOptions {
             wanted => wanted.unwrap_or(Durability::Power),
         },
         sync_interval: options.sync_interval,
-        log_bytes_max: options.tuning.log_bytes_max,
+        log_bytes_max: memory::log_bytes_max(options),
+        memory_bytes_max: options.memory_bytes_max.map(|bytes| memory::page_bytes(bytes, 0)),
         salt: Uuid::new_v4().as_fields().0,
         name,
         background: true,

@@ -10,6 +10,7 @@ use pmem_os::ForkGuard;
 use crate::files::{self, Opened};
 use crate::files_status::Files;
 use crate::handles::Handle;
+use crate::memory::MemoryLimit;
 use crate::opening::Progress;
 use crate::store::Inner;
 use crate::tree::Keyspace;
@@ -43,11 +44,16 @@ impl<'a> Opener<'a> {
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(self.path, "watch for forks of"))?;
         let Opened { engine, identity, journal, locks } = open(self.path, self.options)?;
+        let memory = MemoryLimit::of(self.options, journal.as_ref(), Arc::downgrade(&engine));
+        if let Some(memory) = &memory {
+            memory.share_out();
+            guard.require_admission();
+        }
         let files = Files::new(self.path, &guard, locks).map_err(OpenError::io(self.path, "watch"))?;
         let reclaiming = !self.options.read_only && self.options.worker_count() > 0;
         let trees = Trees::of(&engine, reclaiming.then_some(&guard))
             .map_err(|error| OpenError::io(self.path, "read the trees of")(io::Error::other(error)))?;
-        let workers = self.workers(&engine, &guard)?;
+        let workers = self.workers(&engine, &guard, memory)?;
         let inner = Inner {
             workers,
             is_closed: false,
@@ -58,6 +64,7 @@ impl<'a> Opener<'a> {
             identity,
             journal,
             sync_interval: self.options.sync_interval,
+            memory_bytes_max: self.options.memory_bytes_max,
             is_read_only: self.options.read_only,
             walks: Default::default(),
             gate_lock: Default::default(),
@@ -67,13 +74,22 @@ impl<'a> Opener<'a> {
         Ok(Store::new(Tree::new(Keyspace::opened(inner), Handle::first(self.path))))
     }
 
-    /// Starts the background threads. The first one watches time, and reminds writers to check the store's files.
-    fn workers(&self, engine: &Arc<dyn Engine>, guard: &ForkGuard) -> Result<Vec<Worker>, OpenError> {
-        let watch = || {
-            let guard = guard.clone();
-            Box::new(move || guard.expect_check())
+    /// Starts the background threads. The first one watches time, reminds writers to check the store's files, and
+    /// shares out memory again.
+    fn workers(
+        &self,
+        engine: &Arc<dyn Engine>,
+        guard: &ForkGuard,
+        mut memory: Option<MemoryLimit>,
+    ) -> Result<Vec<Worker>, OpenError> {
+        let mut watch = || {
+            let (guard, memory) = (guard.clone(), memory.take());
+            Box::new(move || {
+                memory.iter().for_each(MemoryLimit::share_out);
+                guard.expect_check()
+            })
         };
-        let start =
+        let mut start =
             |i, engine| if i == 0 { Worker::start_watching_time(engine, watch()) } else { Worker::start(engine) };
         (0..self.options.worker_count())
             .map(|i| start(i, Arc::downgrade(engine)))

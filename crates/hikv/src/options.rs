@@ -43,6 +43,7 @@ pub struct Options {
     pub(crate) sync_interval: Duration,
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
+    pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) tuning: Tuning,
     pub(crate) emulation: Emulation,
 }
@@ -74,6 +75,7 @@ impl Default for Options {
             sync_interval: SYNC_INTERVAL,
             clock: Clock::default(),
             read_cache_bytes: 0,
+            memory_bytes_max: None,
             tuning: Tuning::default(),
             emulation: Emulation::default(),
         }
@@ -191,6 +193,26 @@ impl Options {
     #[must_use]
     pub fn read_cache_bytes(self, read_cache_bytes: u64) -> Options {
         Options { read_cache_bytes, ..self }
+    }
+
+    /// Limits the memory of a journaled store, in bytes, so that it may be larger than memory (default: no limit, the
+    /// whole store is kept in memory; at least 64 MiB). The limit counts the pages of the store that are in memory, the
+    /// engine's own tables, the read cache and the log's buffers. Pages are read from the disk when they are needed,
+    /// and the pages that were used least recently are dropped.
+    ///
+    /// Operations under way may exceed the limit by the pages that they use. So may a callback that keeps a value in
+    /// place, and the entries of a long log after a crash, until the first checkpoint. A batch that needs more than
+    /// half of the limit is refused. Stores on tmpfs, DAX or without a journal do not open with a limit: their memory
+    /// is the storage itself.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let refused = hikv::Options::new().memory_bytes_max(1 << 20).open(dir.path()).unwrap_err();
+    /// assert!(refused.to_string().contains("memory_bytes_max"));
+    /// ```
+    #[must_use]
+    pub fn memory_bytes_max(self, memory_bytes_max: u64) -> Options {
+        Options { memory_bytes_max: Some(memory_bytes_max), ..self }
     }
 
     /// Sets the clock by which keys expire (default: the system's clock). Other clocks are for tests: background

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::{Figures, Journaled, OsFile};
+use journal::{Figures, Journaled, OsFile, PageFigures};
 use pmem::{Durability, Medium, Persist, arch};
 use pmem_os::Mapped;
 #[cfg(feature = "serde")]
@@ -83,6 +83,44 @@ pub struct JournalStats {
     pub replayed_bytes: u64,
     /// Seconds that the replay took.
     pub replay_seconds: f64,
+    /// The pages in memory, if that is limited ([`crate::Options::memory_bytes_max`]).
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub pages: Option<PageStats>,
+}
+
+/// The pages of a store whose memory is limited, at one moment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct PageStats {
+    /// Memory for pages: what the engine's tables and the journal leave of the limit.
+    pub page_memory_max_bytes: u64,
+    /// Bytes of pages in memory.
+    pub page_resident_bytes: u64,
+    /// Bytes of pages that a checkpoint has to write before they can be dropped.
+    pub page_dirty_bytes: u64,
+    /// Bytes of pages that are never dropped.
+    pub page_kept_bytes: u64,
+    /// Pages read since open.
+    pub page_load_count: u64,
+    /// Pages dropped since open.
+    pub page_eviction_count: u64,
+    /// Pages that were needed while they were being dropped, since open.
+    pub page_rescue_count: u64,
+}
+
+impl PageStats {
+    fn of(figures: PageFigures) -> PageStats {
+        PageStats {
+            page_memory_max_bytes: figures.memory_bytes_max,
+            page_resident_bytes: figures.resident_bytes,
+            page_dirty_bytes: figures.stored_bytes,
+            page_kept_bytes: figures.kept_bytes,
+            page_load_count: figures.loaded_count,
+            page_eviction_count: figures.evicted_count,
+            page_rescue_count: figures.rescued_count,
+        }
+    }
 }
 
 impl JournalStats {
@@ -101,6 +139,7 @@ impl JournalStats {
             load_seconds: loaded.time.as_secs_f64(),
             replayed_bytes: opening.replayed_bytes,
             replay_seconds: opening.replay_time.as_secs_f64(),
+            pages: figures.pages.map(PageStats::of),
         }
     }
 }

@@ -334,17 +334,17 @@ impl<F: File> Segments<F> {
         (slots.spare_count() as u64 + further_count).saturating_sub(1)
     }
 
-    /// Waits until a checkpoint is due: because of enough sealed segments, or because a writer waits for one. Returns
-    /// false once the journal is closing or poisoned.
+    /// Waits until the log, a writer or memory needs a checkpoint; false once the journal is closing or poisoned.
     pub(crate) fn await_sealed(&self) -> bool {
         let due = self.options.checkpoint_segments();
         let mut slots = self.slots.lock();
-        while slots.sealed.len() < if slots.is_one_wanted { 1 } else { due } {
+        while !slots.is_memory_wanted && slots.sealed.len() < if slots.is_one_wanted { 1 } else { due } {
             if self.log.health().is_over() {
                 return false;
             }
             self.slots.wait(&mut slots);
         }
+        slots.is_memory_wanted = false;
         !self.log.health().is_closing()
     }
 

@@ -34,3 +34,7 @@ pub const WAIT_BEFORE_SYNC: Canary = Canary("WaitBeforeSync");
 pub const SYNC_RETRIED: Canary = Canary("SyncRetried");
 /// A log does not note where a word was published: a reader that finds the word treats it as durable.
 pub const PUBLISHED_UNNOTED: Canary = Canary("PublishedUnnoted");
+/// A page is evicted although the base lacks stores to it.
+pub const EVICTED_WHILE_STORED: Canary = Canary("EvictedWhileStored");
+/// A checkpoint reports a page clean before the base with it is synced.
+pub const CLEAN_BEFORE_SYNC: Canary = Canary("CleanBeforeSync");

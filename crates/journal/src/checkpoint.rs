@@ -15,11 +15,16 @@
 //! 6. The segments may be overwritten. The next header records the segment that is the oldest now. *Crash:* replay
 //!    begins where the last header says, at one of these segments or an older one that is still intact.
 //!
-//! Neither the log nor the base is read. Step 3 may need another segment for later entries: `reserve` keeps one free.
+//! Pages that may be evicted become clean once the base is synced (`loading::page_state`). If they use too much
+//! memory, a checkpoint runs without a sealed segment: steps 2 to 5 for these pages, and no segment is freed.
+//!
+//! Neither the log nor the base is read, except pages whose entries of the replayed log are not in memory yet. Step 3
+//! may need another segment for later entries: `reserve` keeps one free.
 
 use std::io;
 use std::mem;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -28,7 +33,7 @@ use pmem::MediumError;
 use crate::dirty::DirtyPages;
 use crate::discards::Spaces;
 use crate::guarded::Guarded;
-use crate::loading::Loader;
+use crate::loading::{Loader, Pager, Writing};
 use crate::log::Log;
 use crate::pace::Pace;
 use crate::pages::Pages;
@@ -50,6 +55,8 @@ struct Checkpoint {
     /// Marks, none set.
     unmarked: DirtyPages,
     copies: Pages,
+    /// True if it only makes pages clean, so that they can be evicted.
+    is_for_memory: bool,
 }
 
 /// Brings the base up to date.
@@ -80,65 +87,91 @@ impl<F: File> Checkpointer<F> {
     ) -> Result<bool, MediumError> {
         let mut own = self.work.lock();
         let count = log.segments().slots().lock().sealed.len();
-        if count == 0 {
+        if count == 0 && !loader.pager().is_some_and(Pager::wants_checkpoint) {
             return Ok(false);
         }
         self.base.health().check()?;
         let unmarked = mem::take(&mut own.unmarked);
-        let mut dirty = log.appender().take_dirty(unmarked);
+        // Without a sealed segment, only memory is to be freed: the marks stay.
+        let mut dirty = if count > 0 { log.appender().take_dirty(unmarked) } else { unmarked };
+        own.is_for_memory = count == 0;
+        let stored = loader.pager().into_iter().flat_map(|pager| pager.stored_pages(loader.region()));
+        stored.for_each(|page| dirty.mark(page * PAGE_BYTES, PAGE_BYTES));
         let begin = || Pace::begin(log.segments(), log.appender().appended(), dirty.len_bytes());
-        let pace = is_background.then(begin);
-        self.write_pages(&dirty, &mut own.copies, log, loader, pace.as_ref())?;
+        // With a limit of memory, writers are held back before they pin themselves: a pinned one would delay step 2.
+        let pace = (is_background && !loader.is_paged()).then(begin);
+        let unsynced = self.write_pages(&dirty, &mut own, log, loader, pace.as_ref())?;
         dirty.clear();
         own.unmarked = dirty;
         if !self.base.file().breaks(canary::RECYCLED_BEFORE_BASE) {
             self.base.sync()?;
         }
+        end_writes(loader, &unsynced);
         self.spaces.punch(|| log.segments().replayed_from());
-        let is_next_due = log.segments().recycle(count);
+        let is_next_due = count > 0 && log.segments().recycle(count);
         drop(pace);
-        if !is_next_due {
+        if !is_next_due || loader.is_paged() {
             self.base.file().forget_cached();
         }
+        loader.end_checkpoint(count > 0);
         Ok(true)
     }
 
-    /// Steps 2 to 4 for all pages.
+    /// Steps 2 to 4 for all pages. Syncs the base whenever it has many of them, if their memory may then be freed.
+    /// Returns the pages since the last sync.
     fn write_pages(
         &self,
         dirty: &DirtyPages,
-        copies: &mut Pages,
+        own: &mut Checkpoint,
         log: &Log<F>,
         loader: &Loader<F>,
         pace: Option<&Pace<'_>>,
-    ) -> Result<(), MediumError> {
+    ) -> Result<Vec<Writing>, MediumError> {
         let (mut runs, mut len_bytes, mut written_bytes) = (Vec::new(), 0, 0);
+        let (mut unsynced, mut unsynced_bytes) = (Vec::new(), 0);
         for run in dirty.runs(RUN_BYTES_MAX) {
             len_bytes += run.end - run.start;
             runs.push(run);
             if len_bytes >= COPIED_BYTES {
-                self.write_runs(&runs, copies, log, loader)?;
+                unsynced.push(self.write_runs(&runs, own, log, loader)?);
                 written_bytes += len_bytes;
+                unsynced_bytes += len_bytes;
                 pace.inspect(|pace| pace.note(written_bytes));
                 (runs, len_bytes) = (Vec::new(), 0);
+                if loader.pager().is_some_and(|pager| pager.wants_sync_after(unsynced_bytes)) {
+                    self.base.sync()?;
+                    end_writes(loader, &unsynced);
+                    unsynced.clear();
+                    unsynced_bytes = 0;
+                }
             }
         }
-        self.write_runs(&runs, copies, log, loader)
+        unsynced.push(self.write_runs(&runs, own, log, loader)?);
+        Ok(unsynced)
     }
 
     fn write_runs(
         &self,
         runs: &[Range<u64>],
-        copies: &mut Pages,
+        Checkpoint { copies, is_for_memory, .. }: &mut Checkpoint,
         log: &Log<F>,
         loader: &Loader<F>,
-    ) -> Result<(), MediumError> {
+    ) -> Result<Writing, MediumError> {
         copies.clear();
-        runs.iter().try_for_each(|run| loader.copy_live(run, copies))?;
+        let writing = loader.begin_write(runs, RUN_BYTES_MAX)?;
+        if *is_for_memory && !writing.is_clean {
+            // Nothing would be gained: a thread is pinned for long.
+            return Ok(writing);
+        }
+        writing.runs.iter().try_for_each(|run| loader.copy_live(run, copies))?;
         if !self.base.file().breaks(canary::LIVE_PAGE_IN_BASE) {
             log.wait_proved(log.appender().appended_by_now())?;
         }
-        self.base.guard(self.write_copies(runs, copies))
+        self.base.guard(self.write_copies(&writing.runs, copies))?;
+        if self.base.file().breaks(canary::CLEAN_BEFORE_SYNC) {
+            end_writes(loader, slice::from_ref(&writing));
+        }
+        Ok(writing)
     }
 
     /// Step 4.
@@ -187,4 +220,10 @@ impl<F: File> Checkpointer<F> {
         self.base.allocate(range, region_bytes)?;
         self.base.sync()
     }
+}
+
+/// Ends the writes of pages that the base has durably.
+fn end_writes<F: File>(loader: &Loader<F>, writings: &[Writing]) {
+    let pairs = loader.pager().into_iter().flat_map(|pager| writings.iter().map(move |writing| (pager, writing)));
+    pairs.for_each(|(pager, writing)| pager.end_write(writing));
 }

@@ -1,9 +1,9 @@
 //! Discards: frees space of the base that the region does not need any more, once no replay can need it.
 //!
-//! Discarded pages lose their memory immediately. Their space in the base is freed later, because entries from
-//! before the discard may still be replayed, and written there. So each discard has the position at which the log
-//! ended. It is carried out when replay begins behind that position, as recorded in the newest durable header.
-//! Until then a crash leaves the space allocated.
+//! Discarded pages lose their memory immediately, or when they are evicted (`loading`). Their space in the base is
+//! freed later, because entries from before the discard may still be replayed, and written there. So each discard has
+//! the position at which the log ended. It is carried out when replay begins behind that position, as recorded in the
+//! newest durable header. Until then a crash leaves the space allocated.
 //!
 //! No other condition is needed: with a durable header, no entry before its position is replayed, at any time of
 //! the punch and of recycling. So a checkpoint may recycle its segments and free space in either order.
@@ -94,15 +94,17 @@ impl<F: File> Spaces<F> {
     ///
     /// # Safety
     /// As there.
-    pub(crate) unsafe fn discard(&self, region: &Region, appender: &Appender, span: Span) -> u64 {
+    pub(crate) unsafe fn discard(&self, (region, is_paged): (&Region, bool), appender: &Appender, span: Span) -> u64 {
         let end = span.end().unwrap_or(u64::MAX).min(region.len_bytes());
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
         let mut discards = self.discards.lock();
         if pages.is_empty() || !region.memory.in_owner() || discards.is_refused {
             return 0;
         }
-        // SAFETY: only the caller uses the pages.
-        unsafe { region.memory.discard(pages.clone()) };
+        if !is_paged {
+            // SAFETY: only the caller uses the pages.
+            unsafe { region.memory.discard(pages.clone()) };
+        }
         discards.keep(&pages);
         discards.waiting.push(Discard { position: appender.appended(), pages: pages.clone() });
         pages.end - pages.start

@@ -1,7 +1,7 @@
 //! Figures that a journal reports.
 
 use crate::journal::Journal;
-use crate::loading::Loaded;
+use crate::loading::{Loaded, PageFigures};
 use crate::opened::Opening;
 use crate::{Acknowledger, File};
 
@@ -24,12 +24,19 @@ pub struct Figures {
     pub opening: Opening,
     /// The progress of loading since then.
     pub loaded: Loaded,
+    /// The pages of a region that may be larger than its memory ([`crate::JournalOptions::memory_bytes_max`]).
+    pub pages: Option<PageFigures>,
 }
 
 impl<F: File> Acknowledger<F> {
     /// Loads all of the base into memory in the background, if the options allow threads.
     pub fn load_rest(&self) {
         self.journal().loader.load_rest();
+    }
+
+    /// Sets the memory for pages of a region that may be larger than its memory.
+    pub fn set_memory_bytes(&self, memory_bytes: u64) {
+        self.journal().loader.pager().into_iter().for_each(|pager| pager.set_memory_bytes(memory_bytes));
     }
 
     /// Returns the figures.
@@ -49,6 +56,7 @@ impl<F: File> Acknowledger<F> {
             unsynced_bytes: appended.saturating_sub(synced),
             opening: *opening,
             loaded: loader.loaded(),
+            pages: loader.page_figures(),
         }
     }
 }

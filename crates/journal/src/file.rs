@@ -31,6 +31,15 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's; of the kind `UnexpectedEof` if the file ends before.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
+    /// Reads like [`File::read_at`], for a caller that keeps `pages`: they need not be in the operating system's
+    /// cache as well. `pages` are complete pages of 4096 bytes, in memory as well as in the file.
+    ///
+    /// # Errors
+    /// As for [`File::read_at`].
+    fn read_pages(&self, pages: &mut [u8], at: u64) -> io::Result<()> {
+        self.read_at(pages, at)
+    }
+
     /// Fills `pages`, complete ones, with those from `at` on that are in the operating system's cache, up to the
     /// first that is not. Returns the number of bytes filled. The other pages are only on the disk. On systems that
     /// cannot report this, all pages count as cached.

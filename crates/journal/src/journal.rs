@@ -15,7 +15,7 @@ use crate::file::Files;
 use crate::frame::ENTRY_HEADER_BYTES;
 use crate::guarded::Guarded;
 use crate::health::Health;
-use crate::loading::Loader;
+use crate::loading::{Loader, Pager};
 use crate::log::Log;
 use crate::opened::{OpenedLog, Opening};
 use crate::redo::Redo;
@@ -103,6 +103,50 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
+    /// Waits, before an operation pins itself, until there is memory for it. Waits for nothing if the region has no
+    /// limit of memory, or the thread is already pinned.
+    #[inline]
+    pub(crate) fn admit(&self) {
+        if let Some(pager) = self.loader.pager().filter(|_| !epoch::is_pinned()) {
+            self.await_memory(pager);
+        }
+    }
+
+    /// Like [`Journal::admit`], for an operation that writes: also waits until enough pages are clean, and for space in
+    /// the log. So a thread that is pinned hardly ever waits for a checkpoint.
+    #[inline]
+    pub(crate) fn admit_write(&self) {
+        if let Some(pager) = self.loader.pager().filter(|_| self.options.writable && !epoch::is_pinned()) {
+            self.await_clean(pager);
+            self.await_memory(pager);
+        }
+    }
+
+    #[cold]
+    fn await_memory(&self, pager: &Pager) {
+        if self.options.background { pager.await_memory() } else { while self.loader.evict() > 0 {} }
+    }
+
+    #[cold]
+    fn await_clean(&self, pager: &Pager) {
+        // A failure ends writing, and the write reports it.
+        let _ = match self.options.background {
+            true => {
+                pager.await_clean();
+                if self.log.segments().slots().has_spare() { Ok(()) } else { self.await_spare() }
+            }
+            false if pager.wants_checkpoint() => self.checkpoint().map(drop),
+            false => Ok(()),
+        };
+    }
+
+    /// Requests a checkpoint because pages have to become clean.
+    pub(crate) fn ask_for_clean_pages(&self) {
+        let table = self.log.segments().slots();
+        table.lock().is_memory_wanted = true;
+        table.notify();
+    }
+
     /// Applies the sealed segments; returns false if there were none. The caller does not hold the writer.
     pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
         self.checkpointer.checkpoint(&self.log, &self.loader, self.options.background)
@@ -123,6 +167,7 @@ impl<F: File> Journal<F> {
         self.checkpointer.lengthen_base(from_bytes..to_bytes)?;
         let region = self.loader.region();
         region.memory.extend(from_bytes..to_bytes).map_err(full_or_failed(to_bytes))?;
+        self.loader.pager().into_iter().for_each(|pager| pager.add_fresh(from_bytes..to_bytes));
         match self.reserve(1, 0) {
             Some(mut append) => append.push_growth(to_bytes),
             None => self.health.check()?,

@@ -100,6 +100,7 @@ impl<F: File> Journaled<F> {
         let opened = OpenedLog { identity, slots, writer, capacity_bytes };
         let journal = Journal::new(files, region, (0, Redo::default()), opened, Opening::default(), options);
         journal.loader.finish();
+        journal.loader.pager().into_iter().for_each(|pager| pager.add_fresh(0..len_bytes));
         journal.log.segments().note_begun();
         Journaled::start(journal)
     }
@@ -159,7 +160,7 @@ impl<F: File> Journaled<F> {
         if base_bytes < region_bytes {
             return Err(JournalError::Truncated { base_bytes, region_bytes });
         }
-        let redo = Redo::of(replayed, options.block_bytes, region_bytes)?;
+        let redo = Redo::of(replayed, options.unit_bytes(), region_bytes)?;
         let opening = Opening {
             replayed_bytes: log.slots.sealed.iter().map(|sealed| sealed.end_bytes).sum(),
             replay_time: start.elapsed(),
@@ -284,7 +285,7 @@ impl<F: File> fmt::Debug for Journaled<F> {
 
 /// Reserves memory of zeros.
 fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalError> {
-    let memory = Memory::reserve(options.reserve_bytes, options.kept_bytes, len_bytes, options.huge_pages);
+    let memory = Memory::reserve(options.reserve_bytes, options.kept_bytes, len_bytes, options.has_huge_pages());
     let wanted_bytes = options.kept_bytes.max(len_bytes);
     let memory = memory.map_err(|source| JournalError::Addresses { wanted_bytes, source })?;
     memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;

@@ -17,6 +17,8 @@
 //! - After a failed sync, neither its caller nor any later caller reports durability (`guarded`, `health`).
 //! - No thread sees a block of memory, stores to the block or appends from the block before it has the base's bytes
 //!   and, over those, all replayed entries (`loading`, `redo`).
+//! - With a limit of memory, no page is freed that differs from the synced base, or that a pinned thread may have found
+//!   in memory (`loading`).
 //! - Readers append nothing. A reader waits only for the durability of a word that was found before its writer has
 //!   waited.
 //! - A caller that does not wait immediately leaves the word as it is, and has a receipt (`receipt`).
@@ -36,7 +38,7 @@
 //! log: Log                 waits, group commit                       -> writer, buffer, turns, requests
 //! writer: LogWriter        frames                                    -> ahead, buffer, durable, tail
 //! ahead: Segments          headers and space of segments             -> durable, guarded, slots
-//! loading: Loader          the region's memory                       -> blocks, redo, region, guarded
+//! loading: Loader          the region's memory, eviction             -> blocks, redo, region, guarded
 //! buffer: Appender         entries that no writer has taken          -> slots, published, dirty
 //! guarded, health          a file; its first failure ends writing    -> slots, requests
 //! ```
@@ -95,7 +97,7 @@ pub use error::{JournalError, Which};
 pub use figures::Figures;
 pub use file::{File, Files};
 pub use journaled::{Journaled, OpenProgress};
-pub use loading::Loaded;
+pub use loading::{Loaded, PageFigures};
 pub use notifier::Notifier;
 pub use opened::Opening;
 pub use options::JournalOptions;

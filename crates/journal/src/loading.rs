@@ -11,11 +11,21 @@
 //! A block that cannot be read is lost. First the journal is poisoned, so that nothing can be appended that was
 //! derived from the zeros; then the block is settled. A caller that reads bytes of it gets an error. Its words read
 //! as zeros, and `Residency::check_lost_ranges` returns an error.
+//!
+//! # Regions larger than memory
+//! With [`JournalOptions::memory_bytes_max`] there are no blocks. Pages are read when they are needed, and their memory
+//! is freed again (`paged`, `paging`, `page_state`, `evictor`).
+
+mod evictor;
+mod page_state;
+mod paged;
+mod pager;
+mod paging;
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::slice;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -29,6 +39,10 @@ use crate::pages::Pages;
 use crate::redo::Redo;
 use crate::region::{PAGE_BYTES, Region};
 use crate::{File, JournalOptions, canary};
+
+pub(crate) use pager::{Pager, Writing};
+pub use paging::PageFigures;
+use paging::Usage;
 
 /// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one
 /// of these blocks does not wait long.
@@ -53,6 +67,8 @@ pub(crate) struct Loader<F> {
     /// Whether there is a thread.
     background: bool,
     blocks: Blocks,
+    /// Only of a region that may be larger than its memory; then there are no blocks.
+    pager: Option<Pager>,
     /// Empty once everything is loaded.
     redo: RwLock<Redo>,
     wanted: Mutex<Wanted>,
@@ -93,11 +109,14 @@ impl<F: File> Loader<F> {
         (len_bytes, redo): (u64, Redo),
         options: &JournalOptions,
     ) -> Loader<F> {
+        let pager = Pager::of(&region, options);
+        let block_count_bytes = if pager.is_some() { 0 } else { len_bytes };
         Loader {
             base,
-            region,
             background: options.background,
-            blocks: Blocks::absent(len_bytes, options.block_bytes),
+            blocks: Blocks::absent(block_count_bytes, options.block_bytes),
+            pager,
+            region,
             redo: RwLock::new(redo),
             wanted: Mutex::default(),
             is_wanted: Condvar::new(),
@@ -137,16 +156,37 @@ impl<F: File> Loader<F> {
     pub(crate) fn wake(&self) {
         drop(self.wanted.lock());
         self.is_wanted.notify_all();
+        self.pager.iter().for_each(|pager| pager.evictor.wake());
     }
 
-    /// Slow path of [`pmem::Bytes::check`].
+    /// Slow path of [`pmem::Bytes::check`]. Without a pin, the pages stay in memory for good.
     #[cold]
     #[inline(never)]
     pub(crate) fn reach(&self, span: Span) -> Result<(), MediumError> {
+        let is_held = !self.is_paged() || epoch::is_pinned();
+        self.reach_for(span, if is_held { Usage::Read } else { Usage::Keep })
+    }
+
+    /// Slow path of [`pmem::Bytes::target`], for a thread that is pinned if pages may be evicted.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reach_to_store(&self, span: Span) -> Result<(), MediumError> {
+        self.reach_for(span, Usage::Store)
+    }
+
+    /// Loads the pages of `span`, and keeps them in memory for good.
+    pub(crate) fn keep(&self, span: Span) -> Result<(), MediumError> {
+        self.reach_for(span, Usage::Keep)
+    }
+
+    fn reach_for(&self, span: Span, usage: Usage) -> Result<(), MediumError> {
         let region_bytes = self.region.len_bytes();
         let Span { start, len_bytes } = span;
         let outside = MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes };
         let end = span.end().filter(|&end| end <= region_bytes).ok_or(outside)?;
+        if let Some(pager) = &self.pager {
+            return self.reach_pages(pager, start.0..end, usage);
+        }
         // Reaches all blocks, also behind a lost one: words are loaded and stored in any of them.
         self.blocks.touched_by(start.0..end).map(|block| self.bring(block)).fold(Ok(()), Result::and)
     }
@@ -178,11 +218,8 @@ impl<F: File> Loader<F> {
 
     fn fill(&self, run: Range<u64>) -> io::Result<()> {
         let Range { start, end } = self.blocks.bytes_of(run.clone());
-        // SAFETY: the bytes are in the memory that was allocated for the region, and only this caller uses the
-        // blocks.
-        let memory = unsafe {
-            slice::from_raw_parts_mut(self.region.memory.base().as_ptr().add(start as usize), (end - start) as usize)
-        };
+        // SAFETY: the blocks are in the region, and only this caller uses them.
+        let memory = unsafe { &mut *self.memory_of(start..end) };
         self.base.file().read_at(memory, start)?;
         if self.base.file().breaks(canary::LOADED_WITHOUT_REDO) {
             return Ok(());
@@ -195,6 +232,12 @@ impl<F: File> Loader<F> {
         Ok(())
     }
 
+    /// Returns the region's memory at `range`, which is in the region.
+    fn memory_of(&self, range: Range<u64>) -> *mut [u8] {
+        let start = self.region.memory.base().as_ptr().wrapping_add(range.start as usize);
+        ptr::slice_from_raw_parts_mut(start, (range.end - range.start) as usize)
+    }
+
     fn settle(&self, run: Range<u64>, state: State) {
         if self.blocks.settle(run, state) {
             self.finish();
@@ -203,20 +246,25 @@ impl<F: File> Loader<F> {
 
     /// Marks a block as lost: the error first, then the poison, then the state that makes both visible.
     fn lose(&self, block: Range<u64>, error: &io::Error) {
-        let Range { start, end } = self.blocks.bytes_of(block.clone());
-        let _ =
-            self.lost.set(MediumError::Unreadable { offset: start, errno: error.raw_os_error().unwrap_or(libc::EIO) });
-        self.base.health().poison(error);
+        let range = self.blocks.bytes_of(block.clone());
+        self.note_lost(range.start, error);
         // SAFETY: as in `fill`.
-        unsafe { self.region.memory.base().as_ptr().add(start as usize).write_bytes(0, (end - start) as usize) };
+        unsafe { &mut *self.memory_of(range) }.fill(0);
         self.settle(block, State::Lost);
+    }
+
+    /// Notes that the base could not be read at `start`, and poisons the journal.
+    fn note_lost(&self, start: u64, error: &io::Error) {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let _ = self.lost.set(MediumError::Unreadable { offset: start, errno });
+        self.base.health().poison(error);
     }
 
     /// Ends loading: no block is left.
     pub(crate) fn finish(&self) {
         *self.redo.write() = Redo::default();
         let _ = self.time.set(self.start.elapsed());
-        if self.lost.get().is_none() {
+        if self.lost.get().is_none() && !self.is_paged() {
             self.region.finish_loading();
         }
         self.wake();
@@ -226,6 +274,9 @@ impl<F: File> Loader<F> {
     #[cold]
     #[inline(never)]
     pub(crate) fn peek(&self, at: Offset) -> Option<u64> {
+        if let Some(pager) = self.pager.as_ref().filter(|_| at.0 < self.region.len_bytes()) {
+            return self.peek_page(pager, at);
+        }
         let blocks = &self.blocks;
         let touched = blocks.touched_by(at.0..at.0.checked_add(8)?);
         let is_absent = || touched.clone().all(|block| matches!(blocks.state(block), State::Absent | State::Loading));
@@ -242,6 +293,9 @@ impl<F: File> Loader<F> {
     pub(crate) fn expect_page(&self, at: Offset) {
         let page = at.0 - at.0 % PAGE_BYTES;
         let touched = self.blocks.touched_by(page..page + 1);
+        if self.pager.as_ref().is_some_and(|pager| pager.is_in_base_alone(page)) {
+            self.base.file().will_read(page..page + PAGE_BYTES);
+        }
         if touched.clone().any(|block| self.blocks.state(block) == State::Absent) {
             self.base.file().will_read(page..page + PAGE_BYTES);
         }
@@ -257,15 +311,19 @@ impl<F: File> Loader<F> {
         }
     }
 
-    /// Makes the thread, if there is one, load all absent blocks.
+    /// Makes the thread, if there is one, load all absent blocks. Pages that may be evicted are loaded only when they
+    /// are needed, and those that opening has peeked at leave the operating system's cache.
     pub(crate) fn load_rest(&self) {
+        if self.is_paged() {
+            return self.base.file().forget_cached();
+        }
         self.wanted.lock().rest.get_or_insert(0);
         self.is_wanted.notify_all();
     }
 
-    /// Copies pages of the region, word by word, as they are.
+    /// Copies pages of the region, word by word, as they are. Pages that may be evicted have been begun to be written.
     pub(crate) fn copy_live(&self, run: &Range<u64>, copies: &mut Pages) -> Result<(), MediumError> {
-        if run.end > self.region.readable_bytes() {
+        if run.end > self.region.readable_bytes() && !self.is_paged() {
             self.reach(Offset(run.start).span(run.end - run.start))?;
         }
         for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {

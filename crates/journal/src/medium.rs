@@ -1,11 +1,12 @@
 //! The journaled region as a medium.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use epoch::Pin;
 use pmem::{
     Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
-    Span, Taken, Ticket, Waited,
+    Span, Taken, Ticket, Waited, arch,
 };
 
 use crate::options::entry_bytes_max;
@@ -13,10 +14,65 @@ use crate::region::PAGE_BYTES;
 use crate::{File, Journaled, broken, canary};
 
 impl<F: File> Journaled<F> {
+    /// Pins the thread if pages may be evicted while it uses them.
+    #[inline]
+    fn hold(&self) -> Option<Pin> {
+        self.journal.loader.is_paged().then(epoch::pin)
+    }
+
+    /// Returns true if `len_bytes` bytes at `at` are in the region and in memory for certain. Costs one comparison.
+    #[inline(always)]
+    fn is_readable(&self, at: Offset, len_bytes: u64) -> bool {
+        at.span(len_bytes).end().is_some_and(|end| end <= self.journal.loader.region().readable_bytes())
+    }
+
+    /// Like [`Self::is_readable`], for a store.
+    #[inline(always)]
+    fn is_storable(&self, at: Offset, len_bytes: u64) -> bool {
+        at.span(len_bytes).end().is_some_and(|end| end <= self.journal.loader.region().writable_bytes())
+    }
+
+    /// Returns the address of `at`, which is in the region.
+    #[inline(always)]
+    fn address(&self, at: Offset) -> *mut u8 {
+        // SAFETY: the offset is in the region, all of which is one contiguous range of memory.
+        unsafe { self.base().as_ptr().add(at.0 as usize) }
+    }
+
+    /// Returns the word at `at`, which is in the region.
+    #[inline(always)]
+    fn word_there(&self, at: Offset) -> &AtomicU64 {
+        at.expect_aligned(8);
+        // SAFETY: the word is aligned and in the region; words that several threads access are accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.address(at).cast()) }
+    }
+
+    /// Runs `store` while `len_bytes` bytes at `at` are in memory.
+    ///
     /// # Panics
     /// As for [`Bytes::target`].
     #[cold]
     #[inline(never)]
+    fn store_slowly<R>(&self, at: Offset, len_bytes: u64, store: impl FnOnce() -> R) -> R {
+        let _pin = self.hold();
+        self.target_slowly(at, len_bytes);
+        store()
+    }
+
+    /// Runs `load` while `len_bytes` bytes at `at` are in memory.
+    ///
+    /// # Panics
+    /// As for [`Bytes::load`].
+    #[cold]
+    #[inline(never)]
+    fn load_slowly<R>(&self, at: Offset, len_bytes: u64, load: impl FnOnce() -> R) -> R {
+        let _pin = self.hold();
+        self.assert_within(at, len_bytes);
+        load()
+    }
+
+    /// # Panics
+    /// As for [`Bytes::target`].
     fn target_slowly(&self, at: Offset, len_bytes: u64) {
         let region_bytes = if self.is_writable() { self.len_bytes() } else { 0 };
         let is_inside = at.span(len_bytes).end().is_some_and(|end| end <= region_bytes);
@@ -26,18 +82,18 @@ impl<F: File> Journaled<F> {
             at.0
         );
         // Stores to lost blocks are allowed: none of them becomes durable.
-        let _ = self.journal.loader.reach(at.span(len_bytes));
+        let _ = self.journal.loader.reach_to_store(at.span(len_bytes));
     }
 
-    /// Appends the memory's content at `span`, which is not longer than an entry may be. Words are read one by one,
-    /// because words adjacent to a flushed word may belong to another thread.
+    /// Appends the memory's content at `span`, which is in memory, and not longer than an entry may be. Words are
+    /// read one by one, because words adjacent to a flushed word may belong to another thread.
     fn append_from_memory(&self, span: Span) {
         let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
         let Some(mut append) = self.journal.reserve(1, span.len_bytes as usize) else { return };
         append.push(span.start, span.len_bytes as usize, |frame| {
             let from = frame.len();
             for at in (first..end).step_by(8) {
-                frame.extend(self.load(Offset(at), Ordering::Relaxed).to_ne_bytes());
+                frame.extend(self.word_there(Offset(at)).load(Ordering::Relaxed).to_ne_bytes());
             }
             frame.truncate(from + (end - first) as usize);
             frame.drain(from..from + (span.start.0 - first) as usize);
@@ -70,15 +126,42 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         self.journal.options.writable
     }
 
-    /// Makes one comparison with the length.
     #[inline(always)]
-    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        let writable_bytes = self.journal.loader.region().writable_bytes();
-        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
-            self.target_slowly(at, len_bytes);
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        if self.is_readable(at, 8) {
+            return self.word_there(at).load(ordering);
         }
-        // SAFETY: the bytes are in the region (just checked), all of which is one contiguous range of memory.
-        unsafe { self.journal.loader.region().memory.base().as_ptr().add(at.0 as usize) }
+        self.load_slowly(at, 8, || self.word_there(at).load(ordering))
+    }
+
+    #[inline(always)]
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        at.expect_aligned(32);
+        // SAFETY: the 32 bytes are in the region (the caller of the closure has checked it) and aligned.
+        let matches = || unsafe { arch::match4(self.address(at).cast(), word) };
+        if self.is_readable(at, 32) { matches() } else { self.load_slowly(at, 32, matches) }
+    }
+
+    #[inline(always)]
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        if self.is_storable(at, 8) {
+            return self.word_there(at).store(word, ordering);
+        }
+        self.store_slowly(at, 8, || self.word_there(at).store(word, ordering));
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        let exchange = || self.word_there(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire);
+        if self.is_storable(at, 8) { exchange() } else { self.store_slowly(at, 8, exchange) }
+    }
+
+    #[inline(always)]
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let len_bytes = bytes.len() as u64;
+        // SAFETY: the target is in the region (the caller of the closure has checked it), and only the caller uses it.
+        let copy = || unsafe { self.address(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        if self.is_storable(at, len_bytes) { copy() } else { self.store_slowly(at, len_bytes, copy) }
     }
 
     #[inline]
@@ -86,16 +169,23 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         at.expect_aligned(16);
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let padded_bytes = len_bytes.next_multiple_of(16);
-        let mut target = self.target(at, padded_bytes);
-        for part in parts {
-            // SAFETY: the target is as long as the padded parts, and only the caller uses it.
-            unsafe {
-                target.copy_from_nonoverlapping(part.as_ptr(), part.len());
-                target = target.add(part.len());
+        let copy = || {
+            let mut target = self.address(at);
+            for part in parts {
+                // SAFETY: the target is as long as the padded parts, and only the caller uses it.
+                unsafe {
+                    target.copy_from_nonoverlapping(part.as_ptr(), part.len());
+                    target = target.add(part.len());
+                }
             }
+            // SAFETY: as above.
+            unsafe { target.write_bytes(0, (padded_bytes - len_bytes) as usize) };
+        };
+        if self.is_storable(at, padded_bytes) {
+            copy()
+        } else {
+            self.store_slowly(at, padded_bytes, copy)
         }
-        // SAFETY: as above.
-        unsafe { target.write_bytes(0, (padded_bytes - len_bytes) as usize) };
         self.flush(at.span(padded_bytes));
     }
 
@@ -104,7 +194,7 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         if self.is_writable() {
             return Err(MediumError::ReadOnly);
         }
-        self.check(at.span(bytes.len() as u64))?;
+        self.journal.loader.keep(at.span(bytes.len() as u64))?;
         // SAFETY: the bytes are in the region (just checked) and in memory; only the caller uses them.
         unsafe { self.base().as_ptr().add(at.0 as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
@@ -135,6 +225,7 @@ impl<F: File> Persist for Journaled<F> {
     }
 
     fn flush(&self, span: Span) {
+        let _pin = self.hold();
         self.assert_within(span.start, span.len_bytes);
         if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
             return broken::hold(self, self.pieces(span));
@@ -152,6 +243,7 @@ impl<F: File> Persist for Journaled<F> {
         if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
             return broken::publish_late(self, words, key);
         }
+        let _pin = self.hold();
         // No file is used under the lock.
         let (last, before) = words.split_last().expect("something is published");
         self.assert_within(last.0.line(), LINE_BYTES);
@@ -215,7 +307,7 @@ impl<F: File> Residency for Journaled<F> {
     fn populate(&self, span: Span) {
         let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
         let start = span.start.0 - span.start.0 % PAGE_BYTES;
-        if start < end && self.in_owner() {
+        if start < end && self.in_owner() && !self.journal.loader.is_paged() {
             self.journal.loader.region().memory.populate(start..end.next_multiple_of(PAGE_BYTES));
         }
     }
@@ -231,6 +323,12 @@ impl<F: File> Residency for Journaled<F> {
         self.journal.loader.expect(span);
     }
 
+    #[inline]
+    fn held<R>(&self, operate: impl FnOnce() -> R) -> R {
+        let _pin = self.hold();
+        operate()
+    }
+
     fn prefetch_peek(&self, at: Offset) {
         self.journal.loader.expect_page(at);
     }
@@ -242,10 +340,9 @@ impl<F: File> Space for Journaled<F> {
     }
 
     unsafe fn discard(&self, span: Span) -> u64 {
+        let (loader, spaces) = (&self.journal.loader, self.journal.checkpointer.spaces());
         // SAFETY: the caller's promise.
-        unsafe {
-            self.journal.checkpointer.spaces().discard(self.journal.loader.region(), self.journal.log.appender(), span)
-        }
+        unsafe { spaces.discard((loader.region(), loader.is_paged()), self.journal.log.appender(), span) }
     }
 
     fn allocate(&self, span: Span) -> Result<(), MediumError> {

@@ -34,6 +34,11 @@ pub struct JournalOptions {
     pub capacity_bytes: u64,
     /// Unit in which the base is read into memory when a part of it is needed: complete pages, a power of two.
     pub block_bytes: u64,
+    /// The largest memory for the region's pages. `None` keeps the whole region in memory. Otherwise pages are read
+    /// when they are needed, and their memory is freed when more is needed; then every thread that uses the region is
+    /// pinned (crate `epoch`) while it does. Operations under way may exceed it, as may pages that are used without a
+    /// pin.
+    pub memory_bytes_max: Option<u64>,
     /// Bits that a client who stores values cannot know, so that no value can look like a frame in a damaged log.
     /// Pass new random bits for each opening.
     pub salt: u32,
@@ -60,6 +65,7 @@ impl Default for JournalOptions {
             segment_bytes: 4 << 20,
             capacity_bytes: 64 << 10,
             block_bytes: 64 << 10,
+            memory_bytes_max: None,
             salt: 0,
             name: "journal",
             background: true,
@@ -76,6 +82,9 @@ const MARKS_BYTES: usize = 4 * (FRAME_HEADER_BYTES + ENTRY_HEADER_BYTES);
 
 /// With the shortest frames, a log of this length has fewer frames than a header can count.
 const LOG_BYTES_MAX: u64 = 128 << 30;
+
+/// The least memory for pages.
+const MEMORY_BYTES_MIN: u64 = PAGE_BYTES;
 
 /// The least length that holds a header and some frames.
 const SEGMENT_BYTES_MIN: u64 = 2 * FRAMES_START_BYTES;
@@ -95,6 +104,9 @@ impl JournalOptions {
         if !self.block_bytes.is_power_of_two() || self.block_bytes < PAGE_BYTES {
             return error("a block of the base must have 4 KiB, or that times a power of two");
         }
+        if self.memory_bytes_max.is_some_and(|bytes| bytes < MEMORY_BYTES_MIN) {
+            return error("the memory for the region must be at least one page of 4 KiB");
+        }
         if self.log_bytes_max > LOG_BYTES_MAX {
             return error("the log's limit must be at most 128 GiB");
         }
@@ -102,6 +114,16 @@ impl JournalOptions {
             return error("the log's limit must allow for two segments");
         }
         Ok(())
+    }
+
+    /// Returns the unit in which the base is read: blocks, or pages if these may be evicted.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        self.memory_bytes_max.map_or(self.block_bytes, |_| PAGE_BYTES)
+    }
+
+    /// Returns true if the kernel is asked for huge pages. Evicted pages are small.
+    pub(crate) fn has_huge_pages(&self) -> bool {
+        self.huge_pages && self.memory_bytes_max.is_none()
     }
 
     pub(crate) fn segment_count_max(&self) -> u64 {

@@ -32,7 +32,7 @@ const SYNC_HANDLE_COUNT: usize = crate::turns::LANE_COUNT as usize;
 #[derive(Debug)]
 pub struct OsFile {
     file: StdFile,
-    /// A handle that bypasses the cache on writes, if the file supports that.
+    /// A handle that bypasses the cache, if the file supports that.
     direct: Option<StdFile>,
     /// Opened separately: the kernel reports a write failure to each handle, but only once.
     to_sync: [Mutex<StdFile>; SYNC_HANDLE_COUNT],
@@ -78,7 +78,7 @@ impl OsFile {
             other if is_same(&other)? => Ok(other),
             _ => Err(io::Error::other("another file took its place while it was opened")),
         };
-        let direct = if writable { open_direct(path, &file) } else { None };
+        let direct = open_direct(path, &file, writable);
         let direct = direct.filter(|direct| is_same(direct).unwrap_or(false));
         let to_sync = [Mutex::new(again()?), Mutex::new(again()?)];
         Ok(OsFile { file, direct, to_sync, writable, len_bytes_min: AtomicU64::new(examined.len()) })
@@ -142,14 +142,15 @@ fn reopened(path: &Path, writable: bool) -> io::Result<StdFile> {
     OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// Opens a handle that writes complete pages past the cache. A file that does not report its block size may support
-/// writing pages; if it does not, it is written through the cache.
-fn open_direct(path: &Path, file: &StdFile) -> Option<StdFile> {
+/// Opens a handle that reads and writes complete pages past the cache. A file that does not report its block size may
+/// support writing pages; if it does not, it is written through the cache.
+fn open_direct(path: &Path, file: &StdFile, writable: bool) -> Option<StdFile> {
     let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let says = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
     let block_bytes = found.stx_dio_offset_align.max(found.stx_dio_mem_align) as usize;
     let takes_pages = !says || (1..=PAGE_BYTES).contains(&block_bytes);
-    let open = || OpenOptions::new().write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok();
+    let open =
+        || OpenOptions::new().read(true).write(writable).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok();
     takes_pages.then(open)?
 }
 
@@ -166,6 +167,17 @@ impl File for OsFile {
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         self.file.read_exact_at(into, at)
+    }
+
+    fn read_pages(&self, pages: &mut [u8], at: u64) -> io::Result<()> {
+        match &self.direct {
+            Some(direct) => direct.read_exact_at(pages, at),
+            None => {
+                self.read_at(pages, at)?;
+                let _ = fadvise(&self.file, at, NonZero::new(pages.len() as u64), Advice::DontNeed);
+                Ok(())
+            }
+        }
     }
 
     fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize> {

@@ -190,8 +190,15 @@ impl<F: File> Acknowledger<F> {
         (result, self.wait(receipt))
     }
 
+    /// Waits, before a read pins itself, until the region's memory is within its limit, if it has one.
+    #[inline]
+    pub fn admit(&self) {
+        self.0.admit();
+    }
+
     fn collect<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Receipt) {
         let log = &self.0.log;
+        self.0.admit_write();
         let _scope = Scope::begin(log);
         let result = operate();
         let Deferral { mut position, others, .. } = DEFERRAL.get();

@@ -110,12 +110,27 @@ impl Redo {
         pages
     }
 
-    /// Applies the entries that touch `bytes`, which are at `at`, all in one block.
-    pub(crate) fn apply(&self, at: u64, bytes: &mut [u8]) {
+    /// Returns the entries of the block at `at`.
+    fn changes_at(&self, at: u64) -> &[Change] {
         let block = (at / self.block_bytes.max(1)) as usize;
         let [start, past] = [block, block + 1].map(|i| self.starts.get(i).copied());
-        let (Some(start), Some(past)) = (start, past) else { return };
-        for change in &self.changes[start..past] {
+        start.zip(past).map_or(&[], |(start, past)| &self.changes[start..past])
+    }
+
+    /// Returns true if entries touch the block at `at`.
+    pub(crate) fn touches(&self, at: u64) -> bool {
+        !self.changes_at(at).is_empty()
+    }
+
+    /// Returns the memory that the entries use.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        let segment_bytes: usize = self.segments.iter().map(Vec::len).sum();
+        (segment_bytes + self.changes.len() * size_of::<Change>() + self.starts.len() * size_of::<usize>()) as u64
+    }
+
+    /// Applies the entries that touch `bytes`, which are at `at`, all in one block.
+    pub(crate) fn apply(&self, at: u64, bytes: &mut [u8]) {
+        for change in self.changes_at(at) {
             let common = common(change.at..change.at + u64::from(change.len), at..at + bytes.len() as u64);
             if let Some(common) = common {
                 let stored = &self.segments[change.segment as usize][change.start as usize..][..change.len as usize];

@@ -1,7 +1,8 @@
 //! The region's memory, and the length up to which accesses need no check of blocks.
 //!
 //! While part of the base is not in memory yet, the lengths that accesses are compared with are 0. So the one
-//! comparison that keeps an access within the region also makes it check whether the bytes are loaded (`loading`).
+//! comparison that keeps an access within the region also makes it check whether the bytes are loaded (`loading`). In a
+//! region that may be larger than its memory, they are 0 permanently.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,6 +35,11 @@ impl Region {
             is_writable,
             is_loaded: false.into(),
         }
+    }
+
+    /// Returns true if the region may be stored to.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.is_writable
     }
 
     /// Returns the length.

@@ -47,6 +47,8 @@ pub(crate) struct Slots {
     pub(crate) is_space_wanted: bool,
     /// Set when a writer waits for a free segment.
     pub(crate) is_one_wanted: bool,
+    /// Set when pages have to become clean, so that their memory can be freed.
+    pub(crate) is_memory_wanted: bool,
     /// Set when the file could not be made longer; it is not tried again.
     pub(crate) is_disk_full: bool,
 }

@@ -1,5 +1,6 @@
 //! The journal's background threads: one for checkpoints, one that prepares the next segment (`ahead`), one per
-//! lane that syncs for callers which do not wait (`notifier`), and one that reads the base into memory (`loading`).
+//! lane that syncs for callers which do not wait (`notifier`), and one that reads the base into memory, or evicts pages
+//! from it (`loading`).
 
 use std::io;
 use std::mem;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
+use crate::loading::Pager;
 use crate::turns::LANE_COUNT;
 use crate::{File, notifier};
 
@@ -18,6 +20,10 @@ impl Threads {
         let mut threads = Threads::default();
         if journal.options.background && journal.loader.has_blocks() {
             threads.run("hikv-load", journal, |journal| journal.loader.read_ahead())?;
+        }
+        if journal.options.background && journal.loader.is_paged() {
+            threads
+                .run("hikv-evict", journal, |journal| journal.loader.run_evictor(|| journal.ask_for_clean_pages()))?;
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
@@ -55,4 +61,5 @@ impl Threads {
 /// Runs a checkpoint whenever enough of the log, or a writer, waits for one.
 fn checkpoint<F: File>(journal: &Journal<F>) {
     while journal.log.segments().await_sealed() && journal.checkpoint().is_ok() {}
+    journal.loader.pager().into_iter().for_each(Pager::end_checkpoints);
 }

@@ -79,7 +79,7 @@ fn let_go_below<M: Medium, D: Dram, R: Retire<M, D>>(
         }
     }
     nodes.medium().breathe();
-    nodes.places(&node).flatten().for_each(|place| space.let_go(nodes.medium(), place));
+    nodes.medium().held(|| nodes.places(&node).flatten().for_each(|place| space.let_go(nodes.medium(), place)));
     Ok(())
 }
 

@@ -72,7 +72,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.reader.get(key, Patience::Wait, Absence::Assumed, show)
+        self.medium().held(|| self.reader.get(key, Patience::Wait, Absence::Assumed, show))
     }
 
     /// Gets as [`Tree::get`] does, but returns an error if damage to the leaf makes the key seem absent.
@@ -80,7 +80,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.reader.get(key, Patience::Wait, Absence::Verified, show)
+        self.medium().held(|| self.reader.get(key, Patience::Wait, Absence::Verified, show))
     }
 
     /// Gets as [`Tree::get`] does, for callers that may not wait for a lock.
@@ -88,7 +88,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// As for [`Tree::get`]; [`Error::WouldWait`].
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.reader.get(key, Patience::Try, Absence::Assumed, show)
+        self.medium().held(|| self.reader.get(key, Patience::Try, Absence::Assumed, show))
     }
 
     /// Passes the keys of one leaf to `page`, starting at `from`; there may be none. Returns false if that was the
@@ -121,7 +121,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         check_key(key)?;
         let lane = self.writers.lanes().take(agent);
         let writer = Writer::new(&self.reader, &self.space, &self.writers, agent, lane);
-        Write::new(writer, key, change).run(allowed)
+        self.medium().held(|| Write::new(writer, key, change).run(allowed))
     }
 
     /// Changes several keys in one step. The keys are in ascending order and distinct, and no element of `writes` was
@@ -140,7 +140,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
         writes: &mut [BatchWrite<'_>],
     ) -> Result<Option<usize>, Error> {
-        batch::run(&self.reader, &self.space, &self.writers, agent, asked, holds, writes)
+        self.medium().held(|| batch::run(&self.reader, &self.space, &self.writers, agent, asked, holds, writes))
     }
 
     /// Merges two children of one node of `level` (1 and above): of the node that covers the key `from`, or of the
@@ -157,7 +157,8 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     ) -> Result<Merged, Error> {
         let alone = self.heap().is_swept().then(|| self.walks.exclude(Patience::Try));
         let Some(Ok(_alone)) = alone else { return Ok(Merged::NotNow) };
-        Merger::new(self.nodes(), &self.space, self.writers.lanes(), agent).merge(level, from, ends_at)
+        let merger = Merger::new(self.nodes(), &self.space, self.writers.lanes(), agent);
+        self.medium().held(|| merger.merge(level, from, ends_at))
     }
 
     /// Returns the approximate number of keys deleted since the last call, plus the pairs that a sweep found missing

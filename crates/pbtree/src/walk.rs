@@ -73,18 +73,22 @@ impl<D: Dram> Walks<D> {
         let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
         loop {
             upper.len = None;
-            let target = lower.get().map_or(Target::First, Target::At);
-            let node = nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
-                if child < inner.meta.count {
-                    upper.set(inner.node.key(child)?);
+            let is_there = nodes.medium().held(|| {
+                let target = lower.get().map_or(Target::First, Target::At);
+                let node = nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+                    if child < inner.meta.count {
+                        upper.set(inner.node.key(child)?);
+                    }
+                    Ok(())
+                })?;
+                if node.meta.level < level {
+                    return Ok(false);
                 }
-                Ok(())
+                each(Fences { lower: lower.get(), upper: upper.get() }, &node).map(|()| true)
             })?;
-            if node.meta.level < level {
+            if !is_there {
                 return Ok(false);
             }
-            each(Fences { lower: lower.get(), upper: upper.get() }, &node)?;
-            drop(node);
             nodes.medium().breathe();
             if upper.len.is_none() {
                 return Ok(true);

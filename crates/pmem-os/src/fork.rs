@@ -29,7 +29,8 @@ pub enum Closed {
 /// A flag that is set in the process that made it and cleared in every forked child. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ForkGuard {
-    /// In the page, so that a check costs one load.
+    /// In the page, so that a check costs one load. Behind the flag is another one, which is [`LIVE`] if operations
+    /// need no admission.
     live: NonNull<AtomicU32>,
     _page: Arc<Page>,
 }
@@ -65,6 +66,7 @@ impl ForkGuard {
         // SAFETY: the page belongs to this guard; the advice affects only it.
         unsafe { madvise(page, page_bytes(), Advice::LinuxWipeOnFork)? };
         guard.flag().store(LIVE, Ordering::Relaxed);
+        guard.free_flag().store(LIVE, Ordering::Relaxed);
         Ok(guard)
     }
 
@@ -73,6 +75,19 @@ impl ForkGuard {
     #[must_use]
     pub fn in_owner(&self) -> bool {
         self.flag().load(Ordering::Relaxed) != FORKED
+    }
+
+    /// Returns true in the process that made the guard, unless operations need admission there. One load, like
+    /// [`ForkGuard::in_owner`].
+    #[inline(always)]
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.free_flag().load(Ordering::Relaxed) == LIVE
+    }
+
+    /// Makes [`ForkGuard::is_free`] false for all clones, permanently: operations have to wait for memory.
+    pub fn require_admission(&self) {
+        self.free_flag().store(FORKED, Ordering::Relaxed);
     }
 
     /// Returns true in the process that made the guard, unless it is closed to writes, or a check of the files is
@@ -106,6 +121,12 @@ impl ForkGuard {
     pub fn closed_to_writes(&self) -> Option<Closed> {
         let now = self.flag().load(Ordering::Acquire);
         [Closed::Removed, Closed::HalfWay].into_iter().find(|&why| why as u32 == now)
+    }
+
+    #[inline(always)]
+    fn free_flag(&self) -> &AtomicU32 {
+        // SAFETY: as for `flag`; the page has more than two words.
+        unsafe { self.live.add(1).as_ref() }
     }
 
     #[inline(always)]

@@ -223,6 +223,11 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn held<R>(&self, operate: impl FnOnce() -> R) -> R {
+        self.inner.held(operate)
+    }
+
+    #[inline(always)]
     fn prefetch_line(&self, at: Offset) {
         self.inner.prefetch_line(at);
         self.probe.asked_for(at);

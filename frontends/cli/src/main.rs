@@ -10,6 +10,7 @@ mod input;
 mod interrupt;
 mod kept;
 mod logging;
+mod memory;
 mod notify;
 mod opening;
 mod output;

@@ -59,6 +59,12 @@ pub trait Engine: Writes + Expires + Walks + Upkeep {
     /// Returns the engine's statistics.
     fn stats(&self) -> EngineStats;
 
+    /// Returns the volatile memory that the engine uses, in bytes. Reads none of the region.
+    fn dram_bytes(&self) -> u64 {
+        let stats = self.stats();
+        stats.dram_bytes + stats.order.map_or(0, |order| order.dram_bytes)
+    }
+
     /// Returns the ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         None

@@ -226,11 +226,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         let (heap, medium) = (self.tree().heap(), self.tree().medium());
         let space = heap.stats();
         let tree = self.counted.figures(self.tree());
-        let dram_bytes = space.dram_bytes + self.tree().dram_bytes();
         EngineStats {
             items: tree.key_count,
             taken_bytes: self.taken_bytes(),
-            dram_bytes,
+            dram_bytes: self.dram_bytes(),
             swept: heap.is_swept(),
             reaped_count: self.writer.reaper().reaped_count(),
             compaction: self.compaction.stats(),
@@ -239,6 +238,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
             figures: figures(&tree, self.writer.merging().merged_count()),
             ..EngineStats::of_space(space)
         }
+    }
+
+    fn dram_bytes(&self) -> u64 {
+        self.tree().heap().stats().dram_bytes + self.tree().dram_bytes()
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

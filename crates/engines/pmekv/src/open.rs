@@ -94,9 +94,9 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         lost: Option<Lost>,
     ) -> Result<Pmekv<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::PMEKV, dram.clone())?;
-        let found = recover::read(&medium, &heap)?;
+        let found = medium.held(|| recover::read(&medium, &heap))?;
         let hasher = Hasher::new(heap.region().superblock().hash_seed);
-        let tree = recover::load(&medium, &heap, dram, &hasher, &found, (watch, lost.as_ref()))?;
+        let tree = medium.held(|| recover::load(&medium, &heap, dram, &hasher, &found, (watch, lost.as_ref())))?;
         found.mark(&heap)?;
         // Catches checks that passed on the zeros that stand for unreadable ranges.
         medium.check_lost_ranges().map_err(HeapError::from)?;

@@ -275,6 +275,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         }
     }
 
+    fn dram_bytes(&self) -> u64 {
+        self.reader().region().stats().dram_bytes + self.reader().tree().dram_bytes()
+    }
+
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         Some(self)
     }

@@ -9,6 +9,8 @@ use crate::OpenError;
 const READ_CACHE_BYTES_MAX: u64 = 1 << 37;
 /// The number of writers that can leave a copy to another thread at the same time.
 const READ_CACHE_THREADS_MAX: usize = 16;
+/// The least limit of memory: the buffers of the log and of checkpoints, and the pages of many threads.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// More threads would only sleep and poll for work.
 const BACKGROUND_THREADS_LIMIT: usize = 256;
 /// The total capacity of the queues of the ordered index. Each change occupies a line of 64 bytes from the start.
@@ -56,7 +58,33 @@ impl Options {
         if let Some(bytes) = self.region_bytes_max.filter(|&bytes| bytes > REGION_BYTES_MAX) {
             return refused(format!("a region of {bytes} bytes (region_bytes_max): the limit is {REGION_BYTES_MAX}"));
         }
+        self.check_memory()
+    }
+
+    fn check_memory(&self) -> Result<(), OpenError> {
+        let Some(bytes) = self.memory_bytes_max else { return Ok(()) };
+        if bytes < MEMORY_BYTES_MIN {
+            return refused(format!(
+                "{bytes} bytes of memory (memory_bytes_max): at least {MEMORY_BYTES_MIN} are needed"
+            ));
+        }
+        if self.read_cache_bytes > bytes / 2 {
+            let cache_bytes = self.read_cache_bytes;
+            return refused(format!(
+                "a read cache of {cache_bytes} bytes: at most half of the memory, {bytes} bytes (memory_bytes_max)"
+            ));
+        }
         Ok(())
+    }
+
+    /// Refuses a limit of memory for a store without a journal, whose memory is the storage.
+    pub(crate) fn check_without_journal(&self, medium: &str) -> Result<(), OpenError> {
+        match self.memory_bytes_max {
+            None => Ok(()),
+            Some(bytes) => refused(format!(
+                "{bytes} bytes of memory (memory_bytes_max): a store on {medium} without a journal has no limit of memory"
+            )),
+        }
     }
 
     fn check_times(&self) -> Result<(), OpenError> {

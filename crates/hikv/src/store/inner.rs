@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Expiry, WantedThreads, Worker};
+use engine::{BatchOp, Engine, Error, Expiry, Limits, WantedThreads, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem::{Durability, MediumError};
 use pmem_os::{Closed, ForkGuard};
@@ -34,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) journal: Option<Acknowledger<OsFile>>,
     pub(crate) sync_interval: Duration,
+    pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) is_read_only: bool,
     pub(crate) walks: Walks,
     pub(crate) gate_lock: GateLock,
@@ -58,9 +59,19 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Inner {
+    /// Returns the engine for an operation, once there is memory for it. Costs one load if memory has no limit.
     #[inline(always)]
     pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
-        if self.guard.in_owner() { Ok(&*self.engine) } else { Err(Error::Forked) }
+        if self.guard.is_free() { Ok(&*self.engine) } else { self.engine_after_admission() }
+    }
+
+    #[cold]
+    fn engine_after_admission(&self) -> Result<&dyn Engine, Error> {
+        if !self.guard.in_owner() {
+            return Err(Error::Forked);
+        }
+        self.journal.iter().for_each(Acknowledger::admit);
+        Ok(&*self.engine)
     }
 
     /// Like [`Inner::engine`], for operations that change the store. Also costs one load.
@@ -237,6 +248,18 @@ impl Inner {
 
     pub(crate) fn durability_max(&self) -> Durability {
         if self.journal.is_some() { Durability::Power } else { self.identity.durability }
+    }
+
+    /// Refuses a batch that would use more than half of the memory, if memory has a limit: its pages cannot be evicted
+    /// before it ends.
+    pub(crate) fn check_memory_for(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let Some(memory_bytes_max) = self.memory_bytes_max else { return Ok(()) };
+        match Limits::batch_bytes(ops) {
+            len_bytes if len_bytes > memory_bytes_max / 2 => {
+                Err(Error::BatchExceedsMemory { len_bytes, memory_bytes_max })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the present figures without waiting.

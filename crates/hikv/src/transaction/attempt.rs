@@ -218,6 +218,7 @@ impl<'s> Attempt<'s> {
             let conditions: Vec<_> =
                 points().zip(&mut keys).map(|((_, (_, version)), key)| Condition { key, version }).collect();
             let ops: Vec<BatchOp<'_>> = changes().zip(keys).map(|((_, (_, change)), key)| change.op(key)).collect();
+            self.store.inner().check_memory_for(&ops)?;
             engine.write_batch_if(&conditions, if writes { &ops } else { &[] })
         })
     }

@@ -164,7 +164,8 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`]; otherwise as for
+    /// [`Error::ConditionFailed`] if a condition does not hold; [`Error::BatchTooLong`],
+    /// [`Error::BatchExceedsMemory`]; otherwise as for
     /// [`Tree::put_with`]. Nothing has changed. Exception: if the storage fails while the batch is made durable, the
     /// batch is applied and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
@@ -173,10 +174,12 @@ impl Tree {
             return self.keyspace.change_trees(&trees, false, |engine, spaces| {
                 let stored = batch.stored_keys(spaces);
                 let ops = batch.ops(engine.clock(), Some(&stored))?;
+                self.inner().check_memory_for(&ops)?;
                 engine.write_batch_if(&batch.conditions(Some(&stored)), &ops)
             });
         }
         let ops = batch.ops(self.inner().engine()?.clock(), None)?;
+        self.inner().check_memory_for(&ops)?;
         self.keyspace.change(|engine| engine.write_batch_if(&batch.conditions(None), &ops))
     }
 

@@ -7,6 +7,7 @@ mod faults;
 mod huge_pages;
 mod idle;
 mod many_stores;
+mod memory;
 mod opening;
 mod sizes;
 mod slow_callbacks;

@@ -67,6 +67,11 @@ impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
     /// If `items_max` is 0.
     pub fn page(&mut self, from: Bound<&[u8]>, items_max: usize, page: &mut impl Page) -> Result<Ended, Error> {
         assert!(items_max > 0, "a page of nothing would be one for ever");
+        let reader = self.reader;
+        reader.nodes().medium().held(|| self.visit(from, items_max, page))
+    }
+
+    fn visit(&mut self, from: Bound<&[u8]>, items_max: usize, page: &mut impl Page) -> Result<Ended, Error> {
         let (leaf, within) = self.find(from, page)?;
         let mut visit = Visit { reader: self.reader, leaf: &leaf, next: &mut self.next, page };
         let shown = visit.run(self.direction, within, items_max);

@@ -47,6 +47,17 @@ pub trait Residency: Bytes {
     #[inline(always)]
     fn prefetch_peek(&self, _at: Offset) {}
 
+    /// Runs `operate`, which uses bytes of the region, so that they stay in memory until it returns. Every user of
+    /// [`Bytes::bytes`] that holds no pin (crate `epoch`) needs it: a medium that evicts pages keeps pages for good
+    /// that are used without either. Calls nest.
+    #[inline(always)]
+    fn held<R>(&self, operate: impl FnOnce() -> R) -> R
+    where
+        Self: Sized,
+    {
+        operate()
+    }
+
     /// Prefetches the line of `at`. Any offset is valid: a wrong one costs only time.
     #[inline(always)]
     fn prefetch_line(&self, at: Offset) {

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{EngineKind, Error, Order, Report, Store, VerifyProgress};
+use hikv::{EngineKind, Error, Options, Order, Report, Store, VerifyProgress};
 
 use super::order::put_in_order;
 use crate::failure::{Failure, unless_closed};
 use crate::interrupt::Interrupt;
+use crate::memory::Memory;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -29,11 +30,13 @@ pub(crate) struct Check {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = opening::read_only(&self.dir)?;
+        let store = opening::open(&self.memory.options(Options::new().read_only(true)), &self.dir)?;
         let interrupt = Interrupt::install()?;
         let report = self.verify(&store, &interrupt).map_err(Failure::at_path(&self.dir))?;
         let found = report.damage.len() as u64;

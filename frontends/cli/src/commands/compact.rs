@@ -10,6 +10,7 @@ use indicatif::{HumanBytes, HumanCount};
 
 use crate::failure::{Failure, unless_closed};
 use crate::interrupt::Interrupt;
+use crate::memory::Memory;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -25,13 +26,15 @@ pub(crate) struct Compact {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Compact {
     pub(super) fn run(self) -> Result<(), Failure> {
         // Without compaction in the background, every move is counted here.
-        let store =
-            opening::open(&Options::new().create(false).tuning(|tuning| tuning.compact_above(None)), &self.dir)?;
+        let options = Options::new().create(false).tuning(|tuning| tuning.compact_above(None));
+        let store = opening::open(&self.memory.options(options), &self.dir)?;
         let interrupt = Interrupt::install()?;
         let every = Duration::from_secs(self.progress_every);
         let mut progress = Progress::new("moved", None, every);

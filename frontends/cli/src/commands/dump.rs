@@ -12,6 +12,7 @@ use super::listing::Listing;
 use crate::failure::{Failure, warn, with_sources};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 use crate::output::Output;
 use crate::skipped::Skipped;
@@ -42,6 +43,8 @@ pub(crate) struct Dump {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Dump {
@@ -53,7 +56,7 @@ impl Dump {
             ));
         }
         let options = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(self.skip_damaged));
-        let store = opening::open(&options, &self.dir)?;
+        let store = opening::open(&self.memory.options(options), &self.dir)?;
         // Some engines count items by a walk, which fails at damage. The dump then reports the damage.
         let total = match store.len() {
             Err(Error::Corrupt { .. }) => None,

@@ -38,6 +38,10 @@ impl File for SimFile {
         Ok(self.disk.operate(self.number, |sectors| sectors.read(into, at))?)
     }
 
+    fn read_pages(&self, pages: &mut [u8], at: u64) -> io::Result<()> {
+        Ok(self.disk.operate(self.number, |sectors| sectors.read_past_cache(pages, at))?)
+    }
+
     /// Returns only data that is not durable yet, or was not when a sync failed: the rest is not in the cache.
     fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize> {
         Ok(self.disk.operate(self.number, |sectors| {

@@ -117,6 +117,21 @@ impl Sectors {
         Ok(())
     }
 
+    /// Reads like [`Sectors::read`], past the cache: sectors that a failed sync has forgotten show their durable
+    /// content.
+    pub(super) fn read_past_cache(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.read(into, at)?;
+        for (number, range) in sectors_of(at, at + into.len() as u64) {
+            if let Some(history) = self.pending.get(&number).filter(|history| !history.is_dirty) {
+                let start = (number * SECTOR_BYTES + range.start - at) as usize;
+                let durable = to_bytes(&history.contents[0]);
+                into[start..start + range.end as usize - range.start as usize]
+                    .copy_from_slice(&durable[range.start as usize..range.end as usize]);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads page by page, because most pages are zero, like the buffer into which a region is loaded.
     fn read_durable(&self, mut into: &mut [u8], mut at: u64) {
         while !into.is_empty() {

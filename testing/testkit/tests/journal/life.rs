@@ -8,9 +8,11 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use journal::{File, JournalError, JournalOptions, Journaled, Which};
 use parking_lot::Mutex;
-use pmem::{Acknowledge, Bytes, Canary, Durability, Level, MediumError, Offset, Persist, Residency, Space, Span};
+use pmem::{Bytes, Canary, Durability, Level, MediumError, Offset, Persist, Residency, Space, Span, Taken};
 use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
+use crate::Course;
+use crate::content::{bytes_of, wait_at, whole};
 use crate::history::{Ended, History};
 
 const PAGE_BYTES: u64 = 4096;
@@ -51,6 +53,8 @@ pub(crate) struct Life {
     canary: Option<Canary>,
     /// The maximum length of a segment of the log.
     segment_bytes: u64,
+    /// The memory for pages, if it is limited.
+    memory_bytes_max: Option<u64>,
     /// The end of the life before.
     before: Ended,
 }
@@ -63,9 +67,10 @@ type Crash = (DiskImage, History);
 
 impl Life {
     /// Starts the first life of a region by creating its journal.
-    pub(crate) fn first(level: Durability, canary: Option<Canary>, segment_bytes: u64) -> Life {
+    pub(crate) fn first(course: Course, segment_bytes: u64) -> Life {
+        let Course { level, canary, memory_bytes_max, .. } = course;
         let disk = disk(SimDisk::new(0, Model::Disk), canary);
-        let life = Life { disk, level, canary, segment_bytes, before: Ended::Killed };
+        let life = Life { disk, level, canary, segment_bytes, memory_bytes_max, before: Ended::Killed };
         drop(
             Journaled::create(life.disk.files(), REGION_BYTES, [1; 16], life.options()).expect("a disk without faults"),
         );
@@ -86,6 +91,7 @@ impl Life {
             segment_bytes: self.segment_bytes,
             capacity_bytes: 2 * PAGE_BYTES,
             block_bytes: PAGE_BYTES,
+            memory_bytes_max: self.memory_bytes_max,
             background: false,
             ..JournalOptions::default()
         }
@@ -101,9 +107,9 @@ impl Life {
 
     /// Returns the contents that a read-only opening shows.
     fn read(&self) -> Result<Vec<u8>, JournalError> {
-        let options = JournalOptions { writable: false, ..self.options() };
-        let journal = Journaled::open(self.disk.files(), options, &|_| {})?;
-        whole(&journal).map(<[u8]>::to_vec).map_err(lost)
+        // Through the operating system's cache, as opening for writing finds the base.
+        let options = JournalOptions { writable: false, memory_bytes_max: None, ..self.options() };
+        whole(&Journaled::open(self.disk.files(), options, &|_| {})?).map_err(lost)
     }
 
     /// Opens the journal and compares it with `found`: in a random order of blocks, with or without a checkpoint in
@@ -155,8 +161,8 @@ impl Life {
 
     /// Returns the next life, or `None` after a loss of power.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
-        let found = self.read().map(Some).or_else(|error| refused(error, faults))?;
-        let opened = found.map(|found| self.open_bit_by_bit(&found, shared, rng)).transpose();
+        let mut found = self.read().map(Some).or_else(|error| refused(error, faults))?;
+        let opened = found.as_ref().map(|found| self.open_bit_by_bit(found, shared, rng)).transpose();
         let opened = opened.or_else(|wrong| match wrong {
             Wrong::DoesNotOpen(error) => refused(error, faults),
             wrong => Err(wrong),
@@ -167,7 +173,11 @@ impl Life {
             return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
         };
         let op_count = rng.usize(0..OP_COUNT_MAX);
-        (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
+        let mut memory = found.take().expect("it was opened");
+        for _ in 0..op_count {
+            self.evict(&journal, &memory, rng)?;
+            self.act(&journal, shared, &mut memory, rng)?;
+        }
         Ok(self.end(journal, shared, rng))
     }
 
@@ -186,7 +196,30 @@ impl Life {
         }));
     }
 
-    fn act(&self, journal: &Journaled<SimFile>, shared: &Shared, rng: &mut Rng) -> Result<(), Wrong> {
+    /// Makes pages clean and evicts them at times, and at times compares all pages with the `memory` of a region
+    /// without a limit.
+    fn evict(&self, journal: &Journaled<SimFile>, memory: &[u8], rng: &mut Rng) -> Result<(), Wrong> {
+        if self.memory_bytes_max.is_none() {
+            return Ok(());
+        }
+        if rng.u8(0..4) == 0 {
+            let _ = journal.acknowledger().together(|| ());
+        }
+        match rng.bool().then(|| whole(journal)) {
+            Some(Ok(shown)) if shown != memory => Err(Wrong::Contents("in memory".into())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a random change. Also makes it in `memory`.
+    fn act(
+        &self,
+        journal: &Journaled<SimFile>,
+        shared: &Shared,
+        memory: &mut Vec<u8>,
+        rng: &mut Rng,
+    ) -> Result<(), Wrong> {
+        let mut set = |at: u64, bytes: &[u8]| memory[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
         let note = |spans: &[Span]| {
             let pieces = spans.iter().map(|&span| (span, bytes_of(journal, span)));
             shared.lock().0.push(pieces.collect::<Vec<_>>());
@@ -203,13 +236,16 @@ impl Life {
                 if was_healthy {
                     shared.lock().0.push(words.iter().map(|&(at, word)| (at.span(8), word.to_ne_bytes().to_vec())));
                 }
-                let _ = journal.publish(&words, last.1);
+                if journal.publish(&words, last.1) == Taken::Yes {
+                    words.iter().for_each(|(at, word)| set(at.0, &word.to_ne_bytes()));
+                }
             }
             6..11 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);
                 let word = rng.u64(..);
                 shared.lock().0.store(at.0 as usize, word.to_ne_bytes().to_vec());
                 journal.store(at, word, Ordering::Relaxed);
+                set(at.0, &word.to_ne_bytes());
                 if rng.bool() {
                     let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(1..40));
                     note(&[span]);
@@ -224,9 +260,10 @@ impl Life {
                 padded.resize(padded_bytes as usize, 0);
                 // These bytes reach memory before the log.
                 shared.lock().0.store(at.0 as usize, padded.clone());
-                shared.lock().0.push([(at.span(padded_bytes), padded)]);
+                shared.lock().0.push([(at.span(padded_bytes), padded.clone())]);
                 // SAFETY: only one thread uses the region, and it holds no reference into it.
                 unsafe { journal.stream(at, &[&bytes]) };
+                set(at.0, &padded);
             }
             17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
             22 => drop(journal.checkpoint()),
@@ -237,6 +274,7 @@ impl Life {
                     if journal.grow(to_bytes).is_err() {
                         shared.lock().0.withdraw();
                     }
+                    memory.resize(journal.len_bytes() as usize, 0);
                 }
             }
         }
@@ -292,8 +330,8 @@ impl Life {
         for (image, history) in crashes {
             let journal = self.after(image).open().map_err(Wrong::DoesNotOpen)?;
             let found = whole(&journal).expect("the disk can be read");
-            if !history.allows(found, Ended::WithoutPower) {
-                return Err(Wrong::Contents(format!("after a crash, {image}: {}", history.difference(found))));
+            if !history.allows(&found, Ended::WithoutPower) {
+                return Err(Wrong::Contents(format!("after a crash, {image}: {}", history.difference(&found))));
             }
             self.examine_flipped(image, history)?;
         }
@@ -320,10 +358,10 @@ impl Life {
             opened => opened.map_err(Wrong::DoesNotOpen)?,
         };
         let found = whole(&journal).expect("the disk can be read");
-        if history.allows_flipped(found) {
+        if history.allows_flipped(&found) {
             return Ok(());
         }
-        Err(Wrong::Contents(format!("after a crash and a flip, {image}: {}", history.difference(found))))
+        Err(Wrong::Contents(format!("after a crash and a flip, {image}: {}", history.difference(&found))))
     }
 
     fn lose_power(self, mut crashes: Vec<Crash>, history: &mut History, rng: &mut Rng) -> Life {
@@ -337,23 +375,11 @@ impl Life {
     }
 }
 
-/// Waits at `level` for everything appended so far.
-fn wait_at(journal: &Journaled<SimFile>, level: Durability) -> Result<(), MediumError> {
-    let commit = || journal.acknowledge(journal.commit(Level::Strongest)).map(|_| ());
-    let (committed, durable) = journal.acknowledger().at(level, commit);
-    committed.and(durable)
-}
-
 fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
     match canary {
         Some(canary) => disk.with_canary(canary),
         None => disk,
     }
-}
-
-fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
-    // SAFETY: only one thread uses the region, and it stores nothing while it reads.
-    unsafe { journal.bytes(Offset(0).span(journal.len_bytes())) }
 }
 
 /// Returns `None` if the opening failed because of an injected fault.
@@ -366,10 +392,4 @@ fn refused<T>(error: JournalError, faults: bool) -> Result<Option<T>, Wrong> {
 
 fn lost(error: MediumError) -> JournalError {
     JournalError::Io { which: Which::Base, doing: "read", source: io::Error::other(error) }
-}
-
-/// Returns zeros if the bytes cannot be read: then none of them will become durable.
-fn bytes_of(journal: &Journaled<SimFile>, span: Span) -> Vec<u8> {
-    // SAFETY: as above.
-    unsafe { journal.bytes(span) }.map_or_else(|_| vec![0; span.len_bytes as usize], <[u8]>::to_vec)
 }

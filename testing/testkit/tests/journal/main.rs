@@ -2,6 +2,7 @@
 //! kill or a close, and each continuing where the last one ended. Recovery must find a prefix of everything flushed
 //! that contains everything waited for.
 
+mod content;
 mod deferred;
 mod discards;
 mod flipped;
@@ -28,14 +29,22 @@ struct Course {
     canary: Option<Canary>,
     /// Injects failures of disk operations.
     faults: bool,
+    /// Limits the memory for pages.
+    memory_bytes_max: Option<u64>,
 }
+
+/// A life without faults and without a limit of memory.
+const PLAIN: Course = Course { level: Durability::Power, canary: None, faults: false, memory_bytes_max: None };
+
+/// The memory of a region that has more pages.
+const ONE_PAGE: Option<u64> = Some(4096);
 
 /// Runs all lives of a region, drawn from `seed`; returns the number of crash images examined.
 fn run(seed: u64, course: Course) -> Result<u64, Wrong> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut image_count = 0;
     let segment_bytes = SEGMENT_BYTES[rng.usize(0..SEGMENT_BYTES.len())];
-    let mut left = Life::first(course.level, course.canary, segment_bytes);
+    let mut left = Life::first(course, segment_bytes);
     let mut history = History::new(left.region_bytes());
     for _ in 0..LIFE_COUNT {
         let (next, count) = left.live(&mut history, &mut rng, course.faults)?;
@@ -59,25 +68,42 @@ fn passes(course: Course, seed_count: u64) {
 const HUNT_SEED_COUNT: u64 = 3000;
 
 #[track_caller]
-fn caught(canary: Canary, faults: bool) {
-    let course = Course { level: Durability::Power, canary: Some(canary), faults };
+fn caught(canary: Canary, course: Course) {
+    let course = Course { canary: Some(canary), ..course };
     assert!((0..HUNT_SEED_COUNT).any(|seed| run(seed, course).is_err()), "{canary:?} was not caught");
 }
 
 #[test]
 fn acknowledged_frames_survive_as_prefix() {
-    passes(Course { level: Durability::Power, canary: None, faults: false }, 100);
+    passes(PLAIN, 100);
 }
 
 #[test]
 fn written_frames_survive_kill_and_power_loss() {
-    passes(Course { level: Durability::Buffered, canary: None, faults: false }, 70);
+    passes(Course { level: Durability::Buffered, ..PLAIN }, 70);
 }
 
 #[test]
 fn whatever_the_disk_refuses_nothing_acknowledged_is_lost() {
-    passes(Course { level: Durability::Power, canary: None, faults: true }, 100);
-    passes(Course { level: Durability::Buffered, canary: None, faults: true }, 70);
+    passes(Course { faults: true, ..PLAIN }, 100);
+    passes(Course { level: Durability::Buffered, faults: true, ..PLAIN }, 70);
+}
+
+/// The region has more pages than memory: they are evicted, written and read again between the operations.
+#[test]
+fn evicted_pages_survive_as_all_others() {
+    let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };
+    passes(paged, 100);
+    passes(Course { level: Durability::Buffered, ..paged }, 70);
+    passes(Course { faults: true, ..paged }, 100);
+}
+
+#[test]
+fn broken_evictions_are_caught() {
+    let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };
+    caught(journal::canary::EVICTED_WHILE_STORED, paged);
+    caught(journal::canary::CLEAN_BEFORE_SYNC, Course { faults: true, ..paged });
+    caught(journal::canary::LOADED_WITHOUT_REDO, paged);
 }
 
 #[test]
@@ -96,13 +122,13 @@ fn broken_journals_are_caught() {
         journal::canary::REPLAYED_PAGES_UNMARKED,
         journal::canary::CUT_TAKEN_FOR_END,
     ] {
-        caught(canary, false);
+        caught(canary, PLAIN);
     }
 }
 
 #[test]
 fn journals_that_believe_a_failed_sync_are_caught() {
-    caught(journal::canary::SYNC_RETRIED, true);
-    caught(journal::canary::TAIL_NOT_REWRITTEN, true);
-    caught(journal::canary::REPLAYED_PAGES_TRUSTED, true);
+    caught(journal::canary::SYNC_RETRIED, Course { faults: true, ..PLAIN });
+    caught(journal::canary::TAIL_NOT_REWRITTEN, Course { faults: true, ..PLAIN });
+    caught(journal::canary::REPLAYED_PAGES_TRUSTED, Course { faults: true, ..PLAIN });
 }

@@ -35,6 +35,10 @@ pub(crate) struct Found {
 impl Found {
     /// Reads the named image, if it fits into `capacity_bytes`.
     pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, capacity_bytes: u64) -> Option<Found> {
+        medium.held(|| Found::read_held(medium, named, capacity_bytes))
+    }
+
+    fn read_held<M: Medium>(medium: &M, named: heap::NamedImage, capacity_bytes: u64) -> Option<Found> {
         let start = named.place.offset;
         let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
         let is_this = header.number == named.number || medium.breaks(canary::STALE_IMAGE);
@@ -77,8 +81,10 @@ impl Found {
 
 /// Returns the positions, if they are intact. The image is named, and stays named during the call.
 pub(super) fn positions<M: Medium>(medium: &M, keys: Keys) -> Option<Vec<Position>> {
-    let bytes = bytes(medium, keys.start, keys.count * 8)?;
-    (crc32c(0, bytes) == keys.checksum).then(|| words(bytes).map(Position::from_word).collect())
+    medium.held(|| {
+        let bytes = bytes(medium, keys.start, keys.count * 8)?;
+        (crc32c(0, bytes) == keys.checksum).then(|| words(bytes).map(Position::from_word).collect())
+    })
 }
 
 /// Returns bytes of the named image.

@@ -29,7 +29,11 @@ pub(super) fn share(part: usize, part_count: usize, count: usize) -> Range<usize
 pub(super) fn each_part<T: Send>(thread_count: usize, part_count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let take = || iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&part| part < part_count));
-    let work = || take().map(|part| (part, work(part))).collect::<Vec<_>>();
+    let work = || {
+        // Nodes and keys stay in memory until the opening ends: the caller's pin holds back later evictions.
+        let _pin = epoch::pin();
+        take().map(|part| (part, work(part))).collect::<Vec<_>>()
+    };
     let mut done = thread::scope(|scope| {
         let others: Vec<_> = (1..thread_count.min(part_count)).map(|_| scope.spawn(work)).collect();
         let mut done = work();

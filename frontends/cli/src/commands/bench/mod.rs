@@ -24,6 +24,7 @@ use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
@@ -113,6 +114,8 @@ pub(crate) struct Bench {
     verified: Verified,
     #[command(flatten)]
     read_cache: ReadCache,
+    #[command(flatten)]
+    memory: Memory,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
@@ -214,6 +217,7 @@ impl Bench {
 
     fn options(&self, is_pool: bool, is_ordered: bool) -> Options {
         let options = self.kept.options(self.read_cache.options(self.durable.options())).background(!is_pool);
+        let options = self.memory.options(options);
         let options = self.variant.options(options, is_ordered);
         let options = self
             .tree_order

@@ -19,6 +19,7 @@ use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -55,6 +56,8 @@ pub(crate) struct Load {
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
     durable: Durable,
 }
 
@@ -70,10 +73,8 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = opening::open(
-            &self.kept.options(self.durable.options()).tuning(|tuning| tuning.sync_on_request(true)),
-            &self.dir,
-        )?;
+        let options = self.memory.options(self.kept.options(self.durable.options()));
+        let store = opening::open(&options.tuning(|tuning| tuning.sync_on_request(true)), &self.dir)?;
         let mut loading = Loading {
             store: &store,
             tree: self.tree.made(&store, &self.dir)?,

@@ -16,6 +16,7 @@ use crate::durable::Durable;
 use crate::failure::{Failure, unless_closed, with_sources};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::opening;
 use crate::plural::s;
 use crate::read_cache::ReadCache;
@@ -78,6 +79,7 @@ fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
     let options =
         Durable::of(parameters).options().tuning(|tuning| tuning.verify_reads(Verified::of(parameters).level()));
     let options = Kept::of(parameters)?.options(ReadCache::of(parameters).options(options));
+    let options = Memory::of(parameters).options(options);
     Ok(match parameters.split().fixed() {
         Some(split) => options.tuning(|tuning| tuning.background_threads(split.backend)),
         None => options,

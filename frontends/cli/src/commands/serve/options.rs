@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::given;
 use crate::kept::Kept;
 use crate::logging::Logging;
+use crate::memory::Memory;
 use crate::read_cache::ReadCache;
 use crate::tls::TlsArgs;
 use crate::verified::Verified;
@@ -66,6 +67,8 @@ pub(crate) struct Serve {
     verified: Verified,
     #[command(flatten)]
     read_cache: ReadCache,
+    #[command(flatten)]
+    memory: Memory,
     /// Build the key order at the start, not at the first request for a range
     #[arg(long)]
     ordered: bool,
@@ -131,6 +134,7 @@ impl Serve {
         self.durable.give(given)?;
         self.verified.give(given)?;
         self.read_cache.give(given)?;
+        self.memory.give(given)?;
         self.logging.give(given)?;
         self.tls.give(given)?;
         Ok(parameters)

@@ -98,7 +98,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// Sorted by name.
-pub(crate) static PARAMETERS: [Parameter; 84] = [
+pub(crate) static PARAMETERS: [Parameter; 85] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("active-expire-effort", "1", int(1, 10), Effect::None),
@@ -155,6 +155,7 @@ pub(crate) static PARAMETERS: [Parameter; 84] = [
     parameter("maxmemory-eviction-tenacity", "10", int(0, 100), Effect::None),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
     parameter("maxmemory-samples", "5", int(1, i32::MAX as i64), Effect::None),
+    parameter("memory", "0", ANY_BYTES, Effect::Fixed),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),

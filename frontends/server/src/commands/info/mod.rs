@@ -7,7 +7,7 @@ mod stats;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use hikv::JournalStats;
+use hikv::{JournalStats, PageStats};
 
 use super::databases;
 use super::hello::REDIS_VERSION;
@@ -142,7 +142,9 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("durability", stats.durability.into()),
         ("durability_why", stats.durability_why.into()),
     ]);
+    let page_stats = stats.journal.and_then(|journal| journal.pages);
     fields.extend(stats.journal.map(journal).into_iter().flatten());
+    fields.extend(page_stats.map(pages).into_iter().flatten());
     fields.extend(stats.figures.iter().map(|figure| (figure.name.into(), figure.value.to_string())));
     Ok(fields)
 }
@@ -166,6 +168,18 @@ fn journal(stats: JournalStats) -> Lines {
         ("load_seconds", format!("{:.3}", stats.load_seconds)),
         ("replayed_bytes", stats.replayed_bytes.to_string()),
         ("replay_seconds", format!("{:.3}", stats.replay_seconds)),
+    ])
+}
+
+fn pages(stats: PageStats) -> Lines {
+    lines([
+        ("page_memory_max_bytes", stats.page_memory_max_bytes.to_string()),
+        ("page_resident_bytes", stats.page_resident_bytes.to_string()),
+        ("page_dirty_bytes", stats.page_dirty_bytes.to_string()),
+        ("page_kept_bytes", stats.page_kept_bytes.to_string()),
+        ("page_load_count", stats.page_load_count.to_string()),
+        ("page_eviction_count", stats.page_eviction_count.to_string()),
+        ("page_rescue_count", stats.page_rescue_count.to_string()),
     ])
 }
 
