@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use catalog::{Catalog, DATABASE_COUNT, DatabaseIds, Reclaim, Space, TreeId, database_name};
+use catalog::{Catalog, DatabaseIds, Reclaim, Space, TreeId, database_name};
 use engine::{BatchOp, Engine};
 use testkit::{Contents, Crashed, Failure, Made, Operations, Subject};
 
@@ -49,10 +49,10 @@ impl<K: Made, W: Steps> Databases<K, W> {
     }
 
     fn ids(&self) -> Result<DatabaseIds, Failure> {
-        let mut ids = std::array::from_fn(|number| TreeId::new(number as u32));
-        for number in 0..DATABASE_COUNT {
+        let mut ids: DatabaseIds = std::array::from_fn(|number| TreeId::new(number as u32));
+        for (number, id) in ids.iter_mut().enumerate() {
             if let Some(entry) = Catalog::of(self.engine()).find(&database_name(number))? {
-                ids[number] = entry.id;
+                *id = entry.id;
             }
         }
         Ok(ids)
