@@ -120,7 +120,7 @@ impl Arguments {
             let (idle, _) = self.count(Operation::Nothing, order)?;
             let own = table::median(&idle.operations, |counts| counts.instructions);
             println!("{}: {own:.0} instructions of the loop itself, which are subtracted", order.name());
-            let is_there = |it: &Operation| *it != Operation::Scan || order == Order::Ordered || self.has_order();
+            let is_there = |it: &Operation| !it.needs_order() || order == Order::Ordered || self.has_order();
             for operation in Operation::COUNTED.into_iter().filter(is_there) {
                 let (counted, _) = self.count(operation, order)?;
                 table.add(order, operation, counted.operations, &idle.operations);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use bench::{stamp, write_key};
 use clap::ValueEnum;
-use hikv::{Options, Ordered, Store, WriteBatch};
+use hikv::{Error, Options, Ordered, Store, Tree, WriteBatch};
 
 use crate::failure::Failure;
 use crate::tracer::{boundary, mark};
@@ -55,10 +55,20 @@ pub(crate) enum Operation {
     Batch,
     /// Fifty items from a key on, copied out; counted per item.
     Scan,
+    /// A value of a named tree read in place.
+    TreeGet,
+    /// A value of a named tree replaced.
+    TreeUpdate,
+    /// A transaction that reads two values and replaces them.
+    Transact,
+    /// A transaction that reads two values.
+    TransactRead,
+    /// A transaction that deletes the item with the least key.
+    TakeFirst,
 }
 
 impl Operation {
-    pub(crate) const COUNTED: [Operation; 9] = [
+    pub(crate) const COUNTED: [Operation; 14] = [
         Operation::Get,
         Operation::GetInto,
         Operation::Miss,
@@ -68,6 +78,11 @@ impl Operation {
         Operation::Delete,
         Operation::Batch,
         Operation::Scan,
+        Operation::TreeGet,
+        Operation::TreeUpdate,
+        Operation::Transact,
+        Operation::TransactRead,
+        Operation::TakeFirst,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -82,12 +97,30 @@ impl Operation {
             Operation::Delete => "delete",
             Operation::Batch => "batch",
             Operation::Scan => "scan",
+            Operation::TreeGet => "tree-get",
+            Operation::TreeUpdate => "tree-update",
+            Operation::Transact => "transact",
+            Operation::TransactRead => "transact-read",
+            Operation::TakeFirst => "take-first",
         }
+    }
+
+    /// Returns true for an operation that needs keys in order.
+    pub(crate) fn needs_order(self) -> bool {
+        matches!(self, Operation::Scan | Operation::TakeFirst)
+    }
+
+    fn is_in_tree(self) -> bool {
+        matches!(self, Operation::TreeGet | Operation::TreeUpdate)
     }
 
     /// Returns the number of keys or items by which one call is divided.
     pub(crate) fn items_at_once(self) -> usize {
-        if self == Operation::Scan { SCAN_COUNT } else { self.keys_at_once() }
+        match self {
+            Operation::Scan => SCAN_COUNT,
+            Operation::Transact | Operation::TransactRead => 1,
+            _ => self.keys_at_once(),
+        }
     }
 
     /// Returns the number of keys in one call.
@@ -95,6 +128,7 @@ impl Operation {
         match self {
             Operation::MultiGet => GROUP_COUNT,
             Operation::Batch => BATCH_COUNT,
+            Operation::Transact | Operation::TransactRead => 2,
             _ => 1,
         }
     }
@@ -104,6 +138,7 @@ impl Operation {
     fn key_count(self, operations: u64) -> u64 {
         match self {
             Operation::Scan => operations.div_ceil(SCANS_FEWER),
+            Operation::Transact | Operation::TransactRead => 2 * operations,
             _ => operations.max(self.keys_at_once() as u64),
         }
     }
@@ -153,13 +188,15 @@ impl Loop {
         let dir = tempfile::Builder::new().prefix("hikv-budgets-").tempdir_in(&self.dir)?;
         let store = self.options.open(dir.path().join("store"))?;
         let mut value = vec![0; self.value_bytes];
+        let tree = if operation.is_in_tree() { Some(store.tree("tree")?) } else { None };
+        let loaded = tree.as_ref().unwrap_or(&store);
         for record in 0..self.records {
             stamp(record, 0, &mut value);
-            store.put(key_of(record), &value)?;
+            loaded.put(key_of(record), &value)?;
         }
         // Kept alive: the order is dropped with its last handle.
         let ordered = self.put_in_order(&store, operation)?;
-        let (first, store) = (operation.first_record(), Subject { store, ordered });
+        let (first, store) = (operation.first_record(), Subject { store, tree, ordered });
         repeat(&store, operation, &keys(first, WARM_UP_COUNT), &value)?;
         let keys = keys(first + WARM_UP_COUNT, operation.key_count(self.operations));
         mark()?;
@@ -168,7 +205,7 @@ impl Loop {
     }
 
     fn put_in_order(&self, store: &Store, operation: Operation) -> Result<Option<Ordered>, Failure> {
-        if self.order == Order::Hash && operation != Operation::Scan {
+        if self.order == Order::Hash && !operation.needs_order() {
             return Ok(None);
         }
         let ordered = store.ordered()?;
@@ -180,6 +217,7 @@ impl Loop {
 /// The store of a loop.
 struct Subject {
     store: Store,
+    tree: Option<Tree>,
     ordered: Option<Ordered>,
 }
 
@@ -197,14 +235,15 @@ fn keys(first: u64, count: u64) -> Vec<Key> {
 #[inline(never)]
 fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -> Result<(), Failure> {
     let (mut copy, mut batch) = (Vec::with_capacity(value.len()), WriteBatch::new());
-    let Subject { store, ordered } = subject;
+    let Subject { store, tree, ordered } = subject;
+    let tree = tree.as_ref().unwrap_or(store);
     boundary();
     for group in keys.chunks(operation.keys_at_once()) {
         let key = &group[0];
         match operation {
             Operation::Nothing => {}
-            Operation::Get | Operation::Miss => {
-                black_box(store.in_place().get(key, |value| black_box(value.len()))?);
+            Operation::Get | Operation::Miss | Operation::TreeGet => {
+                black_box(tree.in_place().get(key, |value| black_box(value.len()))?);
             }
             Operation::GetInto => {
                 black_box(store.get_into(key, &mut copy)?);
@@ -212,7 +251,7 @@ fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -
             Operation::MultiGet => store.in_place().multi_get(group, |_, value| {
                 black_box(value.map(<[u8]>::len));
             })?,
-            Operation::Update | Operation::Insert => store.put(key, black_box(value))?,
+            Operation::Update | Operation::Insert | Operation::TreeUpdate => tree.put(key, black_box(value))?,
             Operation::Delete => {
                 black_box(store.delete(key)?);
             }
@@ -224,6 +263,21 @@ fn repeat(subject: &Subject, operation: Operation, keys: &[Key], value: &[u8]) -
                 store.write(&batch)?;
             }
             Operation::Scan => scan(ordered.as_ref().expect("it was put in order"), key, &mut copy)?,
+            Operation::Transact => store.transact(|tx| {
+                black_box((tx.get(key)?, tx.get(group[1])?));
+                tx.put(key, black_box(value))?;
+                tx.put(group[1], black_box(value))
+            })?,
+            Operation::TransactRead => {
+                black_box(store.transact(|tx| Ok::<_, Error>((tx.get(key)?, tx.get(group[1])?)))?);
+            }
+            Operation::TakeFirst => store.transact(|tx| {
+                let first = tx.first()?;
+                first.map_or(Ok(()), |(key, value)| {
+                    black_box(value);
+                    tx.delete(key)
+                })
+            })?,
         }
         boundary();
     }

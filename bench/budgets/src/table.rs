@@ -135,6 +135,11 @@ fn goal(operation: Operation, order: Order) -> Option<u64> {
         (Operation::Update | Operation::Insert, Order::Hash) => Some(800),
         (Operation::Update | Operation::Insert | Operation::Delete, Order::Ordered) => Some(950),
         (Operation::Batch, Order::Ordered) => Some(500),
+        (Operation::Transact, _) => Some(5000),
+        (Operation::TransactRead, _) => Some(1300),
+        (Operation::TakeFirst, _) => Some(6000),
+        (Operation::TreeGet, _) => Some(274),
+        (Operation::TreeUpdate, _) => Some(796),
         (Operation::GetInto | Operation::Scan | Operation::Nothing, _) => None,
     }
 }

@@ -138,8 +138,6 @@ pub fn judge_transactions(events: &[TxEvent]) -> Result<(), NotSerializable> {
 
 #[cfg(test)]
 mod tests {
-    use std::slice;
-
     use fastrand::Rng;
 
     use super::*;
@@ -154,14 +152,15 @@ mod tests {
         use TxOp::{Delete, Get, Put, Range};
         let is_right = |events: &[TxEvent]| judge_transactions(events).is_ok();
         let start = event(0, 1, &[Put(0, 1), Put(1, 2)], &[]);
+        let is_right_after = |events: [TxEvent; 2]| is_right(&[vec![start.clone()], events.into()].concat());
         let lost = [event(2, 6, &[Get(0), Put(0, 3)], &[&[(0, 1)]]), event(3, 5, &[Get(0), Put(0, 4)], &[&[(0, 1)]])];
-        assert!(!is_right(&[slice::from_ref(&start), &lost[..]].concat()), "a lost update");
+        assert!(!is_right_after(lost), "a lost update");
         let skew = [event(2, 6, &[Get(0), Put(1, 3)], &[&[(0, 1)]]), event(3, 5, &[Get(1), Put(0, 4)], &[&[(1, 2)]])];
-        assert!(!is_right(&[slice::from_ref(&start), &skew[..]].concat()), "write skew");
+        assert!(!is_right_after(skew), "write skew");
         let torn = [event(2, 6, &[Put(0, 3), Put(1, 4)], &[]), event(3, 5, &[Get(0), Get(1)], &[&[(0, 3)], &[(1, 2)]])];
-        assert!(!is_right(&[slice::from_ref(&start), &torn[..]].concat()), "read skew");
+        assert!(!is_right_after(torn), "read skew");
         let phantom = [event(2, 6, &[Range(2, 4), Put(2, 3)], &[&[]]), event(3, 5, &[Range(2, 4), Put(3, 4)], &[&[]])];
-        assert!(!is_right(&[slice::from_ref(&start), &phantom[..]].concat()), "a phantom");
+        assert!(!is_right_after(phantom), "a phantom");
         let stale = event(4, 5, &[Get(0)], &[&[(0, 1)]]);
         assert!(!is_right(&[start.clone(), event(2, 3, &[Delete(0)], &[]), stale.clone()]), "not real time");
         assert!(is_right(&[start.clone(), event(2, 6, &[Delete(0)], &[]), stale]));

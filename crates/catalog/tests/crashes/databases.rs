@@ -49,7 +49,7 @@ impl<K: Made, W: Steps> Databases<K, W> {
     }
 
     fn ids(&self) -> Result<DatabaseIds, Failure> {
-        let mut ids = std::array::from_fn(|number| TreeId::new(number as u32));
+        let mut ids: DatabaseIds = std::array::from_fn(|number| TreeId::new(number as u32));
         for (number, id) in ids.iter_mut().enumerate() {
             if let Some(entry) = Catalog::of(self.engine()).find(&database_name(number))? {
                 *id = entry.id;
