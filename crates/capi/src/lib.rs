@@ -15,7 +15,7 @@
 //!
 //! # Handles
 //! A `hikv_store` is the content of an `Arc`. Each tree, snapshot, iterator and transaction holds a clone, so nothing
-//! of the store is freed under them; `hikv_close` counts the clones. Panics end in [`run`](call::run) and its callers,
+//! of the store is freed under them; `hikv_close` counts the clones. Panics end in `call::run` and its callers,
 //! which mark the store.
 
 mod batch;
