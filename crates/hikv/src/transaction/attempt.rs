@@ -2,13 +2,14 @@
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::iter;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use engine::{BatchOp, Condition, Direction, Early, Error, Version};
+use engine::{BatchOp, Condition, Early, Error};
 use transact::{Gate, Holder};
 
-use super::part::{Changes, Part};
+use super::part::{Changes, Noted, Part};
 use super::reads::{RangePart, RangeRead, Rows};
 use super::{PATIENCE, ROW_COUNT_MAX};
 use crate::handles::Kind;
@@ -125,12 +126,12 @@ impl<'s> Attempt<'s> {
         self.parts.borrow().iter().flat_map(Part::ranges).map(RangeRead::row_count).sum()
     }
 
-    /// Records the version of a key that the attempt has read.
+    /// Records the value of a key that the attempt has read.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another thread has changed the key since an earlier read.
-    pub(super) fn note(&self, number: usize, key: &[u8], version: Option<Version>) -> Result<(), Error> {
-        self.part_mut(number).note(key, version).inspect_err(|_| self.is_doomed.set(true))
+    pub(super) fn note(&self, number: usize, key: &[u8], read: Option<Noted>) -> Result<(), Error> {
+        self.part_mut(number).note(key, read).inspect_err(|_| self.is_doomed.set(true))
     }
 
     /// Returns an error if the attempt cannot commit: another thread has changed a key that was read.
@@ -192,14 +193,17 @@ impl<'s> Attempt<'s> {
             if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
                 return Err(Error::Conflict);
             }
-            let mut stored = StoredKeys::default();
             let points = || parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point)));
             let changes = || parts.iter().flat_map(|part| part.changes().map(|change| (part.space(), change)));
-            points().for_each(|(space, (key, _))| stored.push(space, key));
-            changes().for_each(|(space, (key, _))| stored.push(space, key));
+            let keys = points().map(|(space, (key, _))| (space, key));
+            let keys: Vec<_> = keys.chain(changes().map(|(space, (key, _))| (space, key))).collect();
+            let stored = StoredKeys::of_several(&keys);
             let mut keys = stored.iter();
-            let conditions: Vec<_> =
-                points().zip(&mut keys).map(|((_, (_, version)), key)| Condition { key, version }).collect();
+            let version = |noted: Option<Noted>| noted.map(|noted| noted.version);
+            let conditions: Vec<_> = points()
+                .zip(&mut keys)
+                .map(|((_, (_, noted)), key)| Condition { key, version: version(noted) })
+                .collect();
             let ops: Vec<BatchOp<'_>> = changes().zip(keys).map(|((_, (_, change)), key)| change.op(key)).collect();
             engine.write_batch_if(&conditions, if writes { &ops } else { &[] })
         })
@@ -208,18 +212,19 @@ impl<'s> Attempt<'s> {
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
     fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
         let points = || parts.iter().flat_map(|part| part.points().map(move |point| (part, point)));
-        let is_absent = |version: Option<Version>| version.is_none();
+        let is_absent = |noted: Option<Noted>| noted.is_none();
         if points().take(2).count() <= 1 {
             return Ok(true);
         }
         let is_distinct = self.store.inner().engine()?.features().distinct_versions;
-        if !is_distinct || points().filter(|(_, (_, version))| is_absent(*version)).count() > 1 {
+        if !is_distinct || points().filter(|(_, (_, noted))| is_absent(*noted)).count() > 1 {
             return Ok(false);
         }
-        let absent = points().filter(|(_, (_, version))| is_absent(*version));
-        let present = points().filter(|(_, (_, version))| !is_absent(*version));
+        let absent = points().filter(|(_, (_, noted))| is_absent(*noted));
+        let present = points().filter(|(_, (_, noted))| !is_absent(*noted));
+        // Witnesses suffice: the result counts only if no place was reused.
         for (part, (key, noted)) in absent.chain(present) {
-            if part.version_of(key)? != noted {
+            if part.witness_of(key)? != noted.map(|noted| noted.witness) {
                 return Err(Error::Conflict);
             }
         }
@@ -234,7 +239,7 @@ impl<'s> Attempt<'s> {
 fn check_all(parts: &[Part<'_>]) -> Result<(), Error> {
     for part in parts {
         for (key, noted) in part.points() {
-            if part.version_of(key)? != noted {
+            if part.read(key)?.map(|now| now.version) != noted.map(|noted| noted.version) {
                 return Err(Error::Conflict);
             }
         }
@@ -268,17 +273,15 @@ fn read_again(parts: &[Part<'_>]) -> Result<(), Error> {
 }
 
 fn is_unchanged(tree: &Tree, read: &RangePart<'_>) -> Result<bool, Error> {
-    let mut range = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse).range_within(read.bounds.clone())?;
-    let mut now = Rows::default();
-    loop {
-        let item = match read.direction {
-            Direction::Forward => range.next_ref()?,
-            Direction::Backward => range.next_back_ref()?,
-        };
-        match item {
-            Some((key, value)) if now.row_count() < read.rows.row_count() => now.add(key, value),
-            Some(_) => return Ok(false),
-            None => return Ok(now.is_same(read.rows)),
+    let (bounds, mut now) = (&read.bounds, Rows::default());
+    let ordered = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse);
+    let has_another = ordered.walk(bounds.start(read.direction), read.direction, |key, value| {
+        let is_within = bounds.contains(key);
+        if !is_within || now.row_count() == read.rows.row_count() {
+            return ControlFlow::Break(is_within);
         }
-    }
+        now.add(key, value);
+        ControlFlow::Continue(())
+    })?;
+    Ok(has_another != Some(true) && now.is_same(read.rows))
 }
