@@ -197,6 +197,11 @@ impl<'a> ItemView<'a> {
     pub fn version(&self) -> Version {
         self.witness.version(self.key, self.value)
     }
+
+    /// Returns the place, checksum and expiry, which cost no hash.
+    pub(crate) fn witness(&self) -> Witness {
+        self.witness
+    }
 }
 
 /// Passes the item that `get` finds to `read`.

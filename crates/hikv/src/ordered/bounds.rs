@@ -80,7 +80,7 @@ impl Bounds {
     }
 
     /// Returns the bound at which a scan begins.
-    pub(super) fn start(&self, direction: Direction) -> Bound<&[u8]> {
+    pub(crate) fn start(&self, direction: Direction) -> Bound<&[u8]> {
         if direction == Direction::Forward { self.low() } else { self.high() }
     }
 

@@ -293,7 +293,8 @@ impl Ordered {
         self.walk(from, direction, |key, value| ControlFlow::Break((key.to_vec(), value.to_vec())))
     }
 
-    fn walk<R: CallbackReply>(
+    /// Calls `each` with the items from `from` on, in a direction, until it breaks.
+    pub(crate) fn walk<R: CallbackReply>(
         &self,
         from: Bound<&[u8]>,
         direction: Direction,

@@ -2,14 +2,15 @@
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::iter;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use catalog::Space;
-use engine::{BatchOp, Condition, Direction, Early, Error, Version};
+use engine::{BatchOp, Condition, Early, Error, Version};
 use transact::{Gate, Holder};
 
-use super::part::{Changes, Part};
+use super::part::{Changes, Noted, Part};
 use super::reads::{RangePart, RangeRead, Rows};
 use super::{PATIENCE, ROW_COUNT_MAX};
 use crate::handles::Kind;
@@ -20,9 +21,6 @@ use crate::{Store, Tree};
 /// A row of a range that expires: its tree, its key and its version. It is a condition of the commit's batch, so that
 /// the engine judges under its locks whether it has expired.
 type ExpiringRow = (Space, Vec<u8>, Version);
-
-/// Receives a row of a range by its key.
-type OnRow<'f, 'p, 's> = dyn FnMut(&'p Part<'s>, &[u8]) -> Result<(), Error> + 'f;
 
 /// One attempt.
 #[derive(Debug)]
@@ -133,12 +131,12 @@ impl<'s> Attempt<'s> {
         self.parts.borrow().iter().flat_map(Part::ranges).map(RangeRead::row_count).sum()
     }
 
-    /// Records the version of a key that the attempt has read.
+    /// Records the value of a key that the attempt has read.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another thread has changed the key since an earlier read.
-    pub(super) fn note(&self, number: usize, key: &[u8], version: Option<Version>) -> Result<(), Error> {
-        self.part_mut(number).note(key, version).inspect_err(|_| self.is_doomed.set(true))
+    pub(super) fn note(&self, number: usize, key: &[u8], read: Option<Noted>) -> Result<(), Error> {
+        self.part_mut(number).note(key, read).inspect_err(|_| self.is_doomed.set(true))
     }
 
     /// Returns an error if the attempt cannot commit: another thread has changed a key that was read.
@@ -172,7 +170,7 @@ impl<'s> Attempt<'s> {
             None if !has_ranges => self.write(&parts, &[], writes, false),
             None => {
                 if self.row_count() <= ROW_COUNT_MAX {
-                    read_again(&parts, &mut |_, _| Ok(()))?;
+                    read_again(&parts, None)?;
                 }
                 let holder = self.store.inner().gate_lock.lock()?;
                 self.close_by(
@@ -191,12 +189,16 @@ impl<'s> Attempt<'s> {
 
     /// Reads the ranges again, and returns those of their rows that expire.
     fn expiring_rows(&self, parts: &[Part<'_>]) -> Result<Vec<ExpiringRow>, Error> {
-        let (mut rows, may_expire) = (Vec::new(), self.store.inner().engine()?.may_expire());
-        read_again(parts, &mut |part, key| {
-            let version = if may_expire { part.expiring_version_of(key)? } else { None };
-            rows.extend(version.map(|version| (part.space(), key.to_vec(), version)));
-            Ok(())
-        })?;
+        if !self.store.inner().engine()?.may_expire() {
+            read_again(parts, None)?;
+            return Ok(Vec::new());
+        }
+        let (mut keys, mut rows) = (Vec::new(), Vec::new());
+        read_again(parts, Some(&mut keys))?;
+        for (number, key) in keys {
+            let part = &parts[number];
+            rows.extend(part.expiring_version_of(&key)?.map(|version| (part.space(), key, version)));
+        }
         Ok(rows)
     }
 
@@ -207,13 +209,16 @@ impl<'s> Attempt<'s> {
             if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
                 return Err(Error::Conflict);
             }
-            let mut stored = StoredKeys::default();
             let rows = || expiring.iter().map(|(space, key, version)| (*space, (&key[..], Some(*version))));
-            let points =
-                || parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point))).chain(rows());
+            let version = |noted: Option<Noted>| noted.map(|noted| noted.version);
+            let points = || {
+                let points = parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point)));
+                points.map(|(space, (key, noted))| (space, (key, version(noted)))).chain(rows())
+            };
             let changes = || parts.iter().flat_map(|part| part.changes().map(|change| (part.space(), change)));
-            points().for_each(|(space, (key, _))| stored.push(space, key));
-            changes().for_each(|(space, (key, _))| stored.push(space, key));
+            let keys = points().map(|(space, (key, _))| (space, key));
+            let keys: Vec<_> = keys.chain(changes().map(|(space, (key, _))| (space, key))).collect();
+            let stored = StoredKeys::of_several(&keys);
             let mut keys = stored.iter();
             let conditions: Vec<_> =
                 points().zip(&mut keys).map(|((_, (_, version)), key)| Condition { key, version }).collect();
@@ -226,18 +231,19 @@ impl<'s> Attempt<'s> {
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
     fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
         let points = || parts.iter().flat_map(|part| part.points().map(move |point| (part, point)));
-        let is_absent = |version: Option<Version>| version.is_none();
+        let is_absent = |noted: Option<Noted>| noted.is_none();
         if points().take(2).count() <= 1 {
             return Ok(true);
         }
         let is_distinct = self.store.inner().engine()?.features().distinct_versions;
-        if !is_distinct || points().filter(|(_, (_, version))| is_absent(*version)).count() > 1 {
+        if !is_distinct || points().filter(|(_, (_, noted))| is_absent(*noted)).count() > 1 {
             return Ok(false);
         }
-        let absent = points().filter(|(_, (_, version))| is_absent(*version));
-        let present = points().filter(|(_, (_, version))| !is_absent(*version));
+        let absent = points().filter(|(_, (_, noted))| is_absent(*noted));
+        let present = points().filter(|(_, (_, noted))| !is_absent(*noted));
+        // Witnesses suffice: the result counts only if no place was reused.
         for (part, (key, noted)) in absent.chain(present) {
-            if part.version_of(key)? != noted {
+            if part.witness_of(key)? != noted.map(|noted| noted.witness) {
                 return Err(Error::Conflict);
             }
         }
@@ -252,7 +258,7 @@ impl<'s> Attempt<'s> {
 fn check_all(parts: &[Part<'_>]) -> Result<(), Error> {
     for part in parts {
         for (key, noted) in part.points() {
-            if part.version_of(key)? != noted {
+            if part.read(key)?.map(|now| now.version) != noted.map(|noted| noted.version) {
                 return Err(Error::Conflict);
             }
         }
@@ -269,13 +275,14 @@ fn check_spaces(parts: &[Part<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone. Calls `each` for every
-/// row.
-fn read_again<'p, 's>(parts: &'p [Part<'s>], each: &mut OnRow<'_, 'p, 's>) -> Result<(), Error> {
+/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone. Adds all their keys to
+/// `keys`, with the numbers of their parts.
+fn read_again(parts: &[Part<'_>], mut keys: Option<&mut Vec<(usize, Vec<u8>)>>) -> Result<(), Error> {
     check_spaces(parts)?;
-    for part in parts {
+    for (number, part) in parts.iter().enumerate() {
         for read in part.ranges().flat_map(RangeRead::parts) {
-            match is_unchanged(part.tree(), &read, &mut |key| each(part, key)) {
+            let note = |key: &[u8]| keys.iter_mut().for_each(|keys| keys.push((number, key.to_vec())));
+            match is_unchanged(part.tree(), &read, note) {
                 Ok(true) => {}
                 // An error means that the order was lost, and would have to be built again.
                 Ok(false) | Err(Error::NotOrderedYet { .. }) => return Err(Error::Conflict),
@@ -286,27 +293,19 @@ fn read_again<'p, 's>(parts: &'p [Part<'s>], each: &mut OnRow<'_, 'p, 's>) -> Re
     Ok(())
 }
 
-fn is_unchanged(
-    tree: &Tree,
-    read: &RangePart<'_>,
-    each: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
-) -> Result<bool, Error> {
-    let mut range = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse).range_within(read.bounds.clone())?;
-    let mut now = Rows::default();
-    loop {
-        let item = match read.direction {
-            Direction::Forward => range.next_ref()?,
-            Direction::Backward => range.next_back_ref()?,
-        };
-        match item {
-            Some((key, value)) if now.row_count() < read.rows.row_count() => {
-                now.add(key, value);
-                each(key)?;
-            }
-            Some(_) => return Ok(false),
-            None => return Ok(now.is_same(read.rows)),
+fn is_unchanged(tree: &Tree, read: &RangePart<'_>, mut note: impl FnMut(&[u8])) -> Result<bool, Error> {
+    let (bounds, mut now) = (&read.bounds, Rows::default());
+    let ordered = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse);
+    let has_another = ordered.walk(bounds.start(read.direction), read.direction, |key, value| {
+        let is_within = bounds.contains(key);
+        if !is_within || now.row_count() == read.rows.row_count() {
+            return ControlFlow::Break(is_within);
         }
-    }
+        now.add(key, value);
+        note(key);
+        ControlFlow::Continue(())
+    })?;
+    Ok(has_another != Some(true) && now.is_same(read.rows))
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use catalog::Space;
-use engine::{BatchOp, Error, Expiry, Version};
+use engine::{BatchOp, Error, Expiry, Version, Witness};
 
 use super::reads::RangeRead;
 use crate::ordered::Bounds;
-use crate::{Store, Tree};
+use crate::{ItemView, Store, Tree};
 
 /// The changes that an attempt wants to make in a tree, by key.
 pub(super) type Changes = BTreeMap<Vec<u8>, Change>;
@@ -46,14 +46,28 @@ impl Change {
     }
 }
 
+/// The identity of a value that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Noted {
+    pub(super) version: Version,
+    /// As good as the version while no space that the attempt has read is reused.
+    pub(super) witness: Witness,
+}
+
+impl Noted {
+    pub(super) fn of(item: &ItemView<'_>) -> Noted {
+        Noted { version: item.version(), witness: item.witness() }
+    }
+}
+
 /// The reads and changes in one tree.
 #[derive(Debug)]
 pub(super) struct Part<'s> {
     tree: Cow<'s, Tree>,
     /// The tree's space when the attempt began to use it. A tree that was cleared has another one.
     space: Space,
-    /// The version of each key that was read, `None` if it was absent.
-    points: BTreeMap<Vec<u8>, Option<Version>>,
+    /// The identity of each key's value that was read, `None` if it was absent.
+    points: BTreeMap<Vec<u8>, Option<Noted>>,
     ranges: Vec<RangeRead>,
     changes: Changes,
 }
@@ -82,35 +96,43 @@ impl<'s> Part<'s> {
         self.space
     }
 
-    /// Records the version of a key.
+    /// Records the value of a key.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the key had another version before.
-    pub(super) fn note(&mut self, key: &[u8], version: Option<Version>) -> Result<(), Error> {
+    pub(super) fn note(&mut self, key: &[u8], read: Option<Noted>) -> Result<(), Error> {
         match self.points.get(key) {
-            Some(&noted) if noted != version => Err(Error::Conflict),
+            Some(noted) if noted.map(|noted| noted.version) != read.map(|read| read.version) => Err(Error::Conflict),
             Some(_) => Ok(()),
             None => {
-                self.points.insert(key.to_vec(), version);
+                self.points.insert(key.to_vec(), read);
                 Ok(())
             }
         }
     }
 
-    /// Returns the version of the key in the store, `None` if it is absent.
-    pub(super) fn version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
-        self.tree.in_place().get_item(key, |item| item.version())
+    /// Returns the identity of the key's value in the store, `None` if it is absent.
+    pub(super) fn read(&self, key: &[u8]) -> Result<Option<Noted>, Error> {
+        self.tree.in_place().get_item(key, |item| Noted::of(&item))
     }
 
-    /// Returns the version of a key whose item expires, `None` if it does not, or is absent.
+    /// Returns the version of a key of a range whose item expires, `None` if it does not.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the item has expired meanwhile.
     pub(super) fn expiring_version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
         let version = self.tree.in_place().get_item(key, |item| (!item.expiry().is_never()).then(|| item.version()))?;
-        Ok(version.flatten())
+        version.ok_or(Error::Conflict)
     }
 
-    /// Returns the keys that were read, with their versions.
-    pub(super) fn points(&self) -> impl Iterator<Item = (&[u8], Option<Version>)> {
-        self.points.iter().map(|(key, version)| (&**key, *version))
+    /// Returns the witness of the key's value in the store, `None` if it is absent.
+    pub(super) fn witness_of(&self, key: &[u8]) -> Result<Option<Witness>, Error> {
+        self.tree.in_place().get_part_item(key, |item| item.witness())
+    }
+
+    /// Returns the keys that were read, with the identities of their values.
+    pub(super) fn points(&self) -> impl Iterator<Item = (&[u8], Option<Noted>)> {
+        self.points.iter().map(|(key, noted)| (&**key, *noted))
     }
 
     /// Begins the read of a range, and returns its number.

@@ -7,10 +7,10 @@ use engine::{Decision, Error, Expiry, Limits};
 
 use super::attempt::Attempt;
 use super::entry::Entry;
-use super::part::Change;
+use super::part::{Change, Noted};
 use super::range::TxRange;
 use crate::ordered::Bounds;
-use crate::{Expires, Item, Tree, Value, VersionedValue};
+use crate::{Expires, Item, ItemView, Tree, Value, VersionedValue};
 
 /// The keys of a store as a transaction sees them: those of the store, with the transaction's own changes.
 ///
@@ -101,9 +101,10 @@ impl<'s> TxTree<'s> {
 
     /// Returns the key's item in the store, and tracks the read.
     fn item(&self, key: &[u8]) -> Result<Option<VersionedValue>, Error> {
-        let item = self.attempt.part(self.part).tree().get_item(key)?;
-        self.attempt.note(self.part, key, item.as_ref().map(|item| item.version))?;
-        Ok(item)
+        let read = |item: ItemView<'_>| (Value::copied(item.value()), item.expiry(), Noted::of(&item));
+        let read = self.attempt.part(self.part).tree().in_place().get_item(key, read)?;
+        self.attempt.note(self.part, key, read.as_ref().map(|(_, _, noted)| *noted))?;
+        Ok(read.map(|(value, expiry, noted)| VersionedValue { value, version: noted.version, expiry }))
     }
 
     /// Returns true if the key is present.
@@ -115,9 +116,9 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.value().is_some());
         }
-        let version = self.attempt.part(self.part).version_of(key)?;
-        self.attempt.note(self.part, key, version)?;
-        Ok(version.is_some())
+        let noted = self.attempt.part(self.part).read(key)?;
+        self.attempt.note(self.part, key, noted)?;
+        Ok(noted.is_some())
     }
 
     /// Returns the key's expiry, or `None` if the key is absent.

@@ -58,6 +58,9 @@ impl Mapping {
     }
 }
 
+/// The longest prefix of a stored key.
+const PREFIX_BYTES_MAX: usize = 6;
+
 /// Several keys in their stored form.
 #[derive(Default)]
 pub(crate) struct StoredKeys {
@@ -71,6 +74,14 @@ impl StoredKeys {
     pub(crate) fn of<'k>(space: Space, keys: impl Iterator<Item = &'k [u8]>) -> StoredKeys {
         let mut stored = StoredKeys::default();
         keys.for_each(|key| stored.push(space, key));
+        stored
+    }
+
+    /// Returns the stored forms of keys of several spaces.
+    pub(crate) fn of_several(keys: &[(Space, &[u8])]) -> StoredKeys {
+        let bytes = keys.iter().map(|(_, key)| key.len() + PREFIX_BYTES_MAX).sum();
+        let mut stored = StoredKeys { bytes: Vec::with_capacity(bytes), lens: Vec::with_capacity(keys.len()) };
+        keys.iter().for_each(|(space, key)| stored.push(*space, key));
         stored
     }
 

@@ -1,4 +1,4 @@
-//! Transactions on a journal: when they wait for the disk.
+//! Transactions on a journal: when they wait for the disk, and for which durability.
 
 use std::thread;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 fn journals(level: Durability) -> impl Iterator<Item = (TempDir, Store)> {
     EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").map(move |&engine| {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let options = Options::new().engine(engine).durability(level).sync_interval(INTERVAL);
+        let options = Options::new().engine(engine).durability(level).sync_interval(INTERVAL).background(false);
         let store = options.open(dir.path()).unwrap();
         (dir, store)
     })
@@ -54,5 +54,28 @@ fn commits_wait_for_the_disk_outside_of_gates() {
             let commits = THREAD_COUNT * COMMIT_COUNT;
             assert!(syncs < commits, "{:?}: {syncs} syncs of {commits} commits", store.stats().engine);
         }
+    }
+}
+
+#[test]
+fn handles_with_a_durability_have_it_in_transactions() {
+    for (_dir, store) in journals(Durability::Buffered) {
+        has_order(&store);
+        let sync_count = || store.stats().journal.unwrap().log_sync_count;
+        let durable = store.with_durability(Durability::Power).unwrap();
+        let before = sync_count();
+        for how in [Transact::new(), Transact::new().exclusive_first()] {
+            read_and_put(&store, how, "buffered");
+        }
+        assert_eq!(sync_count(), before, "{:?}", store.stats().engine);
+        for how in [Transact::new(), Transact::new().exclusive_first()] {
+            let before = sync_count();
+            read_and_put(&durable, how, "durable");
+            assert!(sync_count() > before, "{:?}", store.stats().engine);
+        }
+        let (before, tx) = (sync_count(), durable.begin().unwrap());
+        tx.put("begun", "value").unwrap();
+        tx.commit().unwrap();
+        assert!(sync_count() > before, "{:?}", store.stats().engine);
     }
 }
