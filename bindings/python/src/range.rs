@@ -1,14 +1,13 @@
 //! Iterators over ranges, which read ahead in pages.
 
 use std::ops::Bound as End;
-use std::sync::Arc;
 
 use hikv::{Range, prefix_range};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::slot::Slot;
+use crate::slot::Owned;
 use crate::{bytes, errors};
 
 /// The ends of a range.
@@ -69,7 +68,7 @@ impl Part {
 /// An iterator in the order of keys.
 #[pyclass(frozen, module = "hikv._hikv")]
 pub struct RangeIter {
-    pub(crate) range: Arc<Slot<Range>>,
+    pub(crate) range: Owned<Range>,
     pub(crate) part: Part,
     pub(crate) is_back: bool,
 }

@@ -4,6 +4,7 @@
 //! A thread may hold the interpreter's lock and wait for a slot's. So no thread waits for the interpreter while it
 //! holds a slot: a long operation detaches first, takes the slot, gives it back, and attaches again.
 
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -64,6 +65,25 @@ impl<T: Send + Sync> Close for Slot<T> {
     }
 }
 
+/// The slot of an object of Python. When the object ends, the handle is dropped under the slot's lock: a thread that
+/// closes the store waits for that, or finds the slot gone with its handle.
+pub(crate) struct Owned<T>(Arc<Slot<T>>);
+
+impl<T> Deref for Owned<T> {
+    type Target = Slot<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Slot<T> {
+        &self.0
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        *self.0.0.write() = None;
+    }
+}
+
 /// All slots of one store.
 #[derive(Default)]
 pub(crate) struct Slots(Mutex<Vec<Weak<dyn Close>>>);
@@ -73,7 +93,7 @@ const PRUNED_COUNT_MIN: usize = 32;
 
 impl Slots {
     /// Returns a slot that [`Slots::close`] empties. The caller has the slot from which the handle was made.
-    pub(crate) fn add<T: Send + Sync + 'static>(&self, handle: T) -> Arc<Slot<T>> {
+    pub(crate) fn add<T: Send + Sync + 'static>(&self, handle: T) -> Owned<T> {
         let slot = Arc::new(Slot::new(handle));
         let mut slots = self.0.lock();
         if slots.len() == slots.capacity() && slots.len() >= PRUNED_COUNT_MIN {
@@ -81,7 +101,7 @@ impl Slots {
         }
         let any: Arc<dyn Close> = slot.clone();
         slots.push(Arc::downgrade(&any));
-        slot
+        Owned(slot)
     }
 
     /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before it

@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::range::{Bounds, Part, RangeIter, bounds};
-use crate::slot::{Slot, Slots};
+use crate::slot::{Owned, Slots};
 use crate::store::Store;
 use crate::{bytes, errors};
 
 /// The store, or a tree, at one moment.
 #[pyclass(subclass, frozen, mapping, module = "hikv._hikv")]
 pub struct Snapshot {
-    pub(crate) snapshot: Arc<Slot<LibrarySnapshot>>,
+    pub(crate) snapshot: Owned<LibrarySnapshot>,
     pub(crate) slots: Arc<Slots>,
 }
 

@@ -12,14 +12,14 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::batch::Batch;
 use crate::range::{Bounds, Part, RangeIter, bounds};
-use crate::slot::{Slot, Slots};
+use crate::slot::{Owned, Slots};
 use crate::store::Store;
 use crate::{bytes, errors};
 
 /// A tree of keys.
 #[pyclass(subclass, frozen, mapping, module = "hikv._hikv")]
 pub struct Tree {
-    pub(crate) tree: Arc<Slot<LibraryTree>>,
+    pub(crate) tree: Owned<LibraryTree>,
     pub(crate) slots: Arc<Slots>,
     /// Writes do not wait for a disk.
     pub(crate) is_in_memory: bool,
