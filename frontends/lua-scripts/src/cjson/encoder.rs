@@ -99,7 +99,9 @@ impl Encoder<'_> {
         }
         self.output.push(b'{');
         let mut is_first = true;
-        table.for_each(|key: Value, value: Value| {
+        // Not by `for_each`, whose frame on the stack would hide the place of the call.
+        for pair in table.pairs::<Value, Value>() {
+            let (key, value) = pair?;
             if !std::mem::take(&mut is_first) {
                 self.output.push(b',');
             }
@@ -113,8 +115,8 @@ impl Encoder<'_> {
                 _ => return self.refuse(&Value::Table(table.clone()), "table key must be a number or string"),
             }
             self.output.push(b':');
-            self.value(&value, depth)
-        })?;
+            self.value(&value, depth)?;
+        }
         self.output.push(b'}');
         Ok(())
     }
