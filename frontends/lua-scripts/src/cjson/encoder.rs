@@ -99,7 +99,7 @@ impl Encoder<'_> {
         }
         self.output.push(b'{');
         let mut is_first = true;
-        // Not `for_each`, in whose callback the script is not the caller: errors would not name its line.
+        // Not by `for_each`, whose frame on the stack would hide the place of the call.
         for pair in table.pairs::<Value, Value>() {
             let (key, value) = pair?;
             if !std::mem::take(&mut is_first) {

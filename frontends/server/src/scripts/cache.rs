@@ -93,7 +93,8 @@ mod tests {
     use super::*;
 
     fn script(number: usize, len: usize) -> Script {
-        Script::parse(format!("{number:0len$}").as_bytes()).expect("a script")
+        let text = format!("{number}");
+        Script::parse((text.clone() + &" ".repeat(len - text.len())).as_bytes()).expect("a script")
     }
 
     #[test]
