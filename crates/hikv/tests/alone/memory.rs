@@ -142,6 +142,7 @@ fn every_engine_serves_a_store_larger_than_its_memory() {
 
 #[test]
 fn storage_in_memory_has_no_limit() {
+    let _alone = alone();
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
         let dir = tempfile::tempdir_in(memory).unwrap();

@@ -94,6 +94,7 @@ fn free_space_serves_every_size() {
 /// The region is full but for runs that are too short for a chunk of large slots. A batch gets them, as single puts do.
 #[test]
 fn batch_gets_the_space_of_single_puts() {
+    let _alone = alone();
     for &engine in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         let (_dir, store) = fresh_store(engine, false);
         let count = fill(&store, 0, 300_000);
