@@ -81,6 +81,7 @@ fn errors() -> Vec<(&'static str, &'static str, Vec<AnyError>)> {
                 Error::NoSuchTree { name: "jobs".into() },
                 Error::TreeExists { name: "jobs".into() },
                 Error::TreeName { name: "hikv:jobs".into(), why: "names that begin with hikv: are reserved" },
+                Error::BatchExceedsMemory { len_bytes: 64 << 20, memory_bytes_max: 64 << 20 },
                 Error::TreeBusy { name: "jobs".into() },
                 Error::TypeMismatch { stored: "u64 to text".into(), asked: "u64 to u64".into() },
                 Error::NotOfType { type_name: "u64".into(), bytes: "seven".into() },
