@@ -207,7 +207,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the batch has {len_bytes} bytes, {each} for each operation; the limit is half of the memory of \
-                     {memory_bytes_max} bytes (memory_bytes_max, --memory)"
+                     {memory_bytes_max} bytes (memory_bytes_max)"
                 )
             }
             Error::ExpiryTooLate { seconds } => {
