@@ -106,7 +106,9 @@ impl Call<'_> {
             shared.counters_of(self.session).commands.note_rejected(entry.number);
             return Err(hikv::Error::Unsupported { engine: shared.keyspace.engine.name(), what }.into());
         }
-        if self.session.tracks.is_some_and(|tracks| tracks.remembers()) && entry.command.has(flag::READONLY) {
+        let is_read = entry.command.has(flag::READONLY) && !entry.command.has(flag::SCRIPT);
+        // Of a script, only its commands count, as in Redis.
+        if is_read && self.session.tracks.is_some_and(|tracks| tracks.remembers()) {
             self.track();
         }
         let reports_new =
