@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
 use crate::Error;
@@ -68,7 +68,10 @@ fn generated(out: &Path) -> Result<String, Error> {
     summary += "| paper | agrees | same sign | contradicts | not measured |\n|---|---|---|---|---|\n";
     for paper in PAPERS {
         let path = out.join(paper.name).with_extension("json");
-        let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let Some(file) = measurements(&path)? else {
+            writeln!(summary, "| {}: no measurements yet | – | – | – | – |", paper.title)?;
+            continue;
+        };
         let (machine, points) =
             Points::read_json(paper, BufReader::new(file)).map_err(|error| format!("{}: {error}", path.display()))?;
         let verdicts = write_paper(&mut tables, paper, &machine, &points)?;
@@ -76,6 +79,14 @@ fn generated(out: &Path) -> Result<String, Error> {
         writeln!(summary, "| {} | {} |", paper.title, counts.join(" | "))?;
     }
     Ok(summary + &tables)
+}
+
+/// Opens a paper's measurements; `None` if there are none.
+fn measurements(path: &Path) -> Result<Option<File>, Error> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => Ok(Some(opened.map_err(|error| format!("{}: {error}", path.display()))?)),
+    }
 }
 
 /// Writes the tables of a paper; returns the verdicts.
