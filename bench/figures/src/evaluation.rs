@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::Error;
 use crate::machine::Machine;
+use crate::page::range;
 use crate::paper::{Claim, PAPERS, Paper};
 use crate::point::Points;
 
@@ -100,8 +101,7 @@ fn write_paper(text: &mut String, paper: &Paper, machine: &Machine, points: &Poi
     )?;
     let mut verdicts = Vec::new();
     for figure in paper.figures.iter().filter(|figure| !figure.claims.is_empty()) {
-        let kind = if figure.name.starts_with(char::is_numeric) { "Figure " } else { "" };
-        write!(text, "\n### {kind}{}: {}\n\n", figure.name, figure.title)?;
+        write!(text, "\n### {}\n\n", figure.heading())?;
         *text += "| claim | printed | found | verdict |\n|---|---|---|---|\n";
         let mut causes = Vec::new();
         for claim in figure.claims {
@@ -125,14 +125,6 @@ fn cause(paper: &Paper, claim: &Claim) -> Result<&'static str, Error> {
     let cause = paper.causes.iter().find(|(text, _)| *text == claim.text);
     let missing = || format!("paper '{}': '{}' is contradicted, and no cause is given", paper.name, claim.text);
     Ok(cause.ok_or_else(missing)?.1)
-}
-
-fn range(least: f64, most: f64) -> String {
-    match () {
-        () if most.is_infinite() => format!("at least {least:.2}"),
-        () if most / least < 1.005 => format!("{least:.2}"),
-        () => format!("{least:.2} to {most:.2}"),
-    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,7 @@ pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points
         write!(page, "<p>{}</p>", escape(&why))?;
     }
     for figure in figures {
-        let kind = if figure.name.starts_with(char::is_numeric) { "Figure " } else { "" };
-        write!(page, "<h2>{kind}{}: {}</h2>", escape(figure.name), escape(figure.title))?;
+        write!(page, "<h2>{}</h2>", escape(&figure.heading()))?;
         write_claims(&mut page, paper, figure.claims, points)?;
         for workload in figure.workloads {
             write_printed(&mut page, figure, workload, points)?;
@@ -95,10 +94,11 @@ fn write_printed(page: &mut String, figure: &Figure, workload: &str, points: &Po
     Ok(())
 }
 
-fn range(least: f64, most: f64) -> String {
+/// Returns a range as one number if its ends are shown alike.
+pub(crate) fn range(least: f64, most: f64) -> String {
     match () {
-        () if least == most => format!("{least:.2}"),
         () if most.is_infinite() => format!("at least {least:.2}"),
+        () if most / least < 1.005 => format!("{least:.2}"),
         () => format!("{least:.2} to {most:.2}"),
     }
 }

@@ -152,6 +152,14 @@ impl Paper {
     }
 }
 
+impl Figure {
+    /// Returns the heading on pages. Tables have names without a number.
+    pub(crate) fn heading(&self) -> String {
+        let kind = if self.name.starts_with(char::is_numeric) { "Figure " } else { "" };
+        format!("{kind}{}: {}", self.name, self.title)
+    }
+}
+
 impl Ratio {
     /// Returns the smallest and the greatest measured ratio. Places are paired if both sides have the same number of
     /// places; otherwise each is combined with each.

@@ -1,6 +1,9 @@
 //! Records that are determined by numbers. A value contains its record and version, so that a value of another record
 //! and a torn one are detected.
 
+use rand::rngs::SmallRng;
+use rand_distr::{Distribution, Zipf};
+
 /// Bytes of a key of Rewo-Hash's figures.
 pub(crate) const KEY_BYTES: usize = 16;
 /// Bytes of their values: the space in a Rewo-Hash slot that has a checksum.
@@ -53,6 +56,35 @@ fn fill(value: &mut [u8], record: u64, version: u32) {
 
 fn tag(record: u64, version: u32) -> [u8; 8] {
     mix(record.rotate_left(32) ^ u64::from(version)).to_le_bytes()
+}
+
+/// Draws popular records more often, as YCSB does: by a Zipf distribution.
+pub(crate) struct Popularity {
+    ranks: Zipf<f64>,
+    record_count: u64,
+}
+
+impl Popularity {
+    /// YCSB's skew.
+    const SKEW: f64 = 0.99;
+    /// Scatters popular records among all.
+    const SCATTER: u64 = 0x9E37_79B1;
+
+    /// Returns the popularity of this many records.
+    pub(crate) fn of(record_count: u64) -> Popularity {
+        let ranks = Zipf::new(record_count as f64, Popularity::SKEW).expect("there are records, and a skew");
+        Popularity { ranks, record_count }
+    }
+
+    /// Draws a rank: 1 is the most popular.
+    pub(crate) fn rank(&self, rng: &mut SmallRng) -> u64 {
+        self.ranks.sample(rng) as u64
+    }
+
+    /// Draws a record.
+    pub(crate) fn record(&self, rng: &mut SmallRng) -> u64 {
+        self.rank(rng).wrapping_mul(Popularity::SCATTER) % self.record_count
+    }
 }
 
 /// The lengths of users' keys (`user` and digits) and of their values.

@@ -6,15 +6,9 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Zipf};
 
 use crate::Error;
-use crate::records::Shape;
-
-/// YCSB's skew.
-const SKEW: f64 = 0.99;
-/// Scatters popular records among all.
-const SCATTER: u64 = 0x9E37_79B1;
+use crate::records::{Popularity, Shape};
 
 /// A system under measurement. Each thread has its own session.
 pub(crate) trait System: Sync {
@@ -189,7 +183,7 @@ impl Bench {
     }
 
     fn draw(&mut self, work: Work, count: usize, rng: &mut SmallRng) -> Vec<Operation> {
-        let ranks = Zipf::new(self.record_count as f64, SKEW).expect("there are records, and a skew");
+        let popularity = Popularity::of(self.record_count);
         let (read_percent, is_skewed) = match work {
             Work::Read => (100, true),
             Work::Update | Work::Insert => (0, true),
@@ -197,7 +191,7 @@ impl Bench {
         };
         let mut draw = || {
             let any = rng.random_range(0..self.record_count);
-            let popular = (ranks.sample(rng) as u64).wrapping_mul(SCATTER) % self.record_count;
+            let popular = popularity.record(rng);
             let is_read = rng.random_range(0..100) < read_percent;
             let record = if is_skewed { popular } else { any };
             Operation { record, put: (!is_read).then(|| self.next_version()) }

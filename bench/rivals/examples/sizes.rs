@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use pmem::{Delayed, Delays, Latency, Probed};
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
-use rivals::{FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
+use rivals::{CACHED_BYTES_A_PAIR, FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
 
 type Memory = Delayed<Mapped>;
 
@@ -21,9 +21,6 @@ const VALUE: [u8; 256] = [7; 256];
 const SCANNED_COUNT: usize = 50;
 /// Gets, updates and deletes of a round are a tenth of the pairs, scans a hundredth.
 const SHARE: u32 = 10;
-
-/// The share of HiKV's persistent memory that its DRAM takes beyond FPTree's (paper, section 4.7), at 288 bytes a pair.
-const CACHED_BYTES_A_PAIR: u64 = 288 * 154 / 1000;
 
 fn memory() -> Result<Memory, Box<dyn Error>> {
     let home = tempfile::tempdir_in("/dev/shm")?;

@@ -64,7 +64,7 @@ use std::fmt;
 use pmem::{Medium, MediumError};
 
 pub use fptree::FpTree;
-pub use fptree_cached::FpTreeCached;
+pub use fptree_cached::{CACHED_BYTES_A_PAIR, FpTreeCached};
 pub use item::{KEY_BYTES, VALUE_BYTES_MAX};
 pub use key::KeyBytes;
 pub use level::LevelHash;

@@ -12,7 +12,7 @@ use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
 use pmem::{Delays, Latency, Medium, PersistCounts, Probed};
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
-use rivals::{FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
+use rivals::{CACHED_BYTES_A_PAIR, FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
 
 use crate::Error;
 
@@ -23,9 +23,6 @@ pub(super) type Memory = Probed<Mapped, (Delays, PersistCounts)>;
 const REGION_BYTES: u64 = 4 << 20;
 /// The unit of reads: memory as fast as DRAM has no larger one.
 const LINE_BYTES: u64 = 64;
-/// The bytes of copies for each pair in FPTree-C: HiKV's DRAM exceeds FPTree's by 15.4 % of the persistent memory, of
-/// which a pair takes 288 bytes (section 4.7).
-const COPIED_BYTES_A_PAIR: u64 = 288 * 154 / 1000;
 
 /// Receives a key and its value, and returns whether to continue.
 pub(super) type OnPair<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
@@ -122,7 +119,7 @@ impl Place<'_> {
 
     fn cached_tree(&self) -> Result<Box<dyn System>, Error> {
         let tree = self.opened::<FpTreeCached<Memory, HostDram>>()?;
-        Ok(Box::new(Rival(tree.caching(COPIED_BYTES_A_PAIR * self.pair_count))))
+        Ok(Box::new(Rival(tree.caching(CACHED_BYTES_A_PAIR * self.pair_count))))
     }
 
     fn opened<T: Tree<Memory, HostDram>>(&self) -> Result<T, Error> {

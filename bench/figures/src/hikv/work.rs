@@ -7,17 +7,12 @@ use std::time::Instant;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Zipf};
 
 use super::system::System;
 use crate::Error;
 use crate::point::Accesses;
-use crate::records::{self, KEY_BYTES, Shape};
+use crate::records::{self, KEY_BYTES, Popularity, Shape};
 
-/// YCSB's skew.
-const SKEW: f64 = 0.99;
-/// Scatters popular records among all.
-const SCATTER: u64 = 0x9E37_79B1;
 /// Scans read fewer pairs than this.
 const SCANNED_MAX: u64 = 100;
 /// A scan stands for this many single operations, so that its turn takes about as long.
@@ -200,12 +195,11 @@ impl Bench {
     }
 
     fn mixed(&mut self, mix: Mix, existing: u64, count: usize, rng: &mut SmallRng) -> Vec<Operation> {
-        let ranks = Zipf::new(existing as f64, SKEW).expect("there are records, and a skew");
+        let popularity = Popularity::of(existing);
         let draw = |_| {
-            let rank = ranks.sample(rng) as u64;
             let record = match mix.is_latest {
-                true => existing - rank.min(existing),
-                false => rank.wrapping_mul(SCATTER) % existing,
+                true => existing - popularity.rank(rng).min(existing),
+                false => popularity.record(rng),
             };
             let kind = rng.random_range(0..100);
             if kind < mix.gets {

@@ -4,17 +4,12 @@ use std::time::Instant;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Zipf};
 
 use super::System;
 use crate::Error;
 use crate::point::{Accesses, Point};
-use crate::records::{is_value_of, key, value};
+use crate::records::{Popularity, is_value_of, key, value};
 
-/// YCSB's skew.
-const SKEW: f64 = 0.99;
-/// Scatters popular records among all.
-const SCATTER: u64 = 0x9E37_79B1;
 /// A turn inserts and removes one record for this many slots.
 const INSERTED_OF: u64 = 100;
 /// Numbers of records that never exist.
@@ -154,11 +149,11 @@ impl Bench {
 
     fn draw(&self, workload: Workload, rng: &mut SmallRng, count: usize) -> Vec<Operation> {
         let loaded = self.loaded.len() as u64;
-        let ranks = Zipf::new(loaded as f64, SKEW).expect("there are records, and a skew");
+        let popularity = Popularity::of(loaded);
         let draw = |_| {
             let any = rng.random_range(0..loaded);
             let number = match workload {
-                Workload::Ycsb(..) => (ranks.sample(rng) as u64).wrapping_mul(SCATTER) % loaded,
+                Workload::Ycsb(..) => popularity.record(rng),
                 _ => any,
             };
             let is_read = match workload {
