@@ -22,8 +22,6 @@ pub struct hikv_store {
 #[allow(non_camel_case_types)]
 pub struct hikv_tree {
     pub(crate) tree: Tree,
-    /// The name by which it was opened.
-    pub(crate) name: String,
     pub(crate) store: Arc<hikv_store>,
 }
 
@@ -90,7 +88,10 @@ impl hikv_store {
         match unsafe { tree.as_ref() } {
             None => Ok(&self.store),
             Some(tree) if ptr::eq(self, &*tree.store) => Ok(&tree.tree),
-            Some(tree) => Err(Failure::option(format!("the tree '{}' belongs to another store", tree.name))),
+            Some(tree) => {
+                let name = tree.tree.name().unwrap_or_default();
+                Err(Failure::option(format!("the tree '{name}' belongs to another store")))
+            }
         }
     }
 

@@ -45,6 +45,18 @@ static void named_trees(hikv_store *store, hikv_store *other) {
 
     GIVES(HIKV_TREE_EXISTS, hikv_tree_rename(store, text("jobs"), text("users")));
     GIVES(HIKV_OK, hikv_tree_rename(store, text("jobs"), text("tasks")));
+    /* A snapshot finds the tree by its present name, not by that of another tree which has its old one. */
+    hikv_tree *second = tree(store, "jobs");
+    GIVES(HIKV_OK, hikv_snapshot_new(store, &snapshot));
+    GIVES(HIKV_OK, hikv_snapshot_get(snapshot, jobs, text("2"), value, sizeof value, &len));
+    GIVES(HIKV_ABSENT, hikv_snapshot_get(snapshot, second, text("2"), value, sizeof value, &len));
+    hikv_snapshot *elsewhere = NULL;
+    GIVES(HIKV_OK, hikv_snapshot_new(other, &elsewhere));
+    GIVES(HIKV_OPTION, hikv_snapshot_get(elsewhere, jobs, text("2"), value, sizeof value, &len));
+    hikv_snapshot_free(elsewhere);
+    hikv_snapshot_free(snapshot);
+    hikv_tree_close(second);
+    GIVES(HIKV_OK, hikv_tree_drop(store, text("jobs")));
     GIVES(HIKV_OK, hikv_clear(store, jobs));
     GIVES(HIKV_ABSENT, hikv_contains(store, jobs, text("2")));
     GIVES(HIKV_OK, hikv_tree_drop(store, text("tasks")));
