@@ -7,8 +7,9 @@
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
+use hikv::Error;
 use parking_lot::{Mutex, RwLock};
-use pyo3::PyResult;
+use pyo3::{PyResult, Python};
 
 use crate::errors;
 
@@ -28,26 +29,36 @@ impl<T> Slot<T> {
     /// Runs `operate` with the handle, which stays until it returns.
     ///
     /// # Errors
-    /// `hikv.Closed`.
+    /// `hikv.Closed`, and those of `operate`.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> PyResult<R>) -> PyResult<R> {
-        if let Some(handle) = &*self.0.read() {
-            return operate(handle);
-        }
-        // Without the lock: the exception attaches to the interpreter, which another thread may hold and wait for the
-        // lock.
-        Err(errors::closed())
+    pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> Result<R, Error>) -> PyResult<R> {
+        let done = self.0.read().as_ref().map(operate);
+        raised(done)
+    }
+
+    /// Like [`Slot::with`], without the interpreter's lock.
+    ///
+    /// # Errors
+    /// As for [`Slot::with`].
+    pub(crate) fn long<R: Send>(
+        &self,
+        py: Python<'_>,
+        operate: impl FnOnce(&T) -> Result<R, Error> + Send,
+    ) -> PyResult<R>
+    where
+        T: Send + Sync,
+    {
+        // The lock of the slot is taken without the interpreter's: a thread that closes the slot may wait for this one.
+        py.detach(|| self.with(operate))
     }
 
     /// Runs `operate` with the handle, alone.
     ///
     /// # Errors
-    /// `hikv.Closed`.
-    pub(crate) fn with_mut<R>(&self, operate: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
-        if let Some(handle) = &mut *self.0.write() {
-            return operate(handle);
-        }
-        Err(errors::closed())
+    /// As for [`Slot::with`].
+    pub(crate) fn with_mut<R>(&self, operate: impl FnOnce(&mut T) -> Result<R, Error>) -> PyResult<R> {
+        let done = self.0.write().as_mut().map(operate);
+        raised(done)
     }
 
     pub(crate) fn take(&self) -> Option<T> {
@@ -57,6 +68,13 @@ impl<T> Slot<T> {
     pub(crate) fn is_closed(&self) -> bool {
         self.0.read().is_none()
     }
+}
+
+/// Makes the exception of an error, or of a closed slot. Its callers have given back the slot's lock: an exception
+/// attaches to the interpreter, which another thread may hold and wait for that lock.
+#[inline(always)]
+fn raised<R>(done: Option<Result<R, Error>>) -> PyResult<R> {
+    done.map_or_else(|| Err(errors::closed()), |done| done.map_err(errors::of))
 }
 
 impl<T: Send + Sync> Close for Slot<T> {

@@ -16,7 +16,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::range::{Part, bounds};
+use crate::range::bounds;
 use crate::tree::{Tree, ttl_of};
 use crate::{bytes, errors};
 
@@ -45,7 +45,7 @@ impl Transaction {
         let Some(Live { tx, .. }) = &*live else { return Err(errors::closed()) };
         match tree {
             None => operate(tx).map_err(errors::of),
-            Some(tree) => tree.tree.with(|tree| tx.tree(tree).and_then(|tree| operate(&tree)).map_err(errors::of)),
+            Some(tree) => tree.tree.with(|tree| operate(&tx.tree(tree)?)),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Transaction {
 impl Transaction {
     #[new]
     fn new(store: &crate::store::Store) -> PyResult<Transaction> {
-        store.with(|store| Transaction::begin(store.clone()))
+        Transaction::begin(store.handle()?)
     }
 
     #[pyo3(signature = (key, tree = None))]
@@ -121,8 +121,7 @@ impl Transaction {
             let limit = limit.unwrap_or(usize::MAX);
             if reverse { range.rev().take(limit).collect() } else { range.take(limit).collect::<Result<Vec<_>, _>>() }
         })?;
-        let items: Vec<_> = items.iter().map(|(key, value)| Part::Item.of(py, key, value)).collect::<PyResult<_>>()?;
-        PyList::new(py, items)
+        PyList::new(py, items.iter().map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value))))
     }
 
     /// Raises `hikv.Conflict` if the transaction cannot commit because a key that it has read has changed.
