@@ -6,6 +6,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
+use std::{mem, process};
 
 use hikv::Error;
 use parking_lot::{Mutex, RwLock};
@@ -61,7 +62,7 @@ impl<T> Slot<T> {
         raised(done)
     }
 
-    pub(crate) fn take(&self) -> Option<T> {
+    fn take(&self) -> Option<T> {
         self.0.write().take()
     }
 
@@ -98,22 +99,43 @@ impl<T> Deref for Owned<T> {
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        *self.0.0.write() = None;
+        // Without a wait: a slot in use is being closed, and the closing thread drops its handle; or the thread that
+        // uses it does not exist, in the child of a fork.
+        if let Some(mut handle) = self.0.0.try_write() {
+            *handle = None;
+        }
     }
 }
 
 /// All slots of one store.
-#[derive(Default)]
-pub(crate) struct Slots(Mutex<Vec<Weak<dyn Close>>>);
+pub(crate) struct Slots {
+    all: Mutex<Vec<Weak<dyn Close>>>,
+    /// The process that opened the store.
+    owner: u32,
+}
 
 /// The fewest slots that are looked through for dead ones.
 const PRUNED_COUNT_MIN: usize = 32;
 
 impl Slots {
+    pub(crate) fn new() -> Slots {
+        Slots { all: Mutex::default(), owner: process::id() }
+    }
+
+    fn is_forked(&self) -> bool {
+        self.owner != process::id()
+    }
+
+    /// Takes a handle away, once no thread uses it. The child of a fork leaves a handle in use: it may not have the
+    /// thread that uses it.
+    pub(crate) fn take<T>(&self, slot: &Slot<T>) -> Option<T> {
+        if self.is_forked() { slot.0.try_write()?.take() } else { slot.take() }
+    }
+
     /// Returns a slot that [`Slots::close`] empties. The caller has the slot from which the handle was made.
     pub(crate) fn add<T: Send + Sync + 'static>(&self, handle: T) -> Owned<T> {
         let slot = Arc::new(Slot::new(handle));
-        let mut slots = self.0.lock();
+        let mut slots = self.all.lock();
         if slots.len() == slots.capacity() && slots.len() >= PRUNED_COUNT_MIN {
             slots.retain(|slot| slot.strong_count() > 0);
         }
@@ -123,10 +145,10 @@ impl Slots {
     }
 
     /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before it
-    /// was emptied.
+    /// was emptied. Does nothing in the child of a fork, where calls raise `hikv.Forked` anyway.
     pub(crate) fn close(&self) {
-        loop {
-            let slots = std::mem::take(&mut *self.0.lock());
+        while !self.is_forked() {
+            let slots = mem::take(&mut *self.all.lock());
             if slots.is_empty() {
                 break;
             }

@@ -104,6 +104,6 @@ impl Snapshot {
 
     /// Ends the snapshot.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.snapshot.take()));
+        py.detach(|| drop(self.slots.take(&self.snapshot)));
     }
 }

@@ -48,7 +48,7 @@ impl Store {
         let options = arguments.options()?;
         let store = py.detach(|| options.open(path)).map_err(errors::of_opening)?;
         let is_in_memory = py.detach(|| store.stats().journal.is_none());
-        let slots = Arc::new(Slots::default());
+        let slots = Arc::new(Slots::new());
         let tree = Tree { tree: slots.add((*store).clone()), slots: Arc::clone(&slots), is_in_memory };
         let store = Arc::new(Slot::new(store));
         Ok(PyClassInitializer::from(tree).add_subclass(Store { store, slots, is_in_memory }))
@@ -57,7 +57,7 @@ impl Store {
     /// Closes the store and everything that was opened from it. Does nothing if it is closed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let closed = py.detach(|| {
-            let Some(store) = self.store.take() else { return Ok(()) };
+            let Some(store) = self.slots.take(&self.store) else { return Ok(()) };
             self.slots.close();
             store.close()
         });

@@ -4,6 +4,7 @@ import array
 import gc
 import math
 import os
+import signal
 import threading
 import warnings
 
@@ -315,3 +316,29 @@ def test_fork(store):
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert store[b"a"] == b"1" and list(walk) == [b"a"]
+
+
+def test_fork_beside_a_call(store, tmp_path):
+    for number in range(2000):
+        store[b"%d" % number] = bytes(10_000)
+    # A backup uses the store all the time, without the interpreter's lock.
+    copying = threading.Thread(target=store.backup, args=(tmp_path / "copy",))
+    copying.start()
+    while not (tmp_path / "copy.partial").exists() and copying.is_alive():
+        pass
+    child = os.fork()
+    if child == 0:
+        status = 1
+        signal.alarm(60)
+        try:
+            with pytest.raises(hikv.Forked):
+                store[b"1"]
+            store.close()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    copying.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    with hikv.Store(tmp_path / "copy") as copy:
+        assert len(copy) == 2000
