@@ -50,6 +50,26 @@ impl Transaction {
     }
 }
 
+/// Runs `operate` on this thread without the interpreter's lock, also if its parts are for one thread.
+///
+/// # Safety
+/// `operate` does nothing that needs the interpreter's lock.
+unsafe fn detached<R: Send>(py: Python<'_>, operate: impl FnOnce() -> R) -> R {
+    struct Here<F>(F);
+
+    impl<R, F: FnOnce() -> R> Here<F> {
+        fn run(self) -> R {
+            (self.0)()
+        }
+    }
+
+    // SAFETY: `detach` runs its closure on the calling thread.
+    unsafe impl<F> Send for Here<F> {}
+
+    let operate = Here(operate);
+    py.detach(|| operate.run())
+}
+
 #[pymethods]
 impl Transaction {
     #[new]
@@ -116,11 +136,13 @@ impl Transaction {
         tree: Option<&Tree>,
     ) -> PyResult<Bound<'py, PyList>> {
         let bounds = bounds(start, stop, prefix)?;
-        let items = self.with(tree, |keys| {
+        let read = |keys: &TxTree<'_>| {
             let range = keys.range(bounds)?;
             let limit = limit.unwrap_or(usize::MAX);
             if reverse { range.rev().take(limit).collect() } else { range.take(limit).collect::<Result<Vec<_>, _>>() }
-        })?;
+        };
+        // SAFETY: the library knows nothing of Python, and an exception attaches to the interpreter itself.
+        let items = unsafe { detached(py, || self.with(tree, read)) }?;
         PyList::new(py, items.iter().map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value))))
     }
 
@@ -130,11 +152,15 @@ impl Transaction {
     }
 
     /// Writes everything as one step.
-    fn _commit(&self) -> PyResult<()> {
+    fn _commit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(Live { tx, store }) = self.live.borrow_mut().take() else { return Err(errors::closed()) };
-        let committed = tx.commit();
-        drop(store);
-        committed.map_err(errors::of)
+        let commit = || {
+            let committed = tx.commit();
+            drop(store);
+            committed
+        };
+        // SAFETY: the library knows nothing of Python.
+        unsafe { detached(py, commit) }.map_err(errors::of)
     }
 
     /// Ends the transaction without a change.

@@ -5,6 +5,7 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 import warnings
 
@@ -342,3 +343,44 @@ def test_fork_beside_a_call(store, tmp_path):
     assert os.waitstatus_to_exitcode(status) == 0
     with hikv.Store(tmp_path / "copy") as copy:
         assert len(copy) == 2000
+
+
+@pytest.mark.parametrize("use", [lambda tx: tx.items(), lambda tx: tx._commit()])
+def test_transactions_release_the_interpreter(store, use):
+    ran, gate = [], threading.Lock()
+
+    def run():
+        with gate:
+            ran.append(True)
+
+    interval = sys.getswitchinterval()
+    with gate:
+        other = threading.Thread(target=run)
+        other.start()
+        # From here on, the other thread runs only if this one releases the interpreter by itself.
+        sys.setswitchinterval(1000)
+    try:
+        for _ in range(100_000):
+            use(hikv.Transaction(store))
+            if ran:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    assert ran
+    other.join()
+
+
+def test_close_beside_a_transaction(tmp_path):
+    store = hikv.Store(tmp_path / "store", durability="process")
+    tx = hikv.Transaction(store)
+    tx.put(b"a", b"1")
+    with pytest.raises(hikv.Error, match="not closed yet"):
+        store.close()
+    assert store.closed
+    with pytest.raises(hikv.Closed):
+        store.get(b"a")
+    with pytest.raises(hikv.Locked):
+        hikv.Store(tmp_path / "store")
+    tx._commit()
+    with hikv.Store(tmp_path / "store") as store:
+        assert store[b"a"] == b"1"
