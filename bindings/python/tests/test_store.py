@@ -5,6 +5,7 @@ import gc
 import math
 import os
 import signal
+import subprocess
 import sys
 import threading
 import warnings
@@ -384,3 +385,37 @@ def test_close_beside_a_transaction(tmp_path):
     tx._commit()
     with hikv.Store(tmp_path / "store") as store:
         assert store[b"a"] == b"1"
+
+
+FINALIZER = """
+import gc, sys, hikv
+
+store = hikv.Store(sys.argv[1], durability="process")
+with store.batch() as batch:
+    for number in range(5000):
+        batch.put(b"%d" % number, b"")
+
+class Closing:
+    def __del__(self):
+        store.close()
+
+gc.disable()
+gc.set_threshold(1)
+walk = iter(store.items())
+kept = [next(walk) for _ in range(3000)]  # so many that Python has no tuple at hand
+closing = Closing()
+closing.itself = closing
+del closing
+gc.enable()
+try:
+    while True:
+        kept.append(next(walk))
+except hikv.Closed:
+    print("closed")
+"""
+
+
+def test_finalizer_that_closes_the_store_of_an_iterator(tmp_path):
+    command = [sys.executable, "-c", FINALIZER, str(tmp_path / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("closed\n", "")
