@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hikv::Store as LibraryStore;
+use hikv::{FrontEnd, Store as LibraryStore};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -47,7 +47,7 @@ impl Store {
     fn new(py: Python<'_>, path: PathBuf, arguments: Arguments) -> PyResult<PyClassInitializer<Store>> {
         let options = arguments.options()?;
         let store = py.detach(|| options.open(path)).map_err(errors::of_opening)?;
-        let is_in_memory = py.detach(|| store.stats().journal.is_none());
+        let is_in_memory = FrontEnd::of(&store).stats_now().map_err(errors::of)?.journal.is_none();
         let slots = Arc::new(Slots::new());
         let tree = Tree { tree: slots.add((*store).clone()), slots: Arc::clone(&slots), is_in_memory };
         let store = Arc::new(Slot::new(store));
@@ -93,7 +93,7 @@ impl Store {
     /// Returns the store's figures as JSON.
     fn _stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = self.store.long(py, |store| {
-            hikv::FrontEnd::of(store).stats_now()?;
+            FrontEnd::of(store).stats_now()?;
             Ok(store.stats())
         })?;
         serde_json::to_string(&stats).map_err(|error| errors::raised("Error", error.to_string()))
