@@ -7,8 +7,9 @@
 //! between two calls, and nothing but `bytes` is made while an item is read in place.
 //!
 //! # Closing
-//! Each handle of the library is in a [`Slot`](slot::Slot). Closing a store empties the slots of its trees, snapshots,
-//! iterators and transactions first, so their later calls raise `hikv.Closed`.
+//! Each handle of the library is in a [`Slot`](slot::Slot). Closing a store empties the slots of its trees, snapshots
+//! and iterators first, so their later calls raise `hikv.Closed`. A transaction is for one thread, which may not be the
+//! one that closes: it keeps the store open until it ends, and closing raises `hikv.Error`.
 
 mod batch;
 mod bytes;

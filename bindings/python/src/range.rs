@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::bytes;
 use crate::slot::Owned;
-use crate::{bytes, errors};
 
 /// The ends of a range.
 pub(crate) type Bounds = (End<Vec<u8>>, End<Vec<u8>>);
@@ -56,13 +56,20 @@ impl Part {
         }
     }
 
-    pub(crate) fn of(self, py: Python<'_>, key: &[u8], value: &[u8]) -> PyResult<Py<PyAny>> {
-        Ok(match self {
-            Part::Key => PyBytes::new(py, key).into_any().unbind(),
-            Part::Value => PyBytes::new(py, value).into_any().unbind(),
-            Part::Item => PyTuple::new(py, [PyBytes::new(py, key), PyBytes::new(py, value)])?.into_any().unbind(),
-        })
+    fn read<'py>(self, py: Python<'py>, key: &[u8], value: &[u8]) -> Read<'py> {
+        match self {
+            Part::Key => Read::One(PyBytes::new(py, key)),
+            Part::Value => Read::One(PyBytes::new(py, value)),
+            Part::Item => Read::Both(PyBytes::new(py, key), PyBytes::new(py, value)),
+        }
     }
+}
+
+/// A part that was read. `bytes` can be made in place; the collector may run when a tuple is made, and then finalizers,
+/// which may wait for the iterator's slot.
+enum Read<'py> {
+    One(Bound<'py, PyBytes>),
+    Both(Bound<'py, PyBytes>, Bound<'py, PyBytes>),
 }
 
 /// An iterator in the order of keys.
@@ -81,9 +88,14 @@ impl RangeIter {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         // A page is read with the interpreter's lock: it has at most 64 KiB, and most items are in memory already.
-        self.range.with_mut(|range| {
-            let item = if self.is_back { range.next_back_ref() } else { range.next_ref() }.map_err(errors::of)?;
-            item.map(|(key, value)| self.part.of(py, key, value)).transpose()
+        let read = self.range.with_mut(|range| {
+            let item = if self.is_back { range.next_back_ref()? } else { range.next_ref()? };
+            Ok(item.map(|(key, value)| self.part.read(py, key, value)))
+        })?;
+        Ok(match read {
+            None => None,
+            Some(Read::One(part)) => Some(part.into_any().unbind()),
+            Some(Read::Both(key, value)) => Some(PyTuple::new(py, [key, value])?.into_any().unbind()),
         })
     }
 }

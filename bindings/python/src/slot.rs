@@ -6,9 +6,11 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
+use std::{mem, process};
 
+use hikv::Error;
 use parking_lot::{Mutex, RwLock};
-use pyo3::PyResult;
+use pyo3::{PyResult, Python};
 
 use crate::errors;
 
@@ -28,35 +30,52 @@ impl<T> Slot<T> {
     /// Runs `operate` with the handle, which stays until it returns.
     ///
     /// # Errors
-    /// `hikv.Closed`.
+    /// `hikv.Closed`, and those of `operate`.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> PyResult<R>) -> PyResult<R> {
-        if let Some(handle) = &*self.0.read() {
-            return operate(handle);
-        }
-        // Without the lock: the exception attaches to the interpreter, which another thread may hold and wait for the
-        // lock.
-        Err(errors::closed())
+    pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> Result<R, Error>) -> PyResult<R> {
+        let done = self.0.read().as_ref().map(operate);
+        raised(done)
+    }
+
+    /// Like [`Slot::with`], without the interpreter's lock.
+    ///
+    /// # Errors
+    /// As for [`Slot::with`].
+    pub(crate) fn long<R: Send>(
+        &self,
+        py: Python<'_>,
+        operate: impl FnOnce(&T) -> Result<R, Error> + Send,
+    ) -> PyResult<R>
+    where
+        T: Send + Sync,
+    {
+        // The lock of the slot is taken without the interpreter's: a thread that closes the slot may wait for this one.
+        py.detach(|| self.with(operate))
     }
 
     /// Runs `operate` with the handle, alone.
     ///
     /// # Errors
-    /// `hikv.Closed`.
-    pub(crate) fn with_mut<R>(&self, operate: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
-        if let Some(handle) = &mut *self.0.write() {
-            return operate(handle);
-        }
-        Err(errors::closed())
+    /// As for [`Slot::with`].
+    pub(crate) fn with_mut<R>(&self, operate: impl FnOnce(&mut T) -> Result<R, Error>) -> PyResult<R> {
+        let done = self.0.write().as_mut().map(operate);
+        raised(done)
     }
 
-    pub(crate) fn take(&self) -> Option<T> {
+    fn take(&self) -> Option<T> {
         self.0.write().take()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.0.read().is_none()
     }
+}
+
+/// Makes the exception of an error, or of a closed slot. Its callers have given back the slot's lock: an exception
+/// attaches to the interpreter, which another thread may hold and wait for that lock.
+#[inline(always)]
+fn raised<R>(done: Option<Result<R, Error>>) -> PyResult<R> {
+    done.map_or_else(|| Err(errors::closed()), |done| done.map_err(errors::of))
 }
 
 impl<T: Send + Sync> Close for Slot<T> {
@@ -80,22 +99,43 @@ impl<T> Deref for Owned<T> {
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        *self.0.0.write() = None;
+        // Without a wait: a slot in use is being closed, and the closing thread drops its handle; or the thread that
+        // uses it does not exist, in the child of a fork.
+        if let Some(mut handle) = self.0.0.try_write() {
+            *handle = None;
+        }
     }
 }
 
 /// All slots of one store.
-#[derive(Default)]
-pub(crate) struct Slots(Mutex<Vec<Weak<dyn Close>>>);
+pub(crate) struct Slots {
+    all: Mutex<Vec<Weak<dyn Close>>>,
+    /// The process that opened the store.
+    owner: u32,
+}
 
 /// The fewest slots that are looked through for dead ones.
 const PRUNED_COUNT_MIN: usize = 32;
 
 impl Slots {
+    pub(crate) fn new() -> Slots {
+        Slots { all: Mutex::default(), owner: process::id() }
+    }
+
+    fn is_forked(&self) -> bool {
+        self.owner != process::id()
+    }
+
+    /// Takes a handle away, once no thread uses it. The child of a fork leaves a handle in use: it may not have the
+    /// thread that uses it.
+    pub(crate) fn take<T>(&self, slot: &Slot<T>) -> Option<T> {
+        if self.is_forked() { slot.0.try_write()?.take() } else { slot.take() }
+    }
+
     /// Returns a slot that [`Slots::close`] empties. The caller has the slot from which the handle was made.
     pub(crate) fn add<T: Send + Sync + 'static>(&self, handle: T) -> Owned<T> {
         let slot = Arc::new(Slot::new(handle));
-        let mut slots = self.0.lock();
+        let mut slots = self.all.lock();
         if slots.len() == slots.capacity() && slots.len() >= PRUNED_COUNT_MIN {
             slots.retain(|slot| slot.strong_count() > 0);
         }
@@ -105,10 +145,10 @@ impl Slots {
     }
 
     /// Empties all slots, the latest first. A slot that is added at the same time was made from one of them, before it
-    /// was emptied.
+    /// was emptied. Does nothing in the child of a fork, where calls raise `hikv.Forked` anyway.
     pub(crate) fn close(&self) {
-        loop {
-            let slots = std::mem::take(&mut *self.0.lock());
+        while !self.is_forked() {
+            let slots = mem::take(&mut *self.all.lock());
             if slots.is_empty() {
                 break;
             }

@@ -21,23 +21,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn long<R: Send>(
-        &self,
-        py: Python<'_>,
-        operate: impl FnOnce(&LibrarySnapshot) -> Result<R, hikv::Error> + Send,
-    ) -> PyResult<R> {
-        py.detach(|| self.snapshot.with(|snapshot| Ok(operate(snapshot))))?.map_err(errors::of)
-    }
-
     fn range(&self, py: Python<'_>, bounds: Bounds, part: Part, is_back: bool) -> PyResult<RangeIter> {
-        let range = self.long(py, |snapshot| Ok(self.slots.add(snapshot.range(bounds)?)))?;
+        let range = self.snapshot.long(py, |snapshot| Ok(self.slots.add(snapshot.range(bounds)?)))?;
         Ok(RangeIter { range, part, is_back })
     }
 
     fn get_bytes(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyBytes>>> {
         let key = bytes::of(key)?;
-        self.snapshot
-            .with(|snapshot| snapshot.get_in_place(key, |value| PyBytes::new(py, value).unbind()).map_err(errors::of))
+        self.snapshot.with(|snapshot| snapshot.get_in_place(key, |value| PyBytes::new(py, value).unbind()))
     }
 }
 
@@ -49,13 +40,13 @@ impl Snapshot {
     fn new(py: Python<'_>, source: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<Snapshot> {
         let Some(name) = name else { return source.cast::<Store>()?.get().snapshot(py) };
         let whole = source.cast::<Snapshot>()?.get();
-        let tree = whole.long(py, |snapshot| Ok(snapshot.tree(name)?.map(|tree| whole.slots.add(tree))))?;
+        let tree = whole.snapshot.long(py, |snapshot| Ok(snapshot.tree(name)?.map(|tree| whole.slots.add(tree))))?;
         let tree = tree.ok_or_else(|| errors::raised("NoSuchTree", format!("the snapshot has no tree '{name}'")))?;
         Ok(Snapshot { snapshot: tree, slots: Arc::clone(&whole.slots) })
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.long(py, |snapshot| {
+        self.snapshot.long(py, |snapshot| {
             let mut count = 0;
             snapshot.for_each(|_, _| count += 1)?;
             Ok(count)
@@ -68,7 +59,7 @@ impl Snapshot {
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = bytes::of(key)?;
-        self.snapshot.with(|snapshot| snapshot.contains(key).map_err(errors::of))
+        self.snapshot.with(|snapshot| snapshot.contains(key))
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<RangeIter> {
@@ -101,7 +92,7 @@ impl Snapshot {
         prefix: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let bounds = bounds(start, stop, prefix)?;
-        self.long(py, |snapshot| {
+        self.snapshot.long(py, |snapshot| {
             let mut range = snapshot.range(bounds)?;
             let mut count = 0;
             while range.next_ref()?.is_some() {
@@ -113,6 +104,6 @@ impl Snapshot {
 
     /// Ends the snapshot.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.snapshot.take()));
+        py.detach(|| drop(self.slots.take(&self.snapshot)));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hikv::Store as LibraryStore;
+use hikv::{FrontEnd, Store as LibraryStore};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -23,7 +23,7 @@ pub struct Store {
 impl Store {
     /// Returns a tree of the store, or `None`.
     pub(crate) fn tree(&self, py: Python<'_>, name: &str, is_created: bool) -> PyResult<Option<Tree>> {
-        let tree = self.long(py, |store| {
+        let tree = self.store.long(py, |store| {
             let tree = if is_created { Some(store.tree(name)?) } else { store.existing_tree(name)? };
             Ok(tree.map(|tree| self.slots.add(tree)))
         })?;
@@ -31,22 +31,13 @@ impl Store {
     }
 
     pub(crate) fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = self.long(py, |store| Ok(self.slots.add(store.snapshot()?)))?;
+        let snapshot = self.store.long(py, |store| Ok(self.slots.add(store.snapshot()?)))?;
         Ok(Snapshot { snapshot, slots: Arc::clone(&self.slots) })
     }
 
-    /// Runs a short operation.
-    pub(crate) fn with<R>(&self, operate: impl FnOnce(&LibraryStore) -> PyResult<R>) -> PyResult<R> {
-        self.store.with(operate)
-    }
-
-    /// Runs an operation without the interpreter's lock.
-    fn long<R: Send>(
-        &self,
-        py: Python<'_>,
-        operate: impl FnOnce(&LibraryStore) -> Result<R, hikv::Error> + Send,
-    ) -> PyResult<R> {
-        py.detach(|| self.store.with(|store| Ok(operate(store))))?.map_err(errors::of)
+    /// Returns a handle for a transaction.
+    pub(crate) fn handle(&self) -> PyResult<LibraryStore> {
+        self.store.with(|store| Ok(store.clone()))
     }
 }
 
@@ -56,8 +47,8 @@ impl Store {
     fn new(py: Python<'_>, path: PathBuf, arguments: Arguments) -> PyResult<PyClassInitializer<Store>> {
         let options = arguments.options()?;
         let store = py.detach(|| options.open(path)).map_err(errors::of_opening)?;
-        let is_in_memory = py.detach(|| store.stats().journal.is_none());
-        let slots = Arc::new(Slots::default());
+        let is_in_memory = FrontEnd::of(&store).stats_now().map_err(errors::of)?.journal.is_none();
+        let slots = Arc::new(Slots::new());
         let tree = Tree { tree: slots.add((*store).clone()), slots: Arc::clone(&slots), is_in_memory };
         let store = Arc::new(Slot::new(store));
         Ok(PyClassInitializer::from(tree).add_subclass(Store { store, slots, is_in_memory }))
@@ -66,7 +57,7 @@ impl Store {
     /// Closes the store and everything that was opened from it. Does nothing if it is closed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let closed = py.detach(|| {
-            let Some(store) = self.store.take() else { return Ok(()) };
+            let Some(store) = self.slots.take(&self.store) else { return Ok(()) };
             self.slots.close();
             store.close()
         });
@@ -90,19 +81,19 @@ impl Store {
 
     /// Makes every write that has returned as durable as the storage allows.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.long(py, LibraryStore::sync)
+        self.store.long(py, LibraryStore::sync)
     }
 
     /// Copies the store to a new directory.
     fn backup(&self, py: Python<'_>, place: PathBuf) -> PyResult<()> {
-        let copied = py.detach(|| self.store.with(|store| Ok(store.backup(place, |_| {}))))?;
+        let copied = self.store.long(py, |store| Ok(store.backup(place, |_| {})))?;
         copied.map(drop).map_err(errors::of_backup)
     }
 
     /// Returns the store's figures as JSON.
     fn _stats(&self, py: Python<'_>) -> PyResult<String> {
-        let stats = self.long(py, |store| {
-            hikv::FrontEnd::of(store).stats_now()?;
+        let stats = self.store.long(py, |store| {
+            FrontEnd::of(store).stats_now()?;
             Ok(store.stats())
         })?;
         serde_json::to_string(&stats).map_err(|error| errors::raised("Error", error.to_string()))
@@ -110,18 +101,18 @@ impl Store {
 
     /// Returns the names of all trees, in their order.
     fn trees(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.long(py, LibraryStore::trees)?.into_iter().map(|tree| tree.name).collect())
+        Ok(self.store.long(py, LibraryStore::trees)?.into_iter().map(|tree| tree.name).collect())
     }
 
     fn rename_tree(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
-        self.long(py, |store| store.rename_tree(old, new))
+        self.store.long(py, |store| store.rename_tree(old, new))
     }
 
     fn swap_trees(&self, py: Python<'_>, a: &str, b: &str) -> PyResult<()> {
-        self.long(py, |store| store.swap_trees(a, b))
+        self.store.long(py, |store| store.swap_trees(a, b))
     }
 
     fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.long(py, |store| store.drop_tree(name))
+        self.store.long(py, |store| store.drop_tree(name))
     }
 }

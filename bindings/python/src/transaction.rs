@@ -16,7 +16,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::range::{Part, bounds};
+use crate::range::bounds;
 use crate::tree::{Tree, ttl_of};
 use crate::{bytes, errors};
 
@@ -45,16 +45,36 @@ impl Transaction {
         let Some(Live { tx, .. }) = &*live else { return Err(errors::closed()) };
         match tree {
             None => operate(tx).map_err(errors::of),
-            Some(tree) => tree.tree.with(|tree| tx.tree(tree).and_then(|tree| operate(&tree)).map_err(errors::of)),
+            Some(tree) => tree.tree.with(|tree| operate(&tx.tree(tree)?)),
         }
     }
+}
+
+/// Runs `operate` on this thread without the interpreter's lock, also if its parts are for one thread.
+///
+/// # Safety
+/// `operate` does nothing that needs the interpreter's lock.
+unsafe fn detached<R: Send>(py: Python<'_>, operate: impl FnOnce() -> R) -> R {
+    struct Here<F>(F);
+
+    impl<R, F: FnOnce() -> R> Here<F> {
+        fn run(self) -> R {
+            (self.0)()
+        }
+    }
+
+    // SAFETY: `detach` runs its closure on the calling thread.
+    unsafe impl<F> Send for Here<F> {}
+
+    let operate = Here(operate);
+    py.detach(|| operate.run())
 }
 
 #[pymethods]
 impl Transaction {
     #[new]
     fn new(store: &crate::store::Store) -> PyResult<Transaction> {
-        store.with(|store| Transaction::begin(store.clone()))
+        Transaction::begin(store.handle()?)
     }
 
     #[pyo3(signature = (key, tree = None))]
@@ -116,13 +136,14 @@ impl Transaction {
         tree: Option<&Tree>,
     ) -> PyResult<Bound<'py, PyList>> {
         let bounds = bounds(start, stop, prefix)?;
-        let items = self.with(tree, |keys| {
+        let read = |keys: &TxTree<'_>| {
             let range = keys.range(bounds)?;
             let limit = limit.unwrap_or(usize::MAX);
             if reverse { range.rev().take(limit).collect() } else { range.take(limit).collect::<Result<Vec<_>, _>>() }
-        })?;
-        let items: Vec<_> = items.iter().map(|(key, value)| Part::Item.of(py, key, value)).collect::<PyResult<_>>()?;
-        PyList::new(py, items)
+        };
+        // SAFETY: the library knows nothing of Python, and an exception attaches to the interpreter itself.
+        let items = unsafe { detached(py, || self.with(tree, read)) }?;
+        PyList::new(py, items.iter().map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value))))
     }
 
     /// Raises `hikv.Conflict` if the transaction cannot commit because a key that it has read has changed.
@@ -131,11 +152,15 @@ impl Transaction {
     }
 
     /// Writes everything as one step.
-    fn _commit(&self) -> PyResult<()> {
+    fn _commit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(Live { tx, store }) = self.live.borrow_mut().take() else { return Err(errors::closed()) };
-        let committed = tx.commit();
-        drop(store);
-        committed.map_err(errors::of)
+        let commit = || {
+            let committed = tx.commit();
+            drop(store);
+            committed
+        };
+        // SAFETY: the library knows nothing of Python.
+        unsafe { detached(py, commit) }.map_err(errors::of)
     }
 
     /// Ends the transaction without a change.

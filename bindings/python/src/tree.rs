@@ -32,21 +32,11 @@ impl Tree {
         py: Python<'_>,
         write: impl FnOnce(&LibraryTree) -> Result<R, hikv::Error> + Send,
     ) -> PyResult<R> {
-        if self.is_in_memory { self.tree.with(|tree| write(tree).map_err(errors::of)) } else { self.long(py, write) }
-    }
-
-    /// Runs an operation without the interpreter's lock.
-    pub(crate) fn long<R: Send>(
-        &self,
-        py: Python<'_>,
-        operate: impl FnOnce(&LibraryTree) -> Result<R, hikv::Error> + Send,
-    ) -> PyResult<R> {
-        // The lock of the slot is taken without the interpreter's: a thread that closes the slot may wait for this one.
-        py.detach(|| self.tree.with(|tree| Ok(operate(tree))))?.map_err(errors::of)
+        if self.is_in_memory { self.tree.with(write) } else { self.tree.long(py, write) }
     }
 
     fn range(&self, py: Python<'_>, bounds: Bounds, part: Part, is_back: bool) -> PyResult<RangeIter> {
-        let range = self.long(py, |tree| Ok(self.slots.add(tree.range(bounds)?)))?;
+        let range = self.tree.long(py, |tree| Ok(self.slots.add(tree.range(bounds)?)))?;
         Ok(RangeIter { range, part, is_back })
     }
 }
@@ -66,7 +56,7 @@ impl Tree {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.long(py, |tree| tree.len())? as usize)
+        Ok(self.tree.long(py, |tree| tree.len())? as usize)
     }
 
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyBytes>> {
@@ -85,7 +75,7 @@ impl Tree {
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = bytes::of(key)?;
-        self.tree.with(|tree| tree.contains(key).map_err(errors::of))
+        self.tree.with(|tree| tree.contains(key))
     }
 
     /// Returns an iterator over the keys: in their order, if the engine has one.
@@ -104,7 +94,7 @@ impl Tree {
         let keys: Vec<_> = objects.iter().map(bytes::of).collect::<PyResult<_>>()?;
         let mut values = Vec::with_capacity(keys.len());
         let found = |_, value: Option<&[u8]>| values.push(value.map(|value| PyBytes::new(py, value)));
-        self.tree.with(|tree| tree.in_place().multi_get(&keys, found).map_err(errors::of))?;
+        self.tree.with(|tree| tree.in_place().multi_get(&keys, found))?;
         PyList::new(py, values)
     }
 
@@ -122,7 +112,7 @@ impl Tree {
                 unsafe { place.cast::<u8>().copy_from_nonoverlapping(NonNull::from(value).cast(), copied) };
                 value.len()
             };
-            tree.in_place().get(key, copy).map_err(errors::of)
+            tree.in_place().get(key, copy)
         })
     }
 
@@ -183,7 +173,7 @@ impl Tree {
     /// Returns the seconds until the key expires, infinity if it does not, or `None` if it is absent.
     fn ttl(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
         let key = bytes::of(key)?;
-        let ttl = self.tree.with(|tree| tree.ttl(key).map_err(errors::of))?;
+        let ttl = self.tree.with(|tree| tree.ttl(key))?;
         Ok(ttl.map(|ttl| if let Ttl::Left(left) = ttl { left.as_secs_f64() } else { f64::INFINITY }))
     }
 
@@ -202,12 +192,12 @@ impl Tree {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let bounds = bounds(start, stop, None)?;
-        self.long(py, |tree| tree.ordered()?.delete_range(bounds))
+        self.tree.long(py, |tree| tree.ordered()?.delete_range(bounds))
     }
 
     /// Deletes all keys in one step.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.long(py, |tree| tree.clear())
+        self.tree.long(py, |tree| tree.clear())
     }
 
     #[pyo3(signature = (part, start = None, stop = None, prefix = None, reverse = false))]
@@ -232,12 +222,12 @@ impl Tree {
         prefix: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let bounds = bounds(start, stop, prefix)?;
-        self.long(py, |tree| tree.ordered()?.count(bounds))
+        self.tree.long(py, |tree| tree.ordered()?.count(bounds))
     }
 
     fn _write(&self, py: Python<'_>, batch: &Batch) -> PyResult<()> {
         let batch = batch.taken();
-        self.long(py, |tree| tree.write(&batch))
+        self.tree.long(py, |tree| tree.write(&batch))
     }
 
     /// The tree's name, or `None` for the store's own keys and for a dropped tree.
@@ -251,6 +241,6 @@ impl Tree {
     #[inline(always)]
     fn get_bytes(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyBytes>>> {
         let key = bytes::of(key)?;
-        self.tree.with(|tree| tree.in_place().get(key, |value| PyBytes::new(py, value).unbind()).map_err(errors::of))
+        self.tree.with(|tree| tree.in_place().get(key, |value| PyBytes::new(py, value).unbind()))
     }
 }

@@ -3,6 +3,7 @@
 import dbm
 import itertools
 import os
+import pathlib
 import shelve
 import tempfile
 import unittest
@@ -47,6 +48,19 @@ class TestDbm(cpython_dbm.AnyDBMTestCase, unittest.TestCase):
                 self.assertEqual(len(database), 0)
             with self.assertRaises(ValueError):
                 hikv.dbm.open(place + "/new", "x")
+
+    def test_new_databases_delete_nothing_of_others(self):
+        with tempfile.TemporaryDirectory() as place:
+            other, linked = pathlib.Path(place, "directory", "other"), pathlib.Path(place, "linked")
+            other.parent.mkdir()
+            other.write_text("other")
+            linked.write_text("linked")
+            os.symlink(linked, place + "/link")
+            for name in ("directory", "link"):
+                with hikv.dbm.open(f"{place}/{name}", "n", 0o666) as database:
+                    self.assertEqual(database.keys(), [])
+                self.assertEqual(os.stat(f"{place}/{name}/store.hikv").st_mode & 0o077, 0)
+            self.assertEqual((other.read_text(), linked.read_text()), ("other", "linked"))
 
 
 class ShelfBase:

@@ -4,6 +4,9 @@ import array
 import gc
 import math
 import os
+import signal
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -315,3 +318,104 @@ def test_fork(store):
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert store[b"a"] == b"1" and list(walk) == [b"a"]
+
+
+def test_fork_beside_a_call(store, tmp_path):
+    for number in range(2000):
+        store[b"%d" % number] = bytes(10_000)
+    # A backup uses the store all the time, without the interpreter's lock.
+    copying = threading.Thread(target=store.backup, args=(tmp_path / "copy",))
+    copying.start()
+    while not (tmp_path / "copy.partial").exists() and copying.is_alive():
+        pass
+    child = os.fork()
+    if child == 0:
+        status = 1
+        signal.alarm(60)
+        try:
+            with pytest.raises(hikv.Forked):
+                store[b"1"]
+            store.close()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    copying.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    with hikv.Store(tmp_path / "copy") as copy:
+        assert len(copy) == 2000
+
+
+@pytest.mark.parametrize("use", [lambda tx: tx.items(), lambda tx: tx._commit()])
+def test_transactions_release_the_interpreter(store, use):
+    ran, gate = [], threading.Lock()
+
+    def run():
+        with gate:
+            ran.append(True)
+
+    interval = sys.getswitchinterval()
+    with gate:
+        other = threading.Thread(target=run)
+        other.start()
+        # From here on, the other thread runs only if this one releases the interpreter by itself.
+        sys.setswitchinterval(1000)
+    try:
+        for _ in range(100_000):
+            use(hikv.Transaction(store))
+            if ran:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    assert ran
+    other.join()
+
+
+def test_close_beside_a_transaction(tmp_path):
+    store = hikv.Store(tmp_path / "store", durability="process")
+    tx = hikv.Transaction(store)
+    tx.put(b"a", b"1")
+    with pytest.raises(hikv.Error, match="not closed yet"):
+        store.close()
+    assert store.closed
+    with pytest.raises(hikv.Closed):
+        store.get(b"a")
+    with pytest.raises(hikv.Locked):
+        hikv.Store(tmp_path / "store")
+    tx._commit()
+    with hikv.Store(tmp_path / "store") as store:
+        assert store[b"a"] == b"1"
+
+
+FINALIZER = """
+import gc, sys, hikv
+
+store = hikv.Store(sys.argv[1], durability="process")
+with store.batch() as batch:
+    for number in range(5000):
+        batch.put(b"%d" % number, b"")
+
+class Closing:
+    def __del__(self):
+        store.close()
+
+gc.disable()
+gc.set_threshold(1)
+walk = iter(store.items())
+kept = [next(walk) for _ in range(3000)]  # so many that Python has no tuple at hand
+closing = Closing()
+closing.itself = closing
+del closing
+gc.enable()
+try:
+    while True:
+        kept.append(next(walk))
+except hikv.Closed:
+    print("closed")
+"""
+
+
+def test_finalizer_that_closes_the_store_of_an_iterator(tmp_path):
+    command = [sys.executable, "-c", FINALIZER, str(tmp_path / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("closed\n", "")

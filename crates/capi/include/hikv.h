@@ -15,7 +15,7 @@
  *
  * Fork. In the child process, all calls but those that free a handle return HIKV_FORKED.
  *
- * Callbacks return normally: no exception and no longjmp leaves them.
+ * Callbacks return normally: no exception and no longjmp leaves them. After HIKV_INSIDE_CALLBACK nothing was freed.
  */
 #ifndef HIKV_H
 #define HIKV_H
@@ -173,7 +173,8 @@ enum {
 /* Applies all operations as one step, for readers and for a crash. HIKV_UNMET: `*unmet`, which may be null, is the number of the
  * condition, from 0. HIKV_OPTION: an unknown kind, or the buffer ends within an operation. */
 int hikv_write(hikv_store *store, hikv_tree *tree, const void *ops, size_t len, size_t *unmet);
-/* Like hikv_write, without a wait for the disk. The result may be reported once the ticket is durable. */
+/* Like hikv_write, without a wait for the disk. The result may be reported once the ticket is durable. A ticket is valid until the
+ * store is closed. A number that is no ticket of this store may be HIKV_PENDING for ever; hikv_wait returns, and its result says nothing. */
 int hikv_deferred_write(hikv_store *store, hikv_tree *tree, const void *ops, size_t len, uint64_t *ticket);
 /* HIKV_OK or HIKV_PENDING. Does not wait. */
 int hikv_is_durable(hikv_store *store, uint64_t ticket);
@@ -224,7 +225,8 @@ int hikv_tx_delete(hikv_tx *tx, hikv_tree *tree, hikv_slice key);
 int hikv_tx_range(hikv_tx *tx, hikv_tree *tree, hikv_slice lo, int lo_kind, hikv_slice hi, int hi_kind, uint32_t flags, hikv_iter **out);
 /* HIKV_CONFLICT if the transaction cannot commit because a key that it has read has changed. */
 int hikv_tx_check(hikv_tx *tx);
-/* Writes everything as one step, and frees the transaction, whatever the result. */
+/* Writes everything as one step, and frees the transaction, whatever the result. Exception: that of hikv_transact gives HIKV_OPTION, and
+ * stays. */
 int hikv_tx_commit(hikv_tx *tx);
 int hikv_tx_abort(hikv_tx *tx);
 

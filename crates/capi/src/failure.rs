@@ -160,7 +160,8 @@ impl From<BackupError> for Failure {
 /// [That of the crate](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hikv_last_error(out: *mut c_char, cap: usize) -> usize {
-    LAST.with_borrow(|text| {
+    let copy = |text: &RefCell<String>| {
+        let text = text.borrow();
         let copied = text.len().min(cap.saturating_sub(1));
         if !out.is_null() && cap > 0 {
             // SAFETY: `copied` and the final zero are within `cap`, for which the caller vouches.
@@ -170,7 +171,9 @@ pub unsafe extern "C" fn hikv_last_error(out: *mut c_char, cap: usize) -> usize 
             }
         }
         text.len()
-    })
+    };
+    // The text is lost if the thread is ending.
+    LAST.try_with(copy).unwrap_or(0)
 }
 
 /// Returns the version of the library.

@@ -22,8 +22,6 @@ pub struct hikv_store {
 #[allow(non_camel_case_types)]
 pub struct hikv_tree {
     pub(crate) tree: Tree,
-    /// The name by which it was opened.
-    pub(crate) name: String,
     pub(crate) store: Arc<hikv_store>,
 }
 
@@ -90,7 +88,10 @@ impl hikv_store {
         match unsafe { tree.as_ref() } {
             None => Ok(&self.store),
             Some(tree) if ptr::eq(self, &*tree.store) => Ok(&tree.tree),
-            Some(tree) => Err(Failure::option(format!("the tree '{}' belongs to another store", tree.name))),
+            Some(tree) => {
+                let name = tree.tree.name().unwrap_or_default();
+                Err(Failure::option(format!("the tree '{name}' belongs to another store")))
+            }
         }
     }
 
@@ -124,7 +125,7 @@ pub(crate) unsafe fn store_of<'a>(store: *mut hikv_store) -> Result<&'a hikv_sto
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::c_int;
+    use std::ffi::{c_int, c_void};
     use std::ptr;
     use std::sync::Arc;
 
@@ -132,23 +133,48 @@ mod tests {
 
     use super::hikv_store;
     use crate::memory::hikv_slice;
-    use crate::{call, code, hikv_close, hikv_contains, hikv_last_error};
+    use crate::{call, code, hikv_close, hikv_contains, hikv_last_error, hikv_transact, hikv_tx, hikv_tx_put};
+
+    const KEY: hikv_slice = hikv_slice { data: ptr::null(), len: 0 };
 
     #[test]
     fn a_panic_becomes_a_result_and_breaks_the_store() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Arc::into_raw(Arc::new(hikv_store::new(Store::open(dir.path()).expect("it opens")))).cast_mut();
-        let key = hikv_slice { data: ptr::null(), len: 0 };
         // SAFETY: the handle is live until it is closed.
         unsafe {
-            assert_eq!(hikv_contains(store, ptr::null_mut(), key), code::ABSENT);
+            assert_eq!(hikv_contains(store, ptr::null_mut(), KEY), code::ABSENT);
             let panicked: c_int = call::on(super::store_of(store), |_| panic!("number {}", 7));
             assert_eq!(panicked, code::PANIC);
             let mut text = [0u8; 100];
             let len = hikv_last_error(text.as_mut_ptr().cast(), text.len());
             assert_eq!(&text[..len], b"a fault of hikv: number 7; close the store and open it again");
-            assert_eq!(hikv_contains(store, ptr::null_mut(), key), code::PANIC);
+            assert_eq!(hikv_contains(store, ptr::null_mut(), KEY), code::PANIC);
             assert_eq!(hikv_close(store), code::OK);
         }
+    }
+
+    /// Changes a key, and overlooks that a call panics.
+    unsafe extern "C" fn careless(tx: *mut hikv_tx, store: *mut c_void) -> c_int {
+        // SAFETY: the transaction and the store are live.
+        unsafe {
+            assert_eq!(hikv_tx_put(tx, ptr::null_mut(), KEY, KEY), code::OK);
+            let panicked = call::on(super::store_of(store.cast()), |_| panic!("number {}", 8));
+            assert_eq!(panicked, code::PANIC);
+        }
+        code::OK
+    }
+
+    #[test]
+    fn a_body_in_which_a_call_panics_is_not_committed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let opened = || Store::open(dir.path()).expect("it opens");
+        let store = Arc::into_raw(Arc::new(hikv_store::new(opened()))).cast_mut();
+        // SAFETY: the handle is live until it is closed.
+        unsafe {
+            assert_eq!(hikv_transact(store, ptr::null(), Some(careless), store.cast()), code::PANIC);
+            assert_eq!(hikv_close(store), code::OK);
+        }
+        assert!(!opened().contains("").expect("it is read"));
     }
 }

@@ -46,6 +46,12 @@ pub(crate) enum Source {
     Tx(TxSource),
 }
 
+impl Source {
+    fn has_ended(&self) -> bool {
+        matches!(self, Source::Tx(range) if range.borrow().is_none())
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(crate) struct Flags {
     is_back: bool,
@@ -92,7 +98,8 @@ impl Walk {
     /// Calls `take` with the next item, until it returns false for one, which the next page then begins with. Returns
     /// false at the end.
     fn next(&mut self, flags: Flags, take: &mut impl FnMut(&[u8], &[u8]) -> bool) -> Result<bool, Failure> {
-        if let Some(pending) = self.pending.take() {
+        // With its transaction, an iterator loses also the item that it has read already.
+        if let Some(pending) = self.pending.take().filter(|_| !self.source.has_ended()) {
             let (key, value) = pending?;
             let is_taken = take(&key, &value);
             if !is_taken {

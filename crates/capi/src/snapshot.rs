@@ -1,7 +1,6 @@
 //! Snapshots.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
 
 use hikv::Snapshot;
 
@@ -18,12 +17,9 @@ impl hikv_snapshot {
     /// `tree` is null or a live handle.
     pub(crate) unsafe fn view(&self, tree: *mut hikv_tree) -> Result<Snapshot, Failure> {
         // SAFETY: as this function's.
-        match unsafe { tree.as_ref() } {
+        match unsafe { self.store.tree(tree)? }.name() {
             None => Ok(self.snapshot.clone()),
-            Some(tree) if ptr::eq(&*self.store, &*tree.store) => {
-                self.snapshot.tree(&tree.name)?.ok_or_else(|| no_such_tree(&tree.name))
-            }
-            Some(tree) => Err(Failure::option(format!("the tree '{}' belongs to another store", tree.name))),
+            Some(name) => self.snapshot.tree(&name)?.ok_or_else(|| no_such_tree(&name)),
         }
     }
 }

@@ -199,3 +199,32 @@ pub unsafe extern "C" fn hikv_wait(store: *mut hikv_store, ticket: u64) -> c_int
         Ok(code::OK)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+    use std::sync::Arc;
+
+    use hikv::Store;
+
+    use super::{hikv_close, hikv_is_durable, hikv_store, hikv_wait};
+    use crate::code;
+
+    #[test]
+    fn number_that_is_no_ticket_does_not_wait_forever() {
+        // On a disk, if the source is on one: in memory, all tickets are durable.
+        let dir = tempfile::tempdir_in(".").expect("a directory");
+        let opened = Store::open(dir.path()).expect("it opens");
+        let expected = if opened.stats().journal.is_some() { code::PENDING } else { code::OK };
+        let store = Arc::into_raw(Arc::new(hikv_store::new(opened))).cast_mut();
+        // SAFETY: the handle is live until it is closed.
+        unsafe {
+            for number in [u64::MAX, u64::MAX - 1, 1 << 40] {
+                assert_eq!(hikv_is_durable(store, number), expected);
+                assert_eq!(hikv_wait(store, number), code::OK);
+            }
+            assert_eq!(hikv_is_durable(ptr::null_mut(), 0), code::OPTION);
+            assert_eq!(hikv_close(store), code::OK);
+        }
+    }
+}

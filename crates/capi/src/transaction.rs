@@ -257,12 +257,12 @@ pub unsafe extern "C" fn hikv_tx_abort(tx: *mut hikv_tx) -> c_int {
 enum BodyEnd {
     /// Its result, if not 0.
     Returned(c_int),
-    Failed(Error),
+    Failed(Failure),
 }
 
 impl From<Error> for BodyEnd {
     fn from(error: Error) -> BodyEnd {
-        BodyEnd::Failed(error)
+        BodyEnd::Failed(error.into())
     }
 }
 
@@ -287,14 +287,15 @@ pub unsafe extern "C" fn hikv_transact(
             let mut lent = unsafe { hikv_tx::lent(Arc::clone(&shared), tx) };
             // SAFETY: the caller's function and context. The handle lives until it returns.
             match unsafe { body(&raw mut lent, context) } {
-                code::OK => Ok(()),
+                // A call of the body may have panicked.
+                code::OK => handle.check().map_err(BodyEnd::Failed),
                 code => Err(BodyEnd::Returned(code)),
             }
         });
         match done {
             Ok(()) => Ok(code::OK),
             Err(BodyEnd::Returned(code)) => Ok(code),
-            Err(BodyEnd::Failed(error)) => Err(error.into()),
+            Err(BodyEnd::Failed(failure)) => Err(failure),
         }
     })
 }

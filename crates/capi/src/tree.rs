@@ -30,7 +30,7 @@ pub unsafe extern "C" fn hikv_tree_open(
         };
         // SAFETY: the store's handle is live.
         let store = unsafe { hikv_store::shared(store) };
-        out.set(Box::into_raw(Box::new(hikv_tree { tree, name: name.to_owned(), store })));
+        out.set(Box::into_raw(Box::new(hikv_tree { tree, store })));
         Ok(code::OK)
     })
 }

@@ -56,7 +56,23 @@ class Tree(_hikv.Tree, Reading, MutableMapping[bytes, bytes]):
         return f"<hikv.Tree {self.name!r}>"
 
 
-class Store(_hikv.Store, Tree):
+class Closing:
+    """A resource that is closed at the end of `with`."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Closes it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class Store(_hikv.Store, Tree, Closing):
     """An open store, and the tree of its keys without a name. Any number of threads may use it."""
 
     def __new__(
@@ -87,17 +103,6 @@ class Store(_hikv.Store, Tree):
             "background_threads": background_threads,
         }
         return super().__new__(cls, path, arguments)
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if not self.closed:
@@ -146,7 +151,7 @@ class Store(_hikv.Store, Tree):
             time.sleep(random.uniform(0, min(_PAUSE_MAX, _PAUSE_MIN * (1 << min(number, 10)))))
 
 
-class Snapshot(_hikv.Snapshot, Reading):
+class Snapshot(_hikv.Snapshot, Reading, Closing):
     """A store, or a tree, as it was at one moment: a mapping that never changes."""
 
     __slots__ = ()
@@ -154,17 +159,6 @@ class Snapshot(_hikv.Snapshot, Reading):
     def tree(self, name: str) -> Snapshot:
         """Returns the tree that had this name at the snapshot. Raises `NoSuchTree` if there was none."""
         return Snapshot(self, name)
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Transaction(_hikv.Transaction):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, MutableMapping
-from types import TracebackType
 from typing import Any, TypeVar
 
 from ._errors import Error
 from ._mapping import Buffer
-from ._store import Store
+from ._store import Closing, Store
 
 __all__ = ["Database", "error", "open", "whichdb"]
 
@@ -38,7 +37,7 @@ def _encoded(text: str | Buffer) -> Buffer:
     return text.encode() if isinstance(text, str) else text
 
 
-class Database(MutableMapping[bytes, bytes]):
+class Database(MutableMapping[bytes, bytes], Closing):
     """A store as a `dbm` object: text is encoded as UTF-8."""
 
     @_translated
@@ -101,17 +100,6 @@ class Database(MutableMapping[bytes, bytes]):
     def close(self) -> None:
         """Closes the store. Later operations raise an error."""
         self._store.close()
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def open(

@@ -4,6 +4,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void never_read(void *context, const void *value, size_t len) {
+    (void)value;
+    CHECK(!context && len > 1000);
+}
+
+static int never_run(hikv_tx *tx, void *context) {
+    (void)tx;
+    CHECK(context);
+    return HIKV_OK;
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     hikv_store *store = opened(in(argv[1], "store"));
@@ -20,7 +31,7 @@ int main(int argc, char **argv) {
     unsigned char page[100];
     size_t len = 0;
     uint32_t items = 0;
-    uint64_t count = 0;
+    uint64_t count = 0, version[2];
     /* The second item is in the iterator's memory already. */
     GIVES(HIKV_OK, hikv_iter_next(iter, page, 10, &len, &items));
     CHECK(items == 1);
@@ -30,6 +41,8 @@ int main(int argc, char **argv) {
     if (child == 0) {
         hikv_slice key = text("a");
         GIVES(HIKV_FORKED, hikv_get(store, NULL, key, page, sizeof page, &len));
+        GIVES(HIKV_FORKED, hikv_get_version(store, NULL, key, version, page, sizeof page, &len));
+        GIVES(HIKV_FORKED, hikv_get_with(store, NULL, key, never_read, NULL));
         GIVES(HIKV_FORKED, hikv_contains(store, NULL, key));
         GIVES(HIKV_FORKED, hikv_multi_get(store, NULL, &key, 1, page, sizeof page, &len));
         GIVES(HIKV_FORKED, hikv_put(store, NULL, key, key));
@@ -54,8 +67,11 @@ int main(int argc, char **argv) {
         GIVES(HIKV_FORKED, hikv_tree_open(store, text("late"), HIKV_CREATE, &late));
         GIVES(HIKV_FORKED, hikv_tree_list(store, page, sizeof page, &len, &items));
         GIVES(HIKV_FORKED, hikv_tree_rename(store, text("tree"), text("other")));
+        GIVES(HIKV_FORKED, hikv_tree_swap(store, text("tree"), text("other")));
         GIVES(HIKV_FORKED, hikv_tree_drop(store, text("tree")));
         GIVES(HIKV_FORKED, hikv_begin(store, &late_tx));
+        GIVES(HIKV_FORKED, hikv_transact(store, NULL, never_run, NULL));
+        GIVES(HIKV_FORKED, hikv_tx_range(tx, NULL, NONE, HIKV_UNBOUNDED, NONE, HIKV_UNBOUNDED, 0, &late_iter));
         GIVES(HIKV_FORKED, hikv_tx_get(tx, NULL, key, page, sizeof page, &len));
         GIVES(HIKV_FORKED, hikv_tx_put(tx, NULL, key, key));
         GIVES(HIKV_FORKED, hikv_tx_delete(tx, NULL, key));

@@ -14,6 +14,7 @@ static void see(void *context, const void *value, size_t len) {
     memcpy(seen->value, value, len);
     seen->len = len;
     seen->inner = hikv_put(seen->store, NULL, text("inner"), text("1"));
+    GIVES(HIKV_INSIDE_CALLBACK, hikv_close(seen->store));
 }
 
 static void single_keys(hikv_store *store) {

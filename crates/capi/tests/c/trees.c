@@ -45,6 +45,18 @@ static void named_trees(hikv_store *store, hikv_store *other) {
 
     GIVES(HIKV_TREE_EXISTS, hikv_tree_rename(store, text("jobs"), text("users")));
     GIVES(HIKV_OK, hikv_tree_rename(store, text("jobs"), text("tasks")));
+    /* A snapshot finds the tree by its present name, not by that of another tree which has its old one. */
+    hikv_tree *second = tree(store, "jobs");
+    GIVES(HIKV_OK, hikv_snapshot_new(store, &snapshot));
+    GIVES(HIKV_OK, hikv_snapshot_get(snapshot, jobs, text("2"), value, sizeof value, &len));
+    GIVES(HIKV_ABSENT, hikv_snapshot_get(snapshot, second, text("2"), value, sizeof value, &len));
+    hikv_snapshot *elsewhere = NULL;
+    GIVES(HIKV_OK, hikv_snapshot_new(other, &elsewhere));
+    GIVES(HIKV_OPTION, hikv_snapshot_get(elsewhere, jobs, text("2"), value, sizeof value, &len));
+    hikv_snapshot_free(elsewhere);
+    hikv_snapshot_free(snapshot);
+    hikv_tree_close(second);
+    GIVES(HIKV_OK, hikv_tree_drop(store, text("jobs")));
     GIVES(HIKV_OK, hikv_clear(store, jobs));
     GIVES(HIKV_ABSENT, hikv_contains(store, jobs, text("2")));
     GIVES(HIKV_OK, hikv_tree_drop(store, text("tasks")));
@@ -81,12 +93,17 @@ static void own_commits(hikv_store *store) {
     GIVES(HIKV_OK, hikv_tx_range(tx, NULL, NONE, HIKV_UNBOUNDED, NONE, HIKV_UNBOUNDED, 0, &iter));
     GIVES(HIKV_OK, hikv_iter_next(iter, page, sizeof page, &len, &items));
     CHECK(items == 1 && memcmp(page + 8, "right2", 6) == 0);
+    hikv_iter *waiting = NULL;
+    GIVES(HIKV_OK, hikv_tx_range(tx, NULL, NONE, HIKV_UNBOUNDED, NONE, HIKV_UNBOUNDED, 0, &waiting));
+    GIVES(HIKV_SHORT, hikv_iter_next(waiting, page, 8, &len, &items));
     GIVES(HIKV_ABSENT, hikv_contains(store, NULL, text("right")));
     GIVES(HIKV_BUSY, hikv_close(store));
     GIVES(HIKV_OK, hikv_tx_check(tx));
     GIVES(HIKV_OK, hikv_tx_commit(tx));
-    /* The iterator has ended with its transaction. */
+    /* The iterators have ended with their transaction, also the one that has read an item without space for it. */
     GIVES(HIKV_OPTION, hikv_iter_next(iter, page, sizeof page, &len, &items));
+    GIVES(HIKV_OPTION, hikv_iter_next(waiting, page, sizeof page, &len, &items));
+    hikv_iter_free(waiting);
     hikv_iter_free(iter);
     CHECK(is_value(store, NULL, "right", "2") && is_value(store, users, "right", "3"));
 
