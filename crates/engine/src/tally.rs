@@ -1,8 +1,8 @@
 //! Reports of keys that appear and disappear, for counts of the parts of a store.
 //!
 //! An engine reports each marked key that a write adds or removes, once the change is published and before the write
-//! returns. So whoever has made all writes wait knows that every change is reported. The reaper is no write of a
-//! caller: it takes a [`Removal`] for each key, and finds none while a [`Pause`] lives.
+//! returns. So while all writes wait, every change has been reported. The reaper is no caller's write: it takes a
+//! [`Removal`] for each key, and gets none while a [`Pause`] lives.
 
 use std::fmt;
 use std::sync::OnceLock;

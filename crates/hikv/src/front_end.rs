@@ -239,8 +239,8 @@ impl<'t> FrontEnd<'t> {
     /// Records in the catalog that the server's database of this number has keys, under the id of the same number.
     #[doc(hidden)]
     pub fn create_database(self, number: u8) -> Result<(), Error> {
-        let name = database_name(number.into());
-        self.0.keyspace().change_alone(|engine| Catalog::of(engine).create_with_id(&name, TreeId::new(number.into())))
+        let inner = self.0.inner();
+        self.0.keyspace().change_alone(|engine| inner.trees.create_database(engine, &inner.gate_lock, number))
     }
 
     /// Returns the first of `count` ids for databases, which no tree has or will have. The store has a catalog.
@@ -255,6 +255,7 @@ impl<'t> FrontEnd<'t> {
     pub fn write_with_databases(self, ids: &DatabaseIds, batch: &WriteBatch) -> Result<(), Error> {
         let inner = self.0.inner();
         let ops = batch.ops(inner.engine()?.clock(), None)?;
+        inner.check_memory_for(&ops)?;
         let changes = (&batch.conditions(None)[..], &ops[..]);
         self.0.keyspace().change_alone(|engine| inner.trees.assign(engine, &inner.gate_lock, ids, changes))
     }

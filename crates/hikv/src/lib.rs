@@ -44,8 +44,8 @@
 //!
 //! # Transactions
 //!
-//! [`Store::transact`] runs a closure whose reads and writes happen at one moment. If another thread changes what it
-//! has read, it runs again:
+//! [`Store::transact`] runs a closure whose reads and writes happen at one moment. If another thread changes an item
+//! that the closure has read, the closure runs again:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,8 +2,11 @@
 //!
 //! A hook runs every [`INSTRUCTION_COUNT`] instructions and asks the script's [`Watch`]. To stop a script, the hook
 //! raises an error. The script may catch it, so from then on the hook runs at every line and raises it again, until the
-//! script has left all of its protected calls. A single call of a library function is not interrupted; the memory limit
-//! bounds how much it can process.
+//! script has left all of its protected calls.
+//!
+//! A single call of a library function is not interrupted. Memory limits bound how much it can read and write. The
+//! functions with patterns, such as `string.find`, may nevertheless take any time, as in Redis: they try a pattern in
+//! all ways.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -65,10 +68,9 @@ impl Control {
         let control = Rc::downgrade(self);
         lua.set_global_hook(triggers, move |lua, _| {
             let Some(control) = control.upgrade() else { return Ok(VmState::Continue) };
-            if let Some(stop) = control.stopped.get() {
-                return Err(ScriptError::stopped(stop).into());
-            }
-            let stop = control.watch.borrow().as_ref().and_then(|watch| watch.check());
+            let check = || control.watch.borrow().as_ref().and_then(|watch| watch.check());
+            // A stop sets the hook of its own coroutine only: each other one is stopped at its next check.
+            let stop = control.stopped.get().or_else(check);
             stop.map_or(Ok(VmState::Continue), |stop| Err(control.stop(lua, stop)))
         })
     }

@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+use mlua::{Function, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value};
 use resp::{Protocol, Reply, Requests};
 
 use crate::cjson::Settings;
 use crate::control::{Control, Stop, Watch};
 use crate::errors::{Place, SCRIPT_NAME, ScriptError, place};
 use crate::host::Host;
+use crate::limits::MEMORY_BYTES_MAX;
 use crate::random::Random;
 use crate::redis::{self, Calls};
 use crate::replies::{COUNTED, error_table};
@@ -23,12 +24,12 @@ use crate::results::{Results, TooLarge};
 use crate::script::{Hash, Script};
 use crate::{bits, cjson, messages, random, structs};
 
-/// The memory of all values of a script. Garbage counts until it is collected.
-const MEMORY_BYTES_MAX: usize = 256 << 20;
-/// More memory is returned after a script.
+/// A script that leaves more memory is followed by a collection of garbage.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 /// More compiled scripts are forgotten; the server compiles them again when they are used.
 const COMPILED_COUNT_MAX: usize = 10_000;
+/// If all values together need more before a script is compiled, the compiled scripts are forgotten.
+const COMPILED_BYTES_MAX: usize = MEMORY_BYTES_MAX / 4;
 
 /// The arguments of a script.
 #[derive(Clone, Copy)]
@@ -74,7 +75,10 @@ pub struct Interpreter {
     xpcall: Function,
     /// Handles the errors of a script.
     located: Function,
-    compiled: HashMap<Hash, Function>,
+    /// In the registry, because mlua can keep only about 8000 values otherwise.
+    compiled: HashMap<Hash, RegistryKey>,
+    /// The memory after the last collection.
+    collected_bytes: usize,
     /// Lua's parser does not keep the name of the chunk that it reads.
     _name: mlua::LuaString,
     buffers: (Requests, Vec<u8>),
@@ -126,6 +130,7 @@ impl Interpreter {
             xpcall,
             located,
             compiled,
+            collected_bytes: 0,
             _name,
             buffers,
         })
@@ -141,6 +146,11 @@ impl Interpreter {
     /// # Errors
     /// The text of an error reply, without its code: the script's first syntax error.
     pub fn compile(&mut self, script: &Script) -> Result<(), String> {
+        if self.compiled.len() >= COMPILED_COUNT_MAX || self.lua.used_memory() > COMPILED_BYTES_MAX {
+            self.compiled.clear();
+            self.lua.expire_registry_values();
+            self.collect();
+        }
         let chunk = self.lua.load(&script.text[script.start..]).set_name(SCRIPT_NAME).set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|error| {
             let text = match error {
@@ -149,10 +159,8 @@ impl Interpreter {
             };
             format!("Error compiling script (new function): {text}")
         })?;
-        if self.compiled.len() >= COMPILED_COUNT_MAX {
-            self.compiled.clear();
-        }
-        self.compiled.insert(script.hash, function);
+        let kept = self.lua.create_registry_value(function).map_err(|error| error.to_string())?;
+        self.compiled.insert(script.hash, kept);
         Ok(())
     }
 
@@ -173,14 +181,12 @@ impl Interpreter {
         watch: Rc<dyn Watch>,
         reply: (&mut Reply<'_>, usize),
     ) -> Outcome {
-        let script = self.compiled.get(hash).expect("it is compiled").clone();
         self.protocol.set(Protocol::Resp2);
         self.random.begin();
         self.json.set(Settings::default());
-        let outcome = self.execute(&script, (hash, arguments), host, watch, reply);
-        if self.lua.used_memory() > KEPT_BYTES_MAX {
-            // It fails only if a finalizer fails, and scripts have none.
-            let _ = self.lua.gc_collect();
+        let outcome = self.execute(hash, arguments, host, watch, reply);
+        if self.lua.used_memory() > self.collected_bytes + KEPT_BYTES_MAX {
+            self.collect();
         }
         match (self.control.stopped(), outcome) {
             (Some(stop), Ok(Outcome::Failed(failure))) => Outcome::Stopped(stop, failure.text),
@@ -190,15 +196,22 @@ impl Interpreter {
         }
     }
 
+    fn collect(&mut self) {
+        // It fails only if a finalizer fails, and scripts have none.
+        let _ = self.lua.gc_collect();
+        self.collected_bytes = self.lua.used_memory();
+    }
+
     fn execute(
         &mut self,
-        script: &Function,
-        (hash, arguments): (&Hash, Arguments<'_>),
+        hash: &Hash,
+        arguments: Arguments<'_>,
         host: &mut dyn Host,
         watch: Rc<dyn Watch>,
         (reply, reply_bytes_max): (&mut Reply<'_>, usize),
     ) -> mlua::Result<Outcome> {
         self.control.begin(&self.lua, watch)?;
+        let script: Function = self.lua.registry_value(&self.compiled[hash])?;
         let texts = |texts: &[&[u8]]| -> mlua::Result<Table> {
             let table = self.lua.create_table_with_capacity(texts.len(), 0)?;
             for (index, text) in texts.iter().enumerate() {
@@ -223,10 +236,11 @@ impl Interpreter {
             let log = scope.create_function(move |_, values: MultiValue| borrowed()?.log(&values))?;
             self.redis.raw_set("log", log)?;
             // Without Lua code around it, which would be stopped as well.
-            self.xpcall.call::<(bool, Value)>((script, &self.located))
+            self.xpcall.call::<(bool, Value)>((&script, &self.located))
         });
         let Calls { requests, output, .. } = calls.into_inner();
-        self.buffers = (requests, output);
+        let kept_bytes = requests.capacity_bytes() + output.capacity();
+        self.buffers = if kept_bytes > KEPT_BYTES_MAX { Default::default() } else { (requests, output) };
         let (is_done, value) = result?;
         if !is_done {
             return Ok(Outcome::Failed(failure(hash, &value)));

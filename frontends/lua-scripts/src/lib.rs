@@ -13,6 +13,7 @@ mod control;
 mod errors;
 mod host;
 mod interpreter;
+mod limits;
 mod messages;
 mod numbers;
 mod random;

@@ -4,6 +4,7 @@ use mlua::{Lua, LuaString, MultiValue, Table, Value};
 
 use crate::arguments::Args;
 use crate::errors::at_place;
+use crate::limits::{check_output, check_result_count};
 
 /// Deeper tables are written as nil, as in Redis.
 const DEPTH_MAX: usize = 16;
@@ -44,6 +45,7 @@ pub(crate) fn library(lua: &Lua) -> mlua::Result<Table> {
 }
 
 fn encode(value: &Value, depth: usize, packed: &mut Vec<u8>) -> mlua::Result<()> {
+    check_output(packed.len())?;
     match value {
         Value::Boolean(value) => packed.push(if *value { 0xc3 } else { 0xc2 }),
         Value::Integer(value) => encode_integer(*value, packed),
@@ -59,6 +61,7 @@ fn encode(value: &Value, depth: usize, packed: &mut Vec<u8>) -> mlua::Result<()>
             packed.extend(value.to_be_bytes());
         }
         Value::String(text) => {
+            check_output(packed.len() + text.as_bytes().len())?;
             encode_header(text.as_bytes().len(), (0xa0, 31), [Some(0xd9), Some(0xda), Some(0xdb)], packed);
             packed.extend_from_slice(&text.as_bytes());
         }
@@ -147,6 +150,7 @@ fn decode_some(lua: &Lua, input: &LuaString, (limit, offset): (i64, i64)) -> mlu
     let (all, mut values) = (limit == 0 && offset == 0, Vec::new());
     let mut decoder = Decoder { lua, rest };
     while !decoder.rest.is_empty() && (all || values.len() < limit as usize) {
+        check_result_count(lua, values.len())?;
         values.push(decoder.value(0)?);
     }
     if !all {

@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value};
-use resp::{Protocol, Requests};
+use resp::{Limits, Protocol, Requests};
 
 use crate::control::Control;
 use crate::errors::ScriptError;
 use crate::host::{CallError, Host, Level};
+use crate::limits::check_output;
 use crate::numbers::{general, number_of};
 use crate::replies::{error_table, to_lua};
 use crate::script::Hash;
@@ -25,6 +26,7 @@ const LEVELS: [(&str, Level); 4] = [
 const REPLICATION: [(&str, i64); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 const NO_ARGUMENT: &str = "ERR Please specify at least one argument for this redis lib call";
+const REQUEST_LENGTH: &str = "ERR the arguments of the command exceed the maximum size of a request";
 const ARGUMENT_TYPES: &str = "ERR Lua redis lib command arguments must be strings or integers";
 
 /// Creates the library, without the functions that need a host.
@@ -73,11 +75,14 @@ impl Calls<'_> {
             true => Err(error.into()),
             false => Ok(Value::Table(error_table(lua, error.text(), error.is_counted())?)),
         };
+        if let Some(stop) = self.control.stopped() {
+            return Err(self.control.stop(lua, stop));
+        }
         if values.is_empty() {
             return failed(ScriptError::reply(NO_ARGUMENT));
         }
-        if !read_words(values, &mut self.requests) {
-            return failed(ScriptError::reply(ARGUMENT_TYPES));
+        if let Err(error) = read_words(values, &mut self.requests) {
+            return failed(error);
         }
         self.output.clear();
         match self.host.call(self.requests.get(0, &[]), self.protocol.get(), &mut self.output) {
@@ -96,9 +101,7 @@ impl Calls<'_> {
         if values.is_empty() {
             return Err(ScriptError::reply(NO_ARGUMENT).into());
         }
-        if !read_words(values, &mut self.requests) {
-            return Err(ScriptError::reply(ARGUMENT_TYPES).into());
-        }
+        read_words(values, &mut self.requests)?;
         let unknown = || ScriptError::reply("ERR Invalid command passed to redis.acl_check_cmd()").into();
         self.host.is_permitted(self.requests.get(0, &[])).ok_or_else(unknown)
     }
@@ -113,22 +116,30 @@ impl Calls<'_> {
         let Some((_, level)) = (level >= 0.0).then(|| LEVELS.get(level as usize)).flatten() else {
             return Err(ScriptError::reply("ERR Invalid debug level.").into());
         };
-        let words: Vec<Vec<u8>> = values.iter().skip(1).map(|value| word(value).unwrap_or_default()).collect();
-        self.host.log(*level, &words.join(&b' '));
+        let mut message = Vec::new();
+        for value in values.iter().skip(1) {
+            if let Some(word) = Word::of(value) {
+                check_output(message.len() + word.as_ref().len())?;
+                message.extend_from_slice(word.as_ref());
+            }
+            message.push(b' ');
+        }
+        message.pop();
+        self.host.log(*level, &message);
         Ok(())
     }
 }
 
-/// Reads the words of a request; returns false if one is neither a text nor a number.
-fn read_words(values: &MultiValue, requests: &mut Requests) -> bool {
+/// Reads the words of a request, which must be texts or numbers and not longer than a client's.
+fn read_words(values: &MultiValue, requests: &mut Requests) -> Result<(), ScriptError> {
     requests.clear();
-    let Some(words) = values.iter().map(Word::of).collect::<Option<Vec<_>>>() else { return false };
+    let words: Option<Vec<_>> = values.iter().map(Word::of).collect();
+    let words = words.ok_or_else(|| ScriptError::reply(ARGUMENT_TYPES))?;
+    if words.iter().map(|word| word.as_ref().len()).sum::<usize>() > Limits::REQUEST_BYTES_MAX {
+        return Err(ScriptError::reply(REQUEST_LENGTH));
+    }
     requests.push_words(&words);
-    true
-}
-
-fn word(value: &Value) -> Option<Vec<u8>> {
-    Word::of(value).map(|word| word.as_ref().to_vec())
+    Ok(())
 }
 
 /// A word of a request.

@@ -56,14 +56,18 @@ impl Results<'_, '_> {
             return Ok(());
         }
         if let Value::Table(map) = field("map") {
-            let pairs: Vec<(Value, Value)> = map.pairs().flatten().collect();
-            self.reply.map(pairs.len());
-            return pairs.iter().flat_map(|(key, value)| [key, value]).try_for_each(|part| self.write(part, depth + 1));
+            self.reply.map(count(map.pairs::<Value, Value>())?);
+            return map.pairs().try_for_each(|pair| {
+                let (key, value) = pair.map_err(unreadable)?;
+                self.write(&key, depth + 1)?;
+                self.write(&value, depth + 1)
+            });
         }
         if let Value::Table(set) = field("set") {
-            let members: Vec<Value> = set.pairs::<Value, Value>().flatten().map(|(member, _)| member).collect();
-            self.reply.set(members.len());
-            return members.iter().try_for_each(|member| self.write(member, depth + 1));
+            self.reply.set(count(set.pairs::<Value, Value>())?);
+            return set
+                .pairs::<Value, Value>()
+                .try_for_each(|pair| self.write(&pair.map_err(unreadable)?.0, depth + 1));
         }
         if let Value::String(digits) = field("big_number") {
             self.reply.big_number(&digits.to_string_lossy());
@@ -76,10 +80,18 @@ impl Results<'_, '_> {
                 return Ok(());
             }
         }
-        let values: Vec<Value> = table.sequence_values().map_while(Result::ok).collect();
-        self.reply.array(values.len());
-        values.iter().try_for_each(|value| self.write(value, depth + 1))
+        self.reply.array(count(table.sequence_values::<Value>())?);
+        table.sequence_values().try_for_each(|value| self.write(&value.map_err(unreadable)?, depth + 1))
     }
+}
+
+/// Counts values without keeping them: mlua can keep about 8000.
+fn count<T>(mut values: impl Iterator<Item = mlua::Result<T>>) -> Result<usize, TooLarge> {
+    values.try_fold(0, |count, value| value.map(|_| count + 1)).map_err(unreadable)
+}
+
+fn unreadable(_: mlua::Error) -> TooLarge {
+    TooLarge("ERR not enough memory")
 }
 
 /// Returns the number without its fraction; numbers out of range become the lowest, as on x86.

@@ -4,6 +4,7 @@ use mlua::{Lua, LuaString, MultiValue, Table, Value};
 
 use crate::arguments::Args;
 use crate::errors::at_place;
+use crate::limits::{check_output, check_result_count};
 use crate::numbers::number_of;
 
 const INTEGER_BYTES_MAX: usize = 32;
@@ -134,6 +135,7 @@ fn pack(args: &Args<'_>) -> mlua::Result<Vec<u8>> {
                 let text = args.string(index)?;
                 let text = text.as_bytes();
                 let size = if size == 0 { text.len() } else { size };
+                check_output(packed.len() + size)?;
                 packed.extend_from_slice(text.get(..size).ok_or_else(|| args.bad(index + 1, "string too short"))?);
                 if option == b's' {
                     packed.push(0);
@@ -158,6 +160,7 @@ fn unpack(args: &Args<'_>) -> mlua::Result<MultiValue> {
     let start = args.integer_or(2, 1)?;
     let mut at = usize::try_from(start - 1).map_err(|_| args.bad(2, "offset must be 1 or greater"))?;
     while let Some(Piece { option, size, padding }) = format.next(at)? {
+        check_result_count(args.lua, values.len())?;
         at = at.saturating_add(padding);
         let too_short = || args.bad(1, "data string too short");
         let taken =

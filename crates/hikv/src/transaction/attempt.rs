@@ -162,7 +162,7 @@ impl<'s> Attempt<'s> {
         let parts = self.parts.borrow();
         let writes = with_changes && parts.iter().any(Part::has_changes);
         let has_ranges = parts.iter().any(Part::has_ranges);
-        // Nobody writes to a store that was opened for reading.
+        // No thread writes to a store that was opened for reading.
         if !writes && (self.store.inner().is_read_only || !has_ranges && self.were_together(&parts)?) {
             return Ok(());
         }

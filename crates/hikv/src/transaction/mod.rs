@@ -2,7 +2,7 @@
 //!
 //! An attempt collects the body's reads and changes, by tree (`Part`), and commits in one step. All reads must give the
 //! same results at the moment of the commit; otherwise nothing is written, and the body runs again. A body may see
-//! different moments, but then its attempt fails. A tree that was cleared or dropped meanwhile is a conflict.
+//! different moments, but then its attempt fails. A tree that is cleared or dropped before the commit is a conflict.
 //!
 //! # Commit of keys only
 //! The versions that were read are conditions of one batch, which the engine judges under its locks. The batch is
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Begins a transaction that its owner commits, without a second attempt: for bindings, and for bodies that are no
-    /// closures. The thread may use the store meanwhile, but sees nothing of the transaction in it.
+    /// closures. Until the commit, the thread may use the store, but sees nothing of the transaction in it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -222,8 +222,8 @@ impl Store {
     }
 }
 
-/// Runs the body and commits. An exclusive attempt repeats this until nothing that was read has expired or moved
-/// meanwhile.
+/// Runs the body and commits. An exclusive attempt repeats this until no item that was read expires or moves before the
+/// commit.
 fn try_once<R, E: From<Error>>(
     store: &Store,
     number: u32,

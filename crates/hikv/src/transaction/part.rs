@@ -119,7 +119,7 @@ impl<'s> Part<'s> {
     /// Returns the version of a key of a range whose item expires, `None` if it does not.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the item has expired meanwhile.
+    /// [`Error::Conflict`] if the item has expired since.
     pub(super) fn expiring_version_of(&self, key: &[u8]) -> Result<Option<Version>, Error> {
         let version = self.tree.in_place().get_item(key, |item| (!item.expiry().is_never()).then(|| item.version()))?;
         version.ok_or(Error::Conflict)

@@ -247,8 +247,8 @@ impl Keyspace {
         })
     }
 
-    /// Writes several trees at once: `change` gets the spaces of all `trees`, which stay the same meanwhile. A caller
-    /// that holds the gate lock is alone, and opens no window.
+    /// Writes several trees at once: `change` gets the spaces of all `trees`, which stay the same until it returns. A
+    /// caller that holds the gate lock is alone, and opens no window.
     pub(crate) fn change_trees<R>(
         &self,
         trees: &[&Mapping],

@@ -23,7 +23,7 @@ struct LateWindow<'s, R> {
 impl<'s, R> LateWindow<'s, R> {
     fn new(keyspace: &'s Keyspace, source: R, len_bytes: u64) -> Result<LateWindow<'s, R>, Error> {
         let (gate_lock, gate) = (&keyspace.inner().gate_lock, &**keyspace.gate());
-        // Also tells whether the thread may write at all.
+        // Fails if the thread must not write at all.
         let window = gate_lock.enter(gate)?;
         Ok(LateWindow { source, rest_bytes: len_bytes, gate_lock, gate, window: (len_bytes == 0).then_some(window) })
     }

@@ -24,7 +24,8 @@ use super::{Trees, WAIT_MAX};
 
 /// A front end that maps its keys to stored keys.
 pub trait StoredKeysUser: Send + Sync {
-    /// Calls `change` while no command of the front end uses a stored key, then lets it read anew how keys are stored.
+    /// Calls `change` while no command of the front end uses a stored key. The front end then reads again how keys are
+    /// stored.
     fn while_idle(&self, change: &mut dyn FnMut());
 }
 
@@ -64,6 +65,12 @@ impl Trees {
     /// Begins the catalog for a front end that is idle.
     pub(crate) fn begin_for_user(&self, engine: &dyn Engine, gate_lock: &GateLock) -> Result<(), Error> {
         self.begin_alone(engine, gate_lock, &database_name(0))
+    }
+
+    /// Records that a database has keys. The gate lock keeps this from a count of keys, which has no window for it.
+    pub(crate) fn create_database(&self, engine: &dyn Engine, gate_lock: &GateLock, number: u8) -> Result<(), Error> {
+        let _holder = gate_lock.lock()?;
+        Catalog::of(engine).create_with_id(&database_name(number.into()), TreeId::new(number.into()))
     }
 
     /// Gives the databases these ids, and carries out the operations, in one step. The front end is idle.

@@ -6,6 +6,7 @@ use mlua::{Lua, Table, Value};
 
 use super::{DEPTH_MAX, InvalidNumbers, Settings, null};
 use crate::errors::{at_place, type_name};
+use crate::limits::check_output;
 use crate::numbers::{general, number_of};
 
 /// Returns the value as JSON.
@@ -28,8 +29,9 @@ impl Encoder<'_> {
     }
 
     fn value(&mut self, value: &Value, depth: i64) -> mlua::Result<()> {
+        check_output(self.output.len())?;
         match value {
-            Value::String(text) => self.string(&text.as_bytes()),
+            Value::String(text) => self.string(&text.as_bytes())?,
             Value::Integer(_) | Value::Number(_) => self.number(value)?,
             Value::Boolean(value) => self.output.extend_from_slice(if *value { b"true" } else { b"false" }),
             Value::Nil => self.output.extend_from_slice(b"null"),
@@ -57,7 +59,8 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn string(&mut self, text: &[u8]) {
+    fn string(&mut self, text: &[u8]) -> mlua::Result<()> {
+        check_output(self.output.len() + text.len())?;
         self.output.push(b'"');
         for byte in text {
             match byte {
@@ -78,6 +81,7 @@ impl Encoder<'_> {
             }
         }
         self.output.push(b'"');
+        Ok(())
     }
 
     fn table(&mut self, table: &Table, depth: i64) -> mlua::Result<()> {
@@ -106,7 +110,7 @@ impl Encoder<'_> {
                 self.output.push(b',');
             }
             match &key {
-                Value::String(key) => self.string(&key.as_bytes()),
+                Value::String(key) => self.string(&key.as_bytes())?,
                 Value::Integer(_) | Value::Number(_) => {
                     self.output.push(b'"');
                     self.number(&key)?;

@@ -1,6 +1,7 @@
 //! Scripts with a host that answers few commands. The expected replies are those of Redis 7.0.
 
 mod libraries;
+mod limits;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,11 +12,13 @@ use resp::{Protocol, Reply, Request};
 /// Answers `echo`, `fail`, `shapes` and `stop`; refuses everything else.
 #[derive(Default)]
 struct Fake {
+    call_count: usize,
     lines: Vec<(Level, Vec<u8>)>,
 }
 
 impl Host for Fake {
     fn call(&mut self, request: Request<'_>, protocol: Protocol, output: &mut Vec<u8>) -> Result<(), CallError> {
+        self.call_count += 1;
         let mut reply = Reply::new(output, protocol);
         match request.name() {
             b"echo" => reply.bulk(request.argument(1)),

@@ -14,7 +14,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::{Pending, WatchedKeys};
 use crate::observers::announcements::Announcements;
-use crate::scripts::{self, Kill, LoopWatch, ScriptHost, ScriptWatch};
+use crate::scripts::{self, Kill, LoopWatch, Progress, ScriptHost, ScriptWatch};
 
 const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 
@@ -50,7 +50,6 @@ fn eval_hash(call: &mut Call<'_>, is_read_only: bool) -> Result<(), Refusal> {
     let key_count = key_count(call)?;
     let script = Hash::parse(call.argument(1)).and_then(|hash| call.shared.scripts.cache.get(&hash));
     let script = script.ok_or_else(|| Refusal::Script(Failure { text: NO_SCRIPT.into(), is_counted: false }))?;
-    scripts::prepare(&call.shared.scripts, &script)?;
     run(call, &script, key_count, is_read_only)
 }
 
@@ -64,11 +63,10 @@ fn key_count(call: &Call<'_>) -> Result<usize, Refusal> {
     count.ok_or_else(|| Refusal::Message("Number of keys can't be greater than number of args".into()))
 }
 
-/// Returns the script with this text, compiled for this thread and remembered.
+/// Returns the script with this text, which can be compiled and is remembered.
 fn loaded(call: &Call<'_>, text: &[u8], is_kept: bool) -> Result<Arc<Script>, Refusal> {
     let scripts = &call.shared.scripts;
     if let Some(script) = scripts.cache.get(&Hash::of(text)).filter(|_| !is_kept) {
-        scripts::prepare(scripts, &script)?;
         return Ok(script);
     }
     let script = Script::parse(text).map_err(Refusal::Message)?;
@@ -76,7 +74,7 @@ fn loaded(call: &Call<'_>, text: &[u8], is_kept: bool) -> Result<Arc<Script>, Re
     scripts.cache.add(script, is_kept)
 }
 
-/// Runs a compiled script, and writes its changes unless it is part of a transaction.
+/// Runs a script, and writes its changes unless it is part of a transaction.
 fn run(call: &mut Call<'_>, script: &Script, key_count: usize, is_read_only: bool) -> Result<(), Refusal> {
     if is_read_only && !script.flags.is_plain && !script.flags.no_writes {
         return Err(Refusal::Message("Can not execute a script with write flag using *_ro command.".into()));
@@ -117,11 +115,9 @@ fn execute(
     let arguments: Vec<&[u8]> = request.arguments().skip(2).collect();
     let (keys, values) = arguments.split_at(key_count);
     let may_restart = call.session.may_use_background && !call.session.awaits_job;
-    let progress = (!may_restart).then(|| Arc::clone(&shared.scripts.progress));
+    let progress = (!may_restart).then_some(&*shared.scripts.progress);
     let watch: Rc<dyn Watch> = if may_restart { LoopWatch::begin() } else { ScriptWatch::begin(shared) };
-    if let Some(progress) = &progress {
-        progress.begin();
-    }
+    let running = progress.map(Progress::begin);
     call.session.runs_script = true;
     let (mut text, protocol) = (Vec::new(), call.reply.protocol());
     let mut reply = resp::Reply::new(&mut text, protocol);
@@ -133,13 +129,11 @@ fn execute(
         allows_oom: script.flags.allow_oom,
         may_restart,
         has_written: false,
-        progress: progress.clone(),
+        progress,
     };
-    let outcome = scripts::run(&shared.scripts, &script.hash, Arguments { keys, values }, &mut host, watch, &mut reply);
+    let outcome = scripts::run(&shared.scripts, script, Arguments { keys, values }, &mut host, watch, &mut reply);
     (call.session.runs_script, call.session.db) = (false, db);
-    if let Some(progress) = progress {
-        progress.end();
-    }
+    drop(running);
     match outcome? {
         Outcome::Replied => {
             call.reply.append(&text);

@@ -57,9 +57,13 @@ impl Cache {
         let added_bytes = size_of(&script);
         let script = Arc::new(script);
         if inner.len_bytes + added_bytes > SCRIPT_BYTES_MAX {
+            let count = inner.scripts.len();
             inner.scripts.retain(|_, loaded| loaded.is_kept);
             inner.len_bytes = inner.scripts.values().map(|loaded| size_of(&loaded.script)).sum();
-            self.generation.fetch_add(1, Ordering::SeqCst);
+            // Otherwise all interpreters would be created again for nothing.
+            if inner.scripts.len() < count {
+                self.generation.fetch_add(1, Ordering::SeqCst);
+            }
         }
         if inner.len_bytes + added_bytes > SCRIPT_BYTES_MAX {
             // A script that is only executed need not be remembered.
@@ -109,8 +113,10 @@ mod tests {
         assert!(cache.get(&executed).is_none() && cache.get(&third).is_some());
         assert!(loaded.iter().all(|hash| cache.get(hash).is_some()));
         assert!(cache.add(script(4, BYTES), true).is_err());
+        let generation = cache.generation();
         let run_once = cache.add(script(5, BYTES), false).expect("it runs").hash;
         assert!(cache.get(&run_once).is_none());
+        assert_eq!(cache.generation(), generation, "no script was forgotten");
         assert_eq!(cache.size(), (3, 3 * (BYTES + ENTRY_BYTES)));
         cache.clear();
         assert_eq!(cache.size(), (0, 0));

@@ -1,7 +1,5 @@
 //! The commands of a script.
 
-use std::sync::Arc;
-
 use acl::Reason;
 use command_table::{self as table, Entry, Kind, Unknown, flag};
 use lua_scripts::{CallError, Failure, Host, Level, Stop};
@@ -27,7 +25,7 @@ pub(crate) struct ScriptHost<'c, 'a> {
     pub(crate) may_restart: bool,
     /// The script has written.
     pub(crate) has_written: bool,
-    pub(crate) progress: Option<Arc<Progress>>,
+    pub(crate) progress: Option<&'c Progress>,
 }
 
 fn refused(text: &str) -> CallError {
@@ -109,7 +107,7 @@ impl Host for ScriptHost<'_, '_> {
         }
         if entry.command.has_visible_effects() {
             self.has_written = true;
-            if self.progress.as_ref().is_some_and(|progress| !progress.write()) {
+            if self.progress.is_some_and(|progress| !progress.write()) {
                 return Err(CallError::Stopped(Stop::Killed));
             }
         }

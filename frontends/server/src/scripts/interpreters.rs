@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use lua_scripts::{Arguments, Hash, Interpreter, Outcome, Script, Watch};
+use lua_scripts::{Arguments, Interpreter, Outcome, Script, Watch};
 use resp::Reply;
 
 use super::{ScriptHost, Scripts};
@@ -41,20 +41,24 @@ fn with<R>(scripts: &Scripts, operate: impl FnOnce(&mut Interpreter) -> R) -> Re
 
 /// Compiles the script unless this thread's interpreter has it.
 pub(crate) fn prepare(scripts: &Scripts, script: &Script) -> Result<(), Refusal> {
-    with(scripts, |interpreter| match interpreter.has(&script.hash) {
-        true => Ok(()),
-        false => interpreter.compile(script).map_err(Refusal::Message),
-    })?
+    with(scripts, |interpreter| compile(interpreter, script))?
 }
 
-/// Runs a script that [`prepare`] has compiled, and writes its reply.
+fn compile(interpreter: &mut Interpreter, script: &Script) -> Result<(), Refusal> {
+    if interpreter.has(&script.hash) { Ok(()) } else { interpreter.compile(script).map_err(Refusal::Message) }
+}
+
+/// Runs a script and writes its reply. Compiles it first if needed: scripts may have been forgotten a moment ago.
 pub(crate) fn run(
     scripts: &Scripts,
-    hash: &Hash,
+    script: &Script,
     arguments: Arguments<'_>,
     host: &mut ScriptHost<'_, '_>,
     watch: Rc<dyn Watch>,
     reply: &mut Reply<'_>,
 ) -> Result<Outcome, Refusal> {
-    with(scripts, |interpreter| interpreter.run(hash, arguments, host, watch, (reply, REPLY_BYTES_MAX)))
+    with(scripts, |interpreter| {
+        compile(interpreter, script)?;
+        Ok(interpreter.run(&script.hash, arguments, host, watch, (reply, REPLY_BYTES_MAX)))
+    })?
 }

@@ -34,6 +34,16 @@ pub(crate) enum Kill {
     TooLate,
 }
 
+/// A guard: a script runs. It is dropped by a panic as well, so that no script seems to run afterwards.
+#[must_use]
+pub(crate) struct Running<'p>(&'p Progress);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(IDLE, Ordering::SeqCst);
+    }
+}
+
 /// The progress of the script that runs in the background.
 #[derive(Default)]
 pub(crate) struct Progress(AtomicU8);
@@ -43,13 +53,10 @@ impl Progress {
         self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
     }
 
-    /// Begins a script.
-    pub(crate) fn begin(&self) {
+    /// Begins a script, which ends when the guard is dropped.
+    pub(crate) fn begin(&self) -> Running<'_> {
         self.0.store(UNWRITTEN, Ordering::SeqCst);
-    }
-
-    pub(crate) fn end(&self) {
-        self.0.store(IDLE, Ordering::SeqCst);
+        Running(self)
     }
 
     /// Records that the script is about to write; returns false if it was killed before.
@@ -137,14 +144,16 @@ mod tests {
     fn kill_and_first_write_exclude_each_other() {
         let progress = Progress::default();
         assert_eq!(progress.kill(), Kill::NotRunning);
-        progress.begin();
+        let running = progress.begin();
         assert!(progress.write());
         assert_eq!(progress.kill(), Kill::TooLate);
         assert!(progress.write() && !progress.is_killed());
-        progress.begin();
+        drop(running);
+        assert_eq!(progress.kill(), Kill::NotRunning);
+        let running = progress.begin();
         assert_eq!((progress.kill(), progress.kill()), (Kill::Done, Kill::Done));
         assert!(!progress.write() && progress.is_killed());
-        progress.end();
+        drop(running);
         assert_eq!(progress.kill(), Kill::NotRunning);
     }
 }

@@ -341,3 +341,25 @@ fn script_without_memory_fails_alone() {
     client.converse([("PING", pong()), ("GET a", bulk("1")), ("EVAL 'return 1' 0", int(1))]);
     assert_eq!(other.say("PING"), pong());
 }
+
+/// Scripts that exceed their memory together make the server forget some, also while it starts one.
+#[test]
+fn scripts_beyond_their_memory_run() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let comment = "-".repeat(7 << 20);
+    for number in 0..11 {
+        assert_eq!(client.call(&["EVAL", &format!("return {number} {comment}"), "0"]), int(number));
+    }
+    assert_eq!(client.say("EVAL 'return 1' 0"), int(1));
+}
+
+#[test]
+fn long_reply_of_a_script_is_whole() {
+    const COUNT: usize = 10_000;
+    let server = TestServer::start();
+    let mut client = server.client();
+    let text = "for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'key:' .. i, i) end return redis.call('KEYS', '*')";
+    let Value::Array(keys) = client.call(&["EVAL", text, "0", &COUNT.to_string()]) else { panic!("no keys") };
+    assert_eq!(keys.len(), COUNT);
+}
