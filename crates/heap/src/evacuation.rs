@@ -78,13 +78,18 @@ impl<'h, D: Dram> Evacuation<'h, D> {
         true
     }
 
-    /// Stops evacuating a chunk, if it still exists.
+    /// Stops evacuating a chunk, if it still exists. A chunk that was not emptied is not
+    /// [newly free](crate::Supply::newly_free_bytes): otherwise the next plan would follow from this one, for ever.
     pub fn stop_evacuating<M: Medium>(&self, medium: &M, chunk: ChunkUse) {
         let mut space = self.chunks.lock();
         let slab = self.chunks.table().at(chunk.unit).slab();
         if let Some(slab) = slab.filter(|slab| slab.state() == State::Evacuating) {
             slab.set_state(State::Idle);
-            self.chunks.file(medium, &mut space, slab);
+            if slab.is_wholly_free() {
+                self.chunks.file(medium, &mut space, slab);
+            } else {
+                _ = space.list_if_roomy(slab);
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use crate::store::Inner;
 pub struct StepResult {
     /// Changes applied to the ordered index.
     pub applied_count: u64,
-    /// False if there was nothing to do.
+    /// False if there was nothing to do. True also while work waits: compaction rests between its steps, and some
+    /// engines visit keys that expire later again and again.
     pub is_more: bool,
 }
 
@@ -36,9 +37,13 @@ impl<'s> Background<'s> {
     pub fn step(&self) -> Result<StepResult, Error> {
         let engine = self.inner.writable_engine()?;
         let applied_count = engine.ordered().map_or(Ok(0), OrderedEngine::apply)?;
-        let is_more =
-            applied_count > 0 || engine.step()? != Progress::Idle || self.inner.trees.reclaimer.step(engine)?;
-        Ok(StepResult { applied_count, is_more })
+        if applied_count > 0 {
+            return Ok(StepResult { applied_count, is_more: true });
+        }
+        let progress = engine.step()?;
+        // Also while the engine rests, which some engines do for as long as they have keys that expire.
+        let is_reclaiming = progress != Progress::More && self.inner.trees.reclaimer.step(engine)?;
+        Ok(StepResult { applied_count, is_more: progress != Progress::Idle || is_reclaiming })
     }
 
     /// Applies one group of the changes that wait for the ordered index, about 10 µs of work, and returns their

@@ -93,7 +93,7 @@ pub struct JournalStats {
 #[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct PageStats {
-    /// Memory for pages: what the engine's tables and the journal leave of the limit.
+    /// Memory for pages: the part of the limit that the engine's tables and the journal leave.
     pub page_memory_max_bytes: u64,
     /// Bytes of pages in memory.
     pub page_resident_bytes: u64,

@@ -142,6 +142,8 @@ impl<F: File> Checkpointer<F> {
                     self.base.sync()?;
                     end_writes(loader, &unsynced);
                     unsynced.clear();
+                    // No thread does it while the journal is opened or closed.
+                    loader.evict_up_to(unsynced_bytes);
                     unsynced_bytes = 0;
                 }
             }

@@ -110,7 +110,9 @@ impl<F: File> Loader<F> {
         options: &JournalOptions,
     ) -> Loader<F> {
         let pager = Pager::of(&region, options);
-        let block_count_bytes = if pager.is_some() { 0 } else { len_bytes };
+        // A region of pages is never loaded as a whole.
+        let (block_count_bytes, time) =
+            if pager.is_some() { (0, Duration::ZERO.into()) } else { (len_bytes, OnceLock::new()) };
         Loader {
             base,
             background: options.background,
@@ -122,7 +124,7 @@ impl<F: File> Loader<F> {
             is_wanted: Condvar::new(),
             lost: OnceLock::new(),
             start: Instant::now(),
-            time: OnceLock::new(),
+            time,
         }
     }
 

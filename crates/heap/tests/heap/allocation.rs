@@ -220,3 +220,24 @@ fn cancelled_place_is_reused() {
     assert_eq!(heap.chunks().spare_bytes(), spare_bytes + 14 * UNIT_BYTES);
     assert!(heap.stats().mark_bytes <= mark_bytes + 900_000 + UNIT_BYTES);
 }
+
+/// Slots that refer to one another, as InK's nodes, stay where they are.
+#[test]
+fn chunk_that_was_not_emptied_is_not_newly_free() {
+    let (memory, heap) = Memory::formatted();
+    let places: Vec<_> = (0..20_000).map(|_| heap.reserve(&memory, 100, 0).unwrap().publish()).collect();
+    places.iter().step_by(2).for_each(|place| heap.free(&memory, *place));
+    heap.gather(&memory);
+    heap.supply().reset_newly_free();
+    let (evacuation, mut chunks) = (heap.evacuation(), Vec::new());
+    evacuation.each_unowned_chunk(&mut |chunk| chunks.push(chunk));
+    chunks.retain(|&chunk| evacuation.evacuate(chunk));
+    assert!(chunks.len() > 2, "{chunks:?}");
+    chunks.iter().for_each(|&chunk| evacuation.stop_evacuating(&memory, chunk));
+    assert_eq!(heap.supply().newly_free_bytes(), 0);
+    let mark_bytes = heap.stats().mark_bytes;
+    (0..5_000).for_each(|_| _ = heap.reserve(&memory, 100, 0).unwrap().publish());
+    assert_eq!(heap.stats().mark_bytes, mark_bytes, "the gaps of these chunks are used");
+    places.iter().skip(1).step_by(2).for_each(|place| heap.free(&memory, *place));
+    assert!(heap.supply().newly_free_bytes() > 0);
+}

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use hikv::dump::{DumpReader, DumpValue};
-use hikv::{Durability, EngineKind, Error, Options, Store, Tree, WriteBatch};
+use hikv::{Durability, EngineKind, Error, Options, PutOptions, Store, Tree, WriteBatch};
 use tempfile::tempdir;
 
 const ENGINES: &[EngineKind] = &[EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv];
@@ -59,6 +60,23 @@ fn keys_of_dropped_and_cleared_trees_are_deleted() {
         assert_eq!(stored_count(&store), KEY_COUNT as usize + 1 + RECORD_COUNT + 2, "{engine}");
         assert_eq!((kept.len().unwrap(), cleared.len().unwrap()), (u64::from(KEY_COUNT), 1));
         assert_sound(&store);
+    }
+}
+
+/// Some engines always have work while a key expires later.
+#[test]
+fn expiring_key_does_not_keep_trees_from_being_deleted() {
+    for &engine in ENGINES {
+        let dir = tempdir().unwrap();
+        let store = options(engine).open(dir.path()).unwrap();
+        store.put_with("key", "value", PutOptions::new().ttl(Duration::from_secs(3600))).unwrap();
+        fill(&store.tree("dropped").unwrap());
+        store.drop_tree("dropped").unwrap();
+        let is_deleted = (0..10_000).any(|_| {
+            store.background().step().unwrap();
+            store.stats().dead_tree_count == 0
+        });
+        assert!(is_deleted, "{engine}: {:?}", store.stats());
     }
 }
 

@@ -33,6 +33,12 @@ impl Rounds {
         self.changed.notify_all();
     }
 
+    /// Makes waiting threads check again whether they have to wait.
+    pub(super) fn recheck(&self) {
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+
     /// Ends the background work.
     pub(super) fn end(&self) {
         self.state.lock().1 = true;

@@ -18,7 +18,8 @@
 //! that stays pinned, make the store exceed its limit, but never stop it.
 //!
 //! # Lock order
-//! hand -> rounds. Both are leaves of the journal's order, and no thread that holds a lock of the journal waits here.
+//! The checkpoint's -> hand -> rounds. A thread that waits for a round holds no lock of the journal. A thread that
+//! waits for a page may hold the checkpoint's or the buffer's, which the thread that loads or frees it does not take.
 
 use std::ops::Range;
 use std::thread;
@@ -73,7 +74,8 @@ impl<F: File> Loader<F> {
                 }
             }
         }
-        if has_changed && (pager.paging.surplus() > 0 || pager.paging.wants_checkpoint()) {
+        let has_work = || pager.paging.surplus() > 0 || pager.paging.wants_checkpoint() || usage == Usage::Keep;
+        if has_changed && has_work() {
             pager.evictor.wake();
         }
         result
@@ -114,10 +116,13 @@ impl<F: File> Loader<F> {
         if redo.touches(page * PAGE_BYTES) && self.region.is_writable() { State::Stored } else { State::Present }
     }
 
-    /// Slow path of `peek` for pages. See [`Loader::peek`].
+    /// Slow path of `peek` for pages. The word is valid if the page's state is the same after the read: until then no
+    /// checkpoint has dropped entries that the page lacks.
     pub(super) fn peek_page(&self, pager: &Pager, at: Offset) -> Option<u64> {
         let mut word = [0; 8];
-        match pager.paging.state(at.0 / PAGE_BYTES) {
+        let state = || pager.paging.state(at.0 / PAGE_BYTES);
+        let before = state();
+        match before {
             State::Fresh => {}
             State::Evicted => self.base.file().read_at(&mut word, at.0).ok()?,
             State::Absent => {
@@ -126,7 +131,7 @@ impl<F: File> Loader<F> {
             }
             _ => return None,
         }
-        Some(u64::from_ne_bytes(word))
+        (state() == before).then_some(u64::from_ne_bytes(word))
     }
 
     /// Begins to write the pages of `runs`, as far as the base may lack stores to them. Loads pages with entries in the
@@ -185,6 +190,17 @@ impl<F: File> Loader<F> {
         pager.evict(&self.region)
     }
 
+    /// Evicts pages as long as memory is near its limit, until the pages of about `len_bytes` are evicted.
+    pub(crate) fn evict_up_to(&self, len_bytes: u64) {
+        let mut left = len_bytes / PAGE_BYTES;
+        while left > 0 {
+            match self.evict() {
+                0 => return,
+                evicted_count => left = left.saturating_sub(evicted_count),
+            }
+        }
+    }
+
     /// Runs the thread that evicts, and that calls `ask` when a checkpoint has to make pages clean.
     pub(crate) fn run_evictor(&self, ask: impl Fn()) {
         let Some(pager) = &self.pager else { return };
@@ -192,6 +208,9 @@ impl<F: File> Loader<F> {
         while !self.base.health().is_closing() {
             if pager.wants_checkpoint() {
                 ask();
+            } else {
+                // Without a checkpoint, because memory was added or pages are kept.
+                pager.evictor.checkpoints.recheck();
             }
             let evicted_count = self.evict();
             pager.evictor.batches.note();

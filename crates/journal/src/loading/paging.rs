@@ -105,7 +105,7 @@ impl Paging {
         PageFigures {
             memory_bytes_max: self.memory_bytes(),
             resident_bytes: load(&self.resident_count) * PAGE_BYTES,
-            stored_bytes: load(&self.stored_count) * PAGE_BYTES,
+            stored_bytes: self.stored_count() * PAGE_BYTES,
             kept_bytes: load(&self.kept_count) * PAGE_BYTES,
             replayed_bytes: 0,
             loaded_count: load(&self.loaded_count),
@@ -128,6 +128,12 @@ impl Paging {
         self.count_max.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of pages that are `Stored` or `Writing`. The counter is below 0 for a moment if a thread
+    /// keeps a page before the thread that stored to it has counted it.
+    fn stored_count(&self) -> u64 {
+        (self.stored_count.load(Ordering::Relaxed) as i64).max(0) as u64
+    }
+
     /// Returns the number of pages above the limit.
     pub(crate) fn excess(&self) -> u64 {
         self.resident_count.load(Ordering::Relaxed).saturating_sub(self.count_max())
@@ -142,12 +148,12 @@ impl Paging {
 
     /// Returns true if pages that differ from the base use a quarter of the memory: a checkpoint makes them clean.
     pub(crate) fn wants_checkpoint(&self) -> bool {
-        self.stored_count.load(Ordering::Relaxed) * 4 >= self.count_max()
+        self.stored_count() * 4 >= self.count_max()
     }
 
     /// Returns true if they use half of it: writers wait for the checkpoint.
     pub(crate) fn holds_writers(&self) -> bool {
-        self.stored_count.load(Ordering::Relaxed) * 2 >= self.count_max()
+        self.stored_count() * 2 >= self.count_max()
     }
 
     /// Marks pages that were never used.

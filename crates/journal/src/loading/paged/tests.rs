@@ -1,11 +1,14 @@
 //! Tests of a region that is larger than its memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
+use parking_lot::Mutex;
 use pmem::{Bytes, Level, Persist, Residency, Space, Taken};
 
 use super::*;
+use crate::loading::Loaded;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
@@ -163,6 +166,7 @@ fn replayed_pages_are_evicted() {
     commit(&journal);
     let killed = files.copied();
     let journal = open(&killed, options(false));
+    assert_eq!(journal.acknowledger().figures().loaded, Loaded::default());
     for page in 0..PAGE_COUNT {
         assert_eq!(journal.peek(word_of(page, 1)), page + 1000);
         assert_eq!(get(&journal, word_of(page, 1)), page + 1000);
@@ -176,6 +180,86 @@ fn replayed_pages_are_evicted() {
         assert_eq!(get(&to_read, word_of(page, 1)), page + 1000);
     }
     assert!(figures(&to_read).evicted_count > 0);
+}
+
+/// Between a peek's read of the base and its look into the replayed log, a checkpoint applies the log, and the page is
+/// evicted.
+#[test]
+fn peek_beside_a_checkpoint_finds_the_entry() {
+    let (files, at) = (files(), word_of(3, 1));
+    let journal = create(&files, false);
+    set(&journal, at, 1);
+    commit(&journal);
+    drop(journal);
+    let journal = open(&files, options(false));
+    set(&journal, at, 2);
+    commit(&journal);
+    let killed = files.copied();
+    let journal = open(&killed, options(false));
+    let loader = &journal.journal.loader;
+    let paging = &loader.pager().unwrap().paging;
+    let (mut redo, read_bytes) = (loader.redo.write(), killed.base.read_bytes());
+    thread::scope(|scope| {
+        let peeked = scope.spawn(|| journal.peek(at));
+        while killed.base.read_bytes() == read_bytes {
+            thread::yield_now();
+        }
+        assert_eq!(paging.reach(3, Usage::Read), Reached::Claimed(State::Absent));
+        killed.base.write_at(&2_u64.to_ne_bytes(), at.0).unwrap();
+        paging.settle_evicted(3..4);
+        *redo = Redo::default();
+        drop(redo);
+        assert_eq!(peeked.join().unwrap(), 2);
+    });
+}
+
+/// A writer waits for a checkpoint, which is not needed any more once there is more memory.
+#[test]
+fn writers_go_on_with_more_memory() {
+    let files = files();
+    let journal = create(&files, true);
+    let (go_on, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    files.base.interpose(move |operation| {
+        if *operation == Operation::Sync {
+            let _ = held.lock().recv();
+        }
+        Ok(())
+    });
+    (0..MEMORY_COUNT).for_each(|page| journal.store(word_of(page, 1), 1, Ordering::Release));
+    let Pager { paging, evictor } = journal.journal.loader.pager().unwrap();
+    let (waiting, is_waiting) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let wake = || {
+                evictor.wake();
+                let _ = waiting.send(());
+            };
+            evictor.checkpoints.wait(|| paging.holds_writers(), wake);
+        });
+        is_waiting.recv().unwrap();
+        journal.acknowledger().set_memory_bytes(4 * PAGE_COUNT * PAGE_BYTES);
+    });
+    assert_eq!(figures(&journal).stored_bytes, MEMORY_COUNT * PAGE_BYTES, "no checkpoint has ended");
+    drop(go_on);
+}
+
+/// The first checkpoint loads every page that has entries in the log.
+#[test]
+fn checkpoint_without_thread_evicts_what_it_loads() {
+    const COUNT: u64 = 4096;
+    let limited = JournalOptions { memory_bytes_max: Some(COUNT / 4 * PAGE_BYTES), ..options(false) };
+    let files = files();
+    let journal = Journaled::create(files.handles(), COUNT * PAGE_BYTES, [1; 16], limited).unwrap();
+    (0..COUNT).for_each(|page| set(&journal, word_of(page, 1), page + 1));
+    commit(&journal);
+    // Other tests of this process are pinned at times.
+    let is_within = (0..100).any(|_| {
+        let journal = open(&files.copied(), limited);
+        journal.checkpoint().unwrap();
+        figures(&journal).resident_bytes <= COUNT / 2 * PAGE_BYTES
+    });
+    assert!(is_within);
 }
 
 #[test]
