@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Weak;
 
-use catalog::{Catalog, DatabaseIds, TreeId, database_name};
+use catalog::{Catalog, DatabaseIds, TreeId};
 use engine::{Depth, Error};
 use pmem::Durability;
 
