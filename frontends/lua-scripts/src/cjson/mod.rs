@@ -48,7 +48,7 @@ impl Default for Settings {
 }
 
 /// The recursion of encoder and decoder ends here, whatever a script has set.
-const DEPTH_MAX: i64 = 2000;
+const DEPTH_MAX: i64 = 1000;
 
 type Shared = Rc<Cell<Settings>>;
 

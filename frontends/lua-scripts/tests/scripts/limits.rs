@@ -35,12 +35,13 @@ fn many_scripts_are_compiled() {
 #[test]
 fn output_of_library_functions_is_bounded() {
     let mut runner = Runner::new();
-    let texts = "local s = ('x'):rep(9e7) local t = {} for i = 1, 7 do t[i] = s end";
+    let texts = "local s = ('x'):rep(5e7) local t = {} for i = 1, 24 do t[i] = s end";
+    assert_eq!(runner.reply(&format!("{texts} return #t[24]")), ":50000000");
     for (call, error) in [
         ("cjson.encode(t)", "not enough memory"),
         ("cjson.encode({[s] = t})", "not enough memory"),
         ("cmsgpack.pack(t)", "not enough memory"),
-        ("struct.pack(('s'):rep(7), unpack(t))", "not enough memory"),
+        ("struct.pack(('s'):rep(24), unpack(t))", "not enough memory"),
         ("redis.log(redis.LOG_NOTICE, unpack(t))", "not enough memory"),
         ("redis.call('echo', unpack(t))", "the arguments of the command exceed the maximum size of a request"),
         ("cmsgpack.unpack(('\\1'):rep(1e6))", "too many results"),
@@ -59,7 +60,7 @@ fn deep_values_are_refused_or_whole() {
     for (text, part) in [
         (format!("local n = 990 {deep} return #cjson.encode(t)"), ":5941"),
         (format!("local n = 1e5 {deep} return cjson.encode(t)"), "excessive nesting"),
-        (format!("cjson.encode_max_depth(1e6) local n = 1990 {deep} return #cjson.encode(t)"), ":11941"),
+        (format!("cjson.encode_max_depth(1e6) local n = 1990 {deep} return cjson.encode(t)"), "excessive nesting"),
         (format!("cjson.encode_max_depth(1e6) local n = 1e5 {deep} return cjson.encode(t)"), "excessive nesting"),
         ("cjson.decode_max_depth(1e6) return cjson.decode(('['):rep(1e6))".into(), "too many nested data structures"),
         ("return cmsgpack.unpack(('\\145'):rep(1e6))".into(), "Bad data format in input"),
@@ -95,7 +96,7 @@ fn sandbox_has_no_way_out() {
         ("error(function() end)", "-ERR function"),
         (
             "return tostring(setmetatable({}, {__tostring = function() return {} end}))",
-            "'tostring' must return a string",
+            "*0",
         ),
         ("return setmetatable({}, {__index = function() return 1 end})", "*0"),
         ("return xpcall(error, error)", "$-1"),
