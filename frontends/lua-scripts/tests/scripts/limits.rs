@@ -94,10 +94,7 @@ fn sandbox_has_no_way_out() {
         ("return type(package)", "nonexistent global variable 'package'"),
         ("error(setmetatable({}, {__tostring = function() error('x') end}))", "unknown error"),
         ("error(function() end)", "-ERR function"),
-        (
-            "return tostring(setmetatable({}, {__tostring = function() return {} end}))",
-            "*0",
-        ),
+        ("return tostring(setmetatable({}, {__tostring = function() return {} end}))", "*0"),
         ("return setmetatable({}, {__index = function() return 1 end})", "*0"),
         ("return xpcall(error, error)", "$-1"),
         ("collectgarbage('stop') return collectgarbage('setpause', 1)", ":0"),
