@@ -17,7 +17,7 @@ use crate::paper::{Figure, Report};
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
-use system::{Made, System};
+use system::Made;
 use work::Bench;
 
 /// The emulated cache holds this share of the table, unless the caller chooses: about as the 24 MB of the paper's

@@ -28,6 +28,15 @@ const COPY_BYTES_MAX: u64 = 256;
 /// The maximum number of partitions.
 const PARTITIONS_MAX: u32 = 256;
 
+/// The outcome of an update.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Updated {
+    Done,
+    Absent,
+    /// The table was full, and the key has its old value.
+    NoSpace,
+}
+
 /// A table under measurement.
 pub(super) trait System {
     /// Adds a key that does not exist; returns false if there is no space. A table that need not look for the key first
@@ -35,8 +44,8 @@ pub(super) trait System {
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
     /// Replaces the value of a key, or adds the key; returns false if there is no space.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
-    /// Replaces the value of a key; returns false if it does not exist.
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
+    /// Replaces the value of a key.
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<Updated, Error>;
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
     fn slot_count(&self) -> u64;
@@ -163,6 +172,12 @@ fn relieve(table: &RewoPrinted<Memory>) -> Result<(), Error> {
     Ok(())
 }
 
+impl From<bool> for Updated {
+    fn from(is_there: bool) -> Updated {
+        if is_there { Updated::Done } else { Updated::Absent }
+    }
+}
+
 /// Returns false if the table was full.
 fn has_space(done: Result<(), rivals::Error>) -> Result<bool, Error> {
     match done {
@@ -180,8 +195,11 @@ impl<T: Table<Memory>> System for Rival<T> {
         has_space(self.table.put(key, value))
     }
 
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        Ok(self.table.update(key, value)?)
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<Updated, Error> {
+        match self.table.update(key, value) {
+            Err(rivals::Error::Full) => Ok(Updated::NoSpace),
+            updated => Ok(updated?.into()),
+        }
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -227,8 +245,8 @@ impl System for Rewo {
     }
 
     /// A put, which also searches for the key; the workloads update existing keys.
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        Ok(self.store.put(key, value).map(|()| true)?)
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<Updated, Error> {
+        Ok(self.store.put(key, value).map(|()| Updated::Done)?)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {

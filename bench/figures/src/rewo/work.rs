@@ -5,7 +5,7 @@ use std::time::Instant;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use super::System;
+use super::system::{System, Updated};
 use crate::Error;
 use crate::point::{Accesses, Point};
 use crate::records::{Popularity, is_value_of, key, value};
@@ -178,17 +178,21 @@ impl Bench {
 
     fn measure(&mut self, operations: &[Operation], is_absent: bool) -> Result<Measured, Error> {
         self.timed(|bench| {
+            let mut refused = 0;
             for operation in operations {
                 let record = u64::from(operation.record) + if is_absent { ABSENT } else { 0 };
                 if operation.is_read {
                     bench.read(record, !is_absent)?;
                 } else {
                     bench.version += 1;
-                    let is_there = bench.system.update(&key(record), &value(record, bench.version))?;
-                    bench.wrong += u64::from(!is_there);
+                    match bench.system.update(&key(record), &value(record, bench.version))? {
+                        Updated::Done => {}
+                        Updated::Absent => bench.wrong += 1,
+                        Updated::NoSpace => refused += 1,
+                    }
                 }
             }
-            Ok([operations.len() as u64, 0])
+            Ok([operations.len() as u64 - refused, refused])
         })
     }
 
