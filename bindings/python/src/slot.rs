@@ -36,8 +36,8 @@ impl<T> Slot<T> {
         raised(self.unraised(operate))
     }
 
-    /// Like [`Slot::with`], for a caller that holds another slot and so cannot make an exception. Returns `None` once the
-    /// slot is closed.
+    /// Like [`Slot::with`], for a caller that holds another slot and so cannot make an exception. Returns `None` once
+    /// the slot is closed.
     #[inline(always)]
     pub(crate) fn unraised<R>(&self, operate: impl FnOnce(&T) -> Result<R, Error>) -> Option<Result<R, Error>> {
         self.0.read().as_ref().map(operate)

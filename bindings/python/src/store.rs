@@ -85,8 +85,8 @@ impl Store {
         self.store.long(py, LibraryStore::sync)
     }
 
-    /// Reads a key of a tree without a wait for a disk. Returns the value, or `None`, in a tuple; or `None` if it read what
-    /// is not durable yet, which must not be reported.
+    /// Reads a key of a tree without a wait for a disk. Returns the value, or `None`, in a tuple. Returns `None` alone if
+    /// the value, or its absence, is not durable yet and so must not be reported.
     fn _get_now(&self, py: Python<'_>, tree: &Tree, key: &Bound<'_, PyAny>) -> PyResult<Option<(Option<Py<PyBytes>>,)>> {
         let key = bytes::of(key)?;
         let read = self.store.with(|store| {
