@@ -85,9 +85,14 @@ impl Store {
         self.store.long(py, LibraryStore::sync)
     }
 
-    /// Reads a key of a tree without a wait for a disk. Returns the value, or `None`, in a tuple. Returns `None` alone if
-    /// the value, or its absence, is not durable yet and so must not be reported.
-    fn _get_now(&self, py: Python<'_>, tree: &Tree, key: &Bound<'_, PyAny>) -> PyResult<Option<(Option<Py<PyBytes>>,)>> {
+    /// Reads a key of a tree without a wait for a disk. Returns the value, or `None`, in a tuple. Returns `None` alone
+    /// if the value, or its absence, is not durable yet and so must not be reported.
+    fn _get_now(
+        &self,
+        py: Python<'_>,
+        tree: &Tree,
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(Option<Py<PyBytes>>,)>> {
         let key = bytes::of(key)?;
         let read = self.store.with(|store| {
             let get = || tree.tree.unraised(|tree| tree.in_place().get(&key, |value| PyBytes::new(py, value).unbind()));
