@@ -6,6 +6,9 @@
 //! else detaches from the interpreter. No Python code runs inside a call of the library: a function of the caller runs
 //! between two calls, and nothing but `bytes` is made while an item is read in place.
 //!
+//! `hikv.aio` reads a key on the thread of an event loop: the read is deferred, so it waits for no disk, and a result
+//! that is not durable is read again on another thread.
+//!
 //! # Closing
 //! Each handle of the library is in a [`Slot`](slot::Slot). Closing a store empties the slots of its trees, snapshots
 //! and iterators first, so their later calls raise `hikv.Closed`. A transaction is for one thread, which may not be the

@@ -33,8 +33,14 @@ impl<T> Slot<T> {
     /// `hikv.Closed`, and those of `operate`.
     #[inline(always)]
     pub(crate) fn with<R>(&self, operate: impl FnOnce(&T) -> Result<R, Error>) -> PyResult<R> {
-        let done = self.0.read().as_ref().map(operate);
-        raised(done)
+        raised(self.unraised(operate))
+    }
+
+    /// Like [`Slot::with`], for a caller that holds another slot and so cannot make an exception. Returns `None` once
+    /// the slot is closed.
+    #[inline(always)]
+    pub(crate) fn unraised<R>(&self, operate: impl FnOnce(&T) -> Result<R, Error>) -> Option<Result<R, Error>> {
+        self.0.read().as_ref().map(operate)
     }
 
     /// Like [`Slot::with`], without the interpreter's lock.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use hikv::{FrontEnd, Store as LibraryStore};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
-use crate::errors;
 use crate::open::Arguments;
 use crate::slot::{Slot, Slots};
 use crate::snapshot::Snapshot;
 use crate::tree::Tree;
+use crate::{bytes, errors};
 
 /// An open store, which is also the tree of its keys without a name.
 #[pyclass(extends = Tree, subclass, frozen, mapping, module = "hikv._hikv")]
@@ -82,6 +83,30 @@ impl Store {
     /// Makes every write that has returned as durable as the storage allows.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         self.store.long(py, LibraryStore::sync)
+    }
+
+    /// Reads a key of a tree without a wait for a disk. Returns the value, or `None`, in a tuple. Returns `None` alone
+    /// if the value, or its absence, is not durable yet and so must not be reported.
+    fn _get_now(
+        &self,
+        py: Python<'_>,
+        tree: &Tree,
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(Option<Py<PyBytes>>,)>> {
+        let key = bytes::of(key)?;
+        let read = self.store.with(|store| {
+            let get = || tree.tree.unraised(|tree| tree.in_place().get(&key, |value| PyBytes::new(py, value).unbind()));
+            let (found, ticket) = store.deferred(|_| get());
+            let Some(found) = found.transpose()? else { return Ok(None) };
+            Ok(Some(store.is_durable(ticket)?.then_some((found,))))
+        })?;
+        read.ok_or_else(errors::closed)
+    }
+
+    /// Whether writes of keys do not wait for a disk.
+    #[getter]
+    fn _is_in_memory(&self) -> bool {
+        self.is_in_memory
     }
 
     /// Copies the store to a new directory.

@@ -1,4 +1,4 @@
-"""The first program of the page runs as it is printed."""
+"""The programs of the page run as they are printed."""
 
 import pathlib
 import re
@@ -10,15 +10,28 @@ import hikv
 PAGE = pathlib.Path(__file__).parent.parent / "README.md"
 
 
+def programs():
+    return re.findall("```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def run(program, place):
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def test_first_program(tmp_path):
-    program = re.search("```python\n(.*?)```", PAGE.read_text(), re.DOTALL).group(1)
+    program = programs()[0]
     assert program.count("\n") <= 10
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "fruit:apple = red\nfruit:banana = yellow\n", "")
+    assert run(program, tmp_path) == "fruit:apple = red\nfruit:banana = yellow\n"
     with hikv.Store(tmp_path / "data") as store:
         assert len(store) == 2
+
+
+def test_program_for_asyncio(tmp_path):
+    [program] = [program for program in programs() if "hikv.aio" in program]
+    assert run(program, tmp_path) == "job:1 = todo\njob:2 = todo\n"
 
 
 def test_typed_program(tmp_path):

@@ -9,8 +9,11 @@ use syn::{Fields, File, FnArg, Item, Pat, ReturnType, Type};
 
 use crate::library::{directory, run, source};
 
+/// The structures whose members programs see.
+pub(crate) const STRUCTURES: [&str; 3] = ["hikv_slice", "hikv_options", "hikv_transact_options"];
+
 /// Returns the header without comments and line breaks, with single spaces.
-fn header() -> String {
+pub(crate) fn header() -> String {
     let mut text = fs::read_to_string(source().join("include/hikv.h")).expect("the header is read");
     while let Some(start) = text.find("/*") {
         let end = start + text[start..].find("*/").expect("a comment ends");
@@ -21,7 +24,7 @@ fn header() -> String {
 }
 
 /// Returns the functions of a C text by their names: results and types of the parameters.
-fn declared(header: &str) -> BTreeMap<String, String> {
+pub(crate) fn declared(header: &str) -> BTreeMap<String, String> {
     let declarations = header.split(';').filter_map(|part| {
         let (before, parameters) = part.trim().split_once('(')?;
         let start = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
@@ -133,19 +136,37 @@ fn functions_have_the_types_of_the_header() {
     assert_eq!(declared, exported);
 }
 
+/// Returns the members of a structure: their names and types, in their order.
+pub(crate) fn members(header: &str, structure: &str) -> Vec<(String, String)> {
+    let start = header.find(&format!("typedef struct {structure} {{")).expect("it is declared") + structure.len() + 17;
+    let body = &header[start..start + header[start..].find('}').expect("it ends")];
+    let mut members = Vec::new();
+    for declaration in body.split(';').map(str::trim).filter(|declaration| !declaration.is_empty()) {
+        let (ty, _) = declaration.split_at(declaration.find(", ").unwrap_or(declaration.len()));
+        let ty = without_name(ty);
+        let names = declaration[ty.len()..].split(',').map(str::trim);
+        members.extend(names.map(|name| (name.to_owned(), ty.clone())));
+    }
+    members
+}
+
+/// Returns the constants by their names, without `HIKV_`.
+pub(crate) fn constants(header: &str) -> BTreeMap<String, String> {
+    let mut constants = BTreeMap::new();
+    for body in header.split("enum {").skip(1) {
+        let body = &body[..body.find('}').expect("it ends")];
+        for constant in body.split(',').map(str::trim).filter(|constant| !constant.is_empty()) {
+            let (name, value) = constant.split_once(" = ").expect("each constant has a value");
+            constants.insert(name.trim_start_matches("HIKV_").to_owned(), value.to_owned());
+        }
+    }
+    constants
+}
+
 #[test]
 fn structures_have_the_members_of_the_header() {
     let header = header();
-    for name in ["hikv_slice", "hikv_options", "hikv_transact_options"] {
-        let start = header.find(&format!("typedef struct {name} {{")).expect("it is declared") + name.len() + 17;
-        let body = &header[start..start + header[start..].find('}').expect("it ends")];
-        let mut members = Vec::new();
-        for declaration in body.split(';').map(str::trim).filter(|declaration| !declaration.is_empty()) {
-            let (ty, _) = declaration.split_at(declaration.find(", ").unwrap_or(declaration.len()));
-            let ty = without_name(ty);
-            let names = declaration[ty.len()..].split(',').map(str::trim);
-            members.extend(names.map(|name| (name.to_owned(), ty.clone())));
-        }
+    for name in STRUCTURES {
         let items = files().into_iter().flat_map(|file| file.items);
         let fields = items.filter_map(|item| match item {
             Item::Struct(structure) if structure.ident == name => Some(structure.fields),
@@ -156,26 +177,18 @@ fn structures_have_the_members_of_the_header() {
             .named
             .iter()
             .map(|field| (field.ident.as_ref().expect("it has a name").to_string(), c_type(&field.ty)));
-        assert_eq!(members, fields.collect::<Vec<_>>(), "{name}");
+        assert_eq!(members(&header, name), fields.collect::<Vec<_>>(), "{name}");
     }
 }
 
 #[test]
 fn constants_have_the_values_of_the_header() {
-    let (header, mut declared) = (header(), BTreeMap::new());
-    for body in header.split("enum {").skip(1) {
-        let body = &body[..body.find('}').expect("it ends")];
-        for constant in body.split(',').map(str::trim).filter(|constant| !constant.is_empty()) {
-            let (name, value) = constant.split_once(" = ").expect("each constant has a value");
-            declared.insert(name.trim_start_matches("HIKV_").to_owned(), value.to_owned());
-        }
-    }
     let code = fs::read_to_string(source().join("src/code.rs")).expect("it is read");
     let defined = code.lines().filter_map(|line| {
         let (name, rest) = line.strip_prefix("pub(crate) const ")?.split_once(": ")?;
         Some((name.to_owned(), rest.split_once(" = ")?.1.trim_end_matches(';').to_owned()))
     });
-    assert_eq!(declared, defined.collect());
+    assert_eq!(constants(&header()), defined.collect());
 }
 
 #[test]
