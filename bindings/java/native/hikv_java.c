@@ -116,11 +116,11 @@ static int64_t multi_get(const call *c) {
     return length(code, len, c);
 }
 
-/* One page of a range whose bounds are the key and the value. `number` holds the kinds of the bounds and the flags, in a byte each. The
+/* One page of a range whose bounds are the key and the value. `number` holds the kinds of the bounds in a byte each, then the flags. The
  * page stands behind a word, which is 0 if the range has no more items. */
 static int64_t scan(const call *c, int is_transaction) {
     int lo_kind = (int)(c->number & 255), hi_kind = (int)(c->number >> 8 & 255), code;
-    uint32_t flags = (uint32_t)(c->number >> 16 & 255), items;
+    uint32_t flags = (uint32_t)(c->number >> 16), items;
     hikv_iter *iter;
     size_t len = 0, len_of_next;
     int64_t result;

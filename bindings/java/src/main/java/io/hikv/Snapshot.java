@@ -60,6 +60,16 @@ public final class Snapshot implements AutoCloseable {
         return () -> new Items(source, range);
     }
 
+    /**
+     * Returns a cursor over the items of a tree, which is at no item yet.
+     *
+     * @param tree the tree
+     * @return the cursor
+     */
+    public Cursor cursor(Tree tree) {
+        return new Cursor(Source.shared(handle, Objects.requireNonNull(tree, "the tree is null")));
+    }
+
     /** Closes the snapshot, after the calls of other threads on it have ended. */
     @Override
     public void close() {

@@ -280,6 +280,15 @@ public sealed class Tree implements AutoCloseable permits Store {
         return items(Range.all());
     }
 
+    /**
+     * Returns a cursor, which is at no item yet.
+     *
+     * @return the cursor
+     */
+    public Cursor cursor() {
+        return new Cursor(Source.shared(handle, this));
+    }
+
     /** Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}. */
     @Override
     public void close() {

@@ -1,6 +1,8 @@
 package io.hikv;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
+import static io.hikv.Stores.bytes;
+import static io.hikv.Stores.text;
+import static io.hikv.Stores.texts;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -9,9 +11,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.NoSuchElementException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -26,24 +28,12 @@ class StoreTest {
 
     @BeforeEach
     void open() {
-        store = Store.open(dir, new Options().durability(Durability.PROCESS));
+        store = Stores.open(dir);
     }
 
     @AfterEach
     void close() {
         store.close();
-    }
-
-    static byte[] bytes(String text) {
-        return text.getBytes(UTF_8);
-    }
-
-    static List<String> texts(Iterable<Item> items) {
-        List<String> texts = new ArrayList<>();
-        for (Item item : items) {
-            texts.add(new String(item.key(), UTF_8) + "=" + new String(item.value(), UTF_8));
-        }
-        return texts;
     }
 
     @Test
@@ -120,12 +110,102 @@ class StoreTest {
             int count = 0;
             for (Item item : store.items(isReversed ? Range.all().reversed() : Range.all())) {
                 int key = isReversed ? 4999 - count : count;
-                assertEquals(String.format("%05d", key), new String(item.key(), UTF_8));
+                assertEquals(String.format("%05d", key), text(item.key()));
                 assertEquals(key % 300, item.value().length);
                 count++;
             }
             assertEquals(5000, count);
         }
+    }
+
+    @Test
+    void aCursorMovesBothWays() {
+        int count = 500;
+        for (int key = 0; key < count; key++) {
+            store.put(bytes(String.format("%04d", 2 * key)), new byte[100]);
+        }
+        Cursor cursor = store.cursor();
+        assertFalse(cursor.isValid());
+        assertThrows(NoSuchElementException.class, cursor::key);
+        int seen = 0;
+        for (cursor.seekToFirst(); cursor.isValid(); cursor.next()) {
+            assertEquals(String.format("%04d", 2 * seen++), text(cursor.key()));
+            assertEquals(100, cursor.value().length);
+        }
+        assertEquals(count, seen);
+        assertThrows(NoSuchElementException.class, cursor::next);
+        for (cursor.seekToLast(); cursor.isValid(); cursor.prev()) {
+            assertEquals(String.format("%04d", 2 * --seen), text(cursor.key()));
+        }
+        assertEquals(0, seen);
+        cursor.seek(bytes("0101"));
+        assertEquals("0102", text(cursor.key()));
+        cursor.prev();
+        assertEquals("0100", text(cursor.key()));
+        cursor.prev();
+        cursor.next();
+        cursor.next();
+        assertEquals("0102", text(cursor.key()));
+        cursor.seekForPrev(bytes("0101"));
+        assertEquals("0100", text(cursor.key()));
+        cursor.seekForPrev(bytes("0100"));
+        assertEquals("0100", text(cursor.key()));
+        cursor.seekForPrev(bytes("/"));
+        assertFalse(cursor.isValid());
+    }
+
+    @Test
+    void manyKeysAreReadAtOnce() {
+        store.put(bytes("a"), bytes("1"));
+        store.put(bytes("c"), bytes(""));
+        store.put(bytes("d"), new byte[50_000]);
+        List<byte[]> values = store.getAll(List.of(bytes("d"), bytes("a"), bytes("b"), bytes("c")));
+        assertEquals(4, values.size());
+        assertEquals(50_000, values.get(0).length);
+        assertEquals("1", text(values.get(1)));
+        assertNull(values.get(2));
+        assertEquals("", text(values.get(3)));
+        assertEquals(List.of(), store.getAll(List.of()));
+    }
+
+    @Test
+    void numbersAndFunctionsChangeValues() {
+        assertEquals(5, store.increment(bytes("n"), 5));
+        assertEquals(-2, store.increment(bytes("n"), -7));
+        assertEquals("-2", text(store.get(bytes("n"))));
+        assertEquals("-2!", text(store.update(bytes("n"), old -> bytes(text(old) + "!"))));
+        assertEquals("new", text(store.update(bytes("m"), old -> old == null ? bytes("new") : old)));
+        assertNull(store.update(bytes("m"), old -> null));
+        assertNull(store.update(bytes("m"), old -> null));
+        assertFalse(store.contains(bytes("m")));
+        assertTrue(store.insert(bytes("i"), bytes("1")));
+        assertFalse(store.insert(bytes("i"), bytes("2")));
+        assertEquals("1", text(store.get(bytes("i"))));
+    }
+
+    @Test
+    void anUpdateRunsAgainIfTheKeyChanges() {
+        store.put(bytes("n"), bytes("1"));
+        int[] runs = {0};
+        store.update(bytes("n"), old -> {
+            if (runs[0]++ == 0) {
+                store.put(bytes("n"), bytes("5"));
+            }
+            return bytes(text(old) + text(old));
+        });
+        assertEquals("55", text(store.get(bytes("n"))));
+        assertEquals(2, runs[0]);
+    }
+
+    @Test
+    void rangesAreDeleted() {
+        for (String key : List.of("a", "b", "c", "d")) {
+            store.put(bytes(key), bytes(key));
+        }
+        assertEquals(2, store.deleteRange(bytes("b"), bytes("d")));
+        assertEquals(List.of("a=a", "d=d"), texts(store.items()));
+        store.clear();
+        assertEquals(0, store.size());
     }
 
     @Test
