@@ -44,7 +44,7 @@ class ClosingTest {
         final Transaction transaction;
 
         Opened(Path dir) {
-            store = Store.open(dir, new Options().durability(Durability.PROCESS).background(false));
+            store = Store.open(dir, new Options().durability(Durability.PROCESS));
             store.put(KEY, VALUE);
             tree = store.tree("tree");
             tree.put(KEY, VALUE);
@@ -87,7 +87,7 @@ class ClosingTest {
 
     @Test
     void closeWaitsForEightReaders() throws Exception {
-        int rounds = Stores.isSlice() ? 500 : 10_000;
+        int rounds = Stores.isSlice() ? 150 : 10_000;
         Opened[] current = new Opened[1];
         CyclicBarrier barrier = new CyclicBarrier(READERS + 1);
         AtomicLong calls = new AtomicLong();
@@ -128,7 +128,7 @@ class ClosingTest {
     @Test
     void twoThreadsMayCloseAStore() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(2);
-        for (int round = 0; round < 100; round++) {
+        for (int round = 0; round < (Stores.isSlice() ? 20 : 200); round++) {
             Opened opened = new Opened(dir);
             CyclicBarrier barrier = new CyclicBarrier(2);
             List<Future<?>> closers = IntStream.range(0, 2).<Future<?>>mapToObj(number -> threads.submit(() -> {
