@@ -2,7 +2,6 @@ package io.hikv;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -32,7 +31,7 @@ final class Library {
     /**
      * Returns the path of the library.
      *
-     * @throws UnsatisfiedLinkError if this platform has none
+     * @throws UnsatisfiedLinkError if this platform has none, or it cannot be unpacked
      */
     static Path path() {
         String named = System.getProperty("hikv.library");
@@ -46,7 +45,9 @@ final class Library {
             }
             return unpacked(stream.readAllBytes());
         } catch (IOException e) {
-            throw new UncheckedIOException("the native library cannot be unpacked to " + temporary(), e);
+            UnsatisfiedLinkError error = new UnsatisfiedLinkError("the native library cannot be unpacked to " + temporary() + ": " + e);
+            error.initCause(e);
+            throw error;
         }
     }
 

@@ -10,19 +10,29 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 
 /** The native half through the foreign-function API. */
 @SuppressWarnings("restricted")
 final class Ffm extends Native {
-    /** Of a class, so that the compiler knows it as a constant. */
+    /** Static, so that the compiler knows it as a constant. */
     private static final MethodHandle CALL = handle();
 
     private static MethodHandle handle() {
-        MemorySegment function =
-                SymbolLookup.libraryLookup(Library.path(), Arena.global()).find("hikv_java_call").orElseThrow();
+        MemorySegment function = lookup().find("hikv_java_call").orElseThrow(
+                () -> new UnsatisfiedLinkError(Library.path() + " is not hikv's library for Java"));
         FunctionDescriptor type = FunctionDescriptor.of(
                 JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
         return Linker.nativeLinker().downcallHandle(function, type);
+    }
+
+    private static SymbolLookup lookup() {
+        Path library = Library.path();
+        try {
+            return SymbolLookup.libraryLookup(library, Arena.global());
+        } catch (IllegalArgumentException e) {
+            throw new UnsatisfiedLinkError(library + " cannot be loaded: " + e.getMessage());
+        }
     }
 
     @Override
