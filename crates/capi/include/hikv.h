@@ -197,6 +197,9 @@ enum {
     HIKV_BACK = 1, /* from the greatest key to the least */
     HIKV_KEYS = 2  /* keys only: all values are empty */
 };
+/* A further flag of an iterator: at most n items (1 to 2^24 - 1) in a page. No item behind them is read, so that none counts as read by
+ * a transaction. */
+#define HIKV_ITEMS(n) ((uint32_t)(n) << 8)
 /* Iterates over the present items, or those of a snapshot. */
 int hikv_iter_new(hikv_store *store, hikv_tree *tree, hikv_snapshot *snapshot, hikv_slice lo, int lo_kind, hikv_slice hi, int hi_kind, uint32_t flags, hikv_iter **out);
 /* Fills a page with as many items as fit, at least one: u32 length of the key, u32 length of the value, key, value. Numbers are in

@@ -56,12 +56,21 @@ impl Source {
 pub(crate) struct Flags {
     is_back: bool,
     is_keys: bool,
+    /// The most items of a page.
+    items_max: u32,
 }
+
+/// The first bit of the most items of a page, in the flags.
+const ITEMS_SHIFT: u32 = 8;
 
 impl Flags {
     pub(crate) fn of(flags: u32) -> Result<Flags, Failure> {
-        match flags & !(code::BACK | code::KEYS) {
-            0 => Ok(Flags { is_back: flags & code::BACK != 0, is_keys: flags & code::KEYS != 0 }),
+        let items_max = match flags >> ITEMS_SHIFT {
+            0 => u32::MAX,
+            items => items,
+        };
+        match flags & ((1 << ITEMS_SHIFT) - 1) & !(code::BACK | code::KEYS) {
+            0 => Ok(Flags { is_back: flags & code::BACK != 0, is_keys: flags & code::KEYS != 0, items_max }),
             unknown => Err(Failure::option(format!("an iterator has no flags {unknown:#x}"))),
         }
     }
@@ -196,7 +205,7 @@ pub unsafe extern "C" fn hikv_iter_next(
         items.set(0);
         let (page, mut count, mut is_short) = (out.page(), 0, false);
         let mut walk = iter.place.borrow_mut();
-        loop {
+        while count < iter.flags.items_max {
             let next = walk.next(iter.flags, &mut |key, value| {
                 let fits = page.has_room(key, value);
                 if fits {

@@ -74,6 +74,37 @@ static void named_trees(hikv_store *store, hikv_store *other) {
     hikv_tree_close(users);
 }
 
+/* A page of one item reads no other one: a transaction that takes the first job commits, though another thread has taken the second. */
+static void limited_pages(hikv_store *store) {
+    hikv_tree *jobs = tree(store, "limited");
+    hikv_tx *tx = NULL;
+    hikv_iter *iter = NULL;
+    unsigned char page[100];
+    size_t len = 0;
+    uint32_t items = 0, flags[2] = {HIKV_ITEMS(1), HIKV_ITEMS(2)};
+    for (int i = 0; i < 2; i++) {
+        GIVES(HIKV_OK, hikv_put(store, jobs, text("1"), text("a")));
+        GIVES(HIKV_OK, hikv_put(store, jobs, text("2"), text("b")));
+        GIVES(HIKV_OK, hikv_put(store, jobs, text("3"), text("c")));
+        GIVES(HIKV_OK, hikv_begin(store, &tx));
+        GIVES(HIKV_OK, hikv_tx_range(tx, jobs, NONE, HIKV_UNBOUNDED, NONE, HIKV_UNBOUNDED, flags[i], &iter));
+        GIVES(HIKV_OK, hikv_iter_next(iter, page, sizeof page, &len, &items));
+        CHECK(items == flags[i] >> 8);
+        GIVES(HIKV_OK, hikv_delete(store, jobs, text("2")));
+        GIVES(HIKV_OK, hikv_tx_delete(tx, jobs, text("1")));
+        hikv_iter_free(iter);
+        GIVES(items == 1 ? HIKV_OK : HIKV_CONFLICT, hikv_tx_commit(tx));
+    }
+    GIVES(HIKV_OK, hikv_iter_new(store, jobs, NULL, NONE, HIKV_UNBOUNDED, NONE, HIKV_UNBOUNDED, HIKV_ITEMS(1), &iter));
+    GIVES(HIKV_OK, hikv_iter_next(iter, page, sizeof page, &len, &items));
+    CHECK(items == 1 && page[8] == '1');
+    GIVES(HIKV_OK, hikv_iter_next(iter, page, sizeof page, &len, &items));
+    CHECK(items == 1 && page[8] == '3');
+    GIVES(HIKV_END, hikv_iter_next(iter, page, sizeof page, &len, &items));
+    hikv_iter_free(iter);
+    hikv_tree_close(jobs);
+}
+
 static void own_commits(hikv_store *store) {
     hikv_tree *users = tree(store, "users");
     hikv_tx *tx = NULL;
@@ -122,6 +153,7 @@ static void own_commits(hikv_store *store) {
     hikv_iter_free(iter);
     GIVES(HIKV_OK, hikv_tx_abort(NULL));
     GIVES(HIKV_ABSENT, hikv_contains(store, NULL, text("copy")));
+    limited_pages(store);
     hikv_tree_close(users);
 }
 

@@ -1,0 +1,293 @@
+package io.hikv;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+
+/**
+ * One call of the native half: its memory, and the handles that it uses.
+ *
+ * <p>The memory holds the input, and behind it the output. Calls are reused: a thread takes the call of its slot out of
+ * {@link #POOL}, so that it alone has it, and puts it back. A thread that finds its slot empty makes a new call. So the
+ * number of idle calls is limited, for virtual threads as well.
+ */
+final class Call implements AutoCloseable {
+    private static final int SLOTS = 64;
+    /** References in two cache lines. */
+    private static final int STRIDE = 32;
+    private static final AtomicReferenceArray<Call> POOL = new AtomicReferenceArray<>(SLOTS * STRIDE);
+
+    /** The memory of a new call. */
+    private static final int BYTES_FIRST = 16 << 10;
+    /** The most memory of a call that is kept. */
+    private static final int BYTES_KEPT = 1 << 20;
+    /** Space for a text or for numbers. */
+    private static final int OUTPUT_MIN = 1 << 10;
+
+    private long address;
+    private int capacity;
+    private ByteBuffer memory;
+
+    private int hash;
+    private Handle first;
+    private Handle second;
+    private long store;
+    private long tree;
+    private long other;
+    private int keyLen;
+    private int valueLen;
+    private int output;
+
+    private Call() {
+        allocate(BYTES_FIRST);
+    }
+
+    /** Begins a call without a handle. */
+    static Call alone() {
+        return take();
+    }
+
+    /**
+     * Begins a call on a handle.
+     *
+     * @throws ClosedException if it has ended
+     */
+    static Call on(Handle handle) {
+        Call call = take();
+        try {
+            handle.enter(call.hash);
+        } catch (ClosedException e) {
+            call.close();
+            throw e;
+        }
+        call.first = handle;
+        call.use(handle);
+        return call;
+    }
+
+    /**
+     * Begins a call on a handle for a tree, or for the store's own keys.
+     *
+     * @throws ClosedException if one of them has ended
+     * @throws IllegalArgumentException if they belong to different stores
+     */
+    static Call on(Handle handle, Tree tree) {
+        Handle second = Objects.requireNonNull(tree, "the tree is null").handle;
+        Call call = on(handle);
+        try {
+            if (!handle.isOfSameStore(second)) {
+                throw new IllegalArgumentException("the tree belongs to another store");
+            }
+            second.enter(call.hash);
+        } catch (RuntimeException e) {
+            call.close();
+            throw e;
+        }
+        call.second = second;
+        call.tree = second.tree;
+        return call;
+    }
+
+    /** Begins the call that frees a handle, whose gate is shut. */
+    static Call ending(Handle handle) {
+        Call call = take();
+        call.use(handle);
+        return call;
+    }
+
+    private void use(Handle handle) {
+        store = handle.store;
+        tree = handle.tree;
+        other = handle.other;
+    }
+
+    private static Call take() {
+        // Numbers of threads that follow one another get different slots and counters.
+        int hash = (int) Thread.currentThread().getId();
+        Call call = POOL.getAndSet(slot(hash), null);
+        if (call == null) {
+            call = new Call();
+        }
+        call.hash = hash;
+        call.output = 0;
+        call.keyLen = 0;
+        call.valueLen = 0;
+        return call;
+    }
+
+    private static int slot(int hash) {
+        return (hash & SLOTS - 1) * STRIDE;
+    }
+
+    /** Ends the call. */
+    @Override
+    public void close() {
+        if (first != null) {
+            first.leave(hash);
+            first = null;
+        }
+        if (second != null) {
+            second.leave(hash);
+            second = null;
+        }
+        store = 0;
+        tree = 0;
+        other = 0;
+        Call spare = capacity > BYTES_KEPT ? this : POOL.getAndSet(slot(hash), this);
+        if (spare != null) {
+            spare.free();
+        }
+    }
+
+    private void allocate(int bytes) {
+        long allocated = Native.LIBRARY.call(Op.ALLOCATE, 0, 0, 0, 0, 0, 0, bytes, 0, 0);
+        if (allocated == 0) {
+            throw new OutOfMemoryError("no native memory for a call of " + bytes + " bytes");
+        }
+        address = allocated;
+        capacity = bytes;
+        memory = Native.LIBRARY.view(address, bytes).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private void free() {
+        Native.LIBRARY.call(Op.FREE, 0, 0, address, 0, 0, 0, 0, 0, 0);
+        address = 0;
+    }
+
+    /** Makes space for an output behind the input. */
+    private void reserve(long outputLen) {
+        long needed = output + Math.max(outputLen, OUTPUT_MIN);
+        if (needed <= capacity) {
+            return;
+        }
+        long padded = Math.max(needed, 2L * capacity) + 7 & -8;
+        if (padded > Integer.MAX_VALUE - 8) {
+            padded = needed;
+        }
+        if (padded > Integer.MAX_VALUE - 8) {
+            throw new IllegalArgumentException("a call has " + needed + " bytes; it can have " + (Integer.MAX_VALUE - 8));
+        }
+        ByteBuffer old = memory;
+        long oldAddress = address;
+        allocate((int) padded);
+        memory.put(0, old, 0, output);
+        Native.LIBRARY.call(Op.FREE, 0, 0, oldAddress, 0, 0, 0, 0, 0, 0);
+    }
+
+    /** Sets the key of the call. */
+    Call key(byte[] key) {
+        int len = Objects.requireNonNull(key, "the key is null").length;
+        place(len, 0);
+        memory.put(0, key);
+        return this;
+    }
+
+    /** Sets the key and the value of the call. */
+    Call keyAndValue(byte[] key, byte[] value) {
+        int len = Objects.requireNonNull(key, "the key is null").length;
+        place(len, Objects.requireNonNull(value, "the value is null").length);
+        memory.put(0, key);
+        memory.put(len, value);
+        return this;
+    }
+
+    /** Sets an input of `len` bytes as the key. */
+    Call input(byte[] bytes, int len) {
+        place(len, 0);
+        memory.put(0, bytes, 0, len);
+        return this;
+    }
+
+    private void place(int keyLen, int valueLen) {
+        long end = (long) keyLen + valueLen + 7 & -8;
+        if (end > Integer.MAX_VALUE - OUTPUT_MIN) {
+            throw new IllegalArgumentException("a key of " + keyLen + " bytes and a value of " + valueLen + " are too long");
+        }
+        output = 0;
+        reserve(end + OUTPUT_MIN);
+        this.keyLen = keyLen;
+        this.valueLen = valueLen;
+        output = (int) end;
+    }
+
+    private long run(int op, long number) {
+        long result = Native.LIBRARY.call(
+                op, store, tree, other, address, keyLen, valueLen, number, address + output, capacity - output);
+        if (result < 0 && result > Op.EXISTS) {
+            throw failure((int) result, op);
+        }
+        return result;
+    }
+
+    private RuntimeException failure(int code, int op) {
+        boolean isNumbered = op == Op.WRITE && code == HikvException.Unmet.CODE;
+        int text = output + (isNumbered ? 8 : 0);
+        int end = text;
+        while (end < capacity && memory.get(end) != 0) {
+            end++;
+        }
+        String message = StandardCharsets.UTF_8.decode(memory.slice(text, end - text)).toString();
+        return isNumbered ? new HikvException.Unmet(message, memory.getLong(output)) : HikvException.of(code, message);
+    }
+
+    /** Calls an operation without a result. Returns false if a key is absent, or exists that should not. */
+    boolean done(int op, long number) {
+        return run(op, number) == 0;
+    }
+
+    /** Calls an operation whose result is a count or a handle. */
+    long number(int op, long number) {
+        return run(op, number);
+    }
+
+    /** Calls an operation whose result is bytes. Returns their count, or -1 if there are none. */
+    int fill(int op, long number) {
+        return fill(op, number, 0);
+    }
+
+    /** Like the other, with an output of at least so many bytes. */
+    int fill(int op, long number, int outputLen) {
+        reserve(outputLen);
+        while (true) {
+            long len = run(op, number);
+            if (len < 0) {
+                return -1;
+            }
+            if (len <= capacity - output) {
+                return (int) len;
+            }
+            reserve(len);
+        }
+    }
+
+    /** Calls an operation whose result is a value. Returns null if the key is absent. */
+    byte[] value(int op) {
+        int len = fill(op, 0);
+        return len < 0 ? null : bytes(0, len);
+    }
+
+    /** Calls an operation whose result is a word in the output. */
+    long word(int op, long number) {
+        run(op, number);
+        return longAt(0);
+    }
+
+    /** Returns a word of the output. */
+    long longAt(int at) {
+        return memory.getLong(output + at);
+    }
+
+    /** Returns bytes of the output. */
+    byte[] bytes(int at, int len) {
+        byte[] bytes = new byte[len];
+        memory.get(output + at, bytes);
+        return bytes;
+    }
+
+    /** Copies bytes of the output. */
+    void copy(int at, byte[] target, int len) {
+        memory.get(output + at, target, 0, len);
+    }
+}

@@ -1,0 +1,78 @@
+package io.hikv;
+
+import java.util.Objects;
+
+/** A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has snapshots. */
+public final class Snapshot implements AutoCloseable {
+    private final Handle handle;
+    private final Store store;
+
+    Snapshot(Handle handle, Store store) {
+        this.handle = handle;
+        this.store = store;
+        handle.endWith(this);
+    }
+
+    /**
+     * Returns the value that a key had.
+     *
+     * @param key the key
+     * @return the value, or null if the key was absent
+     */
+    public byte[] get(byte[] key) {
+        return get(store, key);
+    }
+
+    /**
+     * Returns the value that a key of a tree had.
+     *
+     * @param tree the tree
+     * @param key the key
+     * @return the value, or null if the key was absent
+     * @throws HikvException.NoSuchTree if there was no tree of this name
+     */
+    public byte[] get(Tree tree, byte[] key) {
+        try (Call call = Call.on(handle, tree)) {
+            return call.key(key).value(Op.SNAPSHOT_GET);
+        }
+    }
+
+    /**
+     * Returns the items of a range.
+     *
+     * @param range the range
+     * @return the items
+     */
+    public Iterable<Item> items(Range range) {
+        return items(store, range);
+    }
+
+    /**
+     * Returns the items of a range of a tree.
+     *
+     * @param tree the tree
+     * @param range the range
+     * @return the items
+     */
+    public Iterable<Item> items(Tree tree, Range range) {
+        Source source = Source.shared(handle, Objects.requireNonNull(tree, "the tree is null"));
+        Objects.requireNonNull(range, "the range is null");
+        return () -> new Items(source, range);
+    }
+
+    /**
+     * Returns a cursor over the items of a tree, which is at no item yet.
+     *
+     * @param tree the tree
+     * @return the cursor
+     */
+    public Cursor cursor(Tree tree) {
+        return new Cursor(Source.shared(handle, Objects.requireNonNull(tree, "the tree is null")));
+    }
+
+    /** Closes the snapshot, after the calls of other threads on it have ended. */
+    @Override
+    public void close() {
+        handle.end();
+    }
+}

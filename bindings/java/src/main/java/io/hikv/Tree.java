@@ -1,0 +1,297 @@
+package io.hikv;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.UnaryOperator;
+
+/**
+ * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that has returned
+ * is durable at the store's level.
+ */
+public sealed class Tree implements AutoCloseable permits Store {
+    final Handle handle;
+    /** Keeps the store from being closed as unreachable; null in the store itself. */
+    private final Store store;
+
+    Tree(Handle handle, Store store) {
+        this.handle = handle;
+        this.store = store;
+        handle.endWith(this);
+    }
+
+    /**
+     * Returns the value of a key.
+     *
+     * @param key the key
+     * @return the value, or null if the key is absent
+     */
+    public byte[] get(byte[] key) {
+        try (Call call = Call.on(handle)) {
+            return call.key(key).value(Op.GET);
+        }
+    }
+
+    /**
+     * Copies the value of a key, or as much of it as fits.
+     *
+     * @param key the key
+     * @param out the buffer
+     * @return the length of the whole value, or -1 if the key is absent
+     */
+    public int get(byte[] key, byte[] out) {
+        Objects.requireNonNull(out, "the buffer is null");
+        try (Call call = Call.on(handle)) {
+            int len = call.key(key).fill(Op.GET, 0);
+            if (len > 0) {
+                call.copy(0, out, Math.min(len, out.length));
+            }
+            return len;
+        }
+    }
+
+    /**
+     * Returns the values of several keys.
+     *
+     * @param keys the keys
+     * @return a value for each key, in their order, which is null if the key is absent
+     */
+    public List<byte[]> getAll(Collection<byte[]> keys) {
+        ByteArrayOutputStream packed = new ByteArrayOutputStream();
+        ByteBuffer len = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.nativeOrder());
+        for (byte[] key : keys) {
+            len.putInt(0, Objects.requireNonNull(key, "a key is null").length);
+            packed.writeBytes(len.array());
+            packed.writeBytes(key);
+        }
+        Page page;
+        try (Call call = Call.on(handle)) {
+            int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, keys.size());
+            page = new Page(call.bytes(0, found), false);
+        }
+        List<byte[]> values = new ArrayList<>(keys.size());
+        while (page.next()) {
+            values.add(page.value());
+        }
+        return values;
+    }
+
+    /**
+     * Returns the value of a key with its version.
+     *
+     * @param key the key
+     * @return the value, or null if the key is absent
+     */
+    public Version getVersion(byte[] key) {
+        try (Call call = Call.on(handle)) {
+            int len = call.key(key).fill(Op.GET_VERSION, 0);
+            if (len < 0) {
+                return null;
+            }
+            byte[] value = call.bytes(2 * Long.BYTES, len - 2 * Long.BYTES);
+            return new Version(value, call.longAt(0), call.longAt(Long.BYTES));
+        }
+    }
+
+    /**
+     * Returns true if the key is present.
+     *
+     * @param key the key
+     * @return true if it is present
+     */
+    public boolean contains(byte[] key) {
+        try (Call call = Call.on(handle)) {
+            return call.key(key).done(Op.CONTAINS, 0);
+        }
+    }
+
+    /**
+     * Returns the number of keys.
+     *
+     * @return the number
+     */
+    public long size() {
+        try (Call call = Call.on(handle)) {
+            return call.number(Op.LEN, 0);
+        }
+    }
+
+    /**
+     * Puts a value.
+     *
+     * @param key the key
+     * @param value the value
+     */
+    public void put(byte[] key, byte[] value) {
+        try (Call call = Call.on(handle)) {
+            call.keyAndValue(key, value).done(Op.PUT, 0);
+        }
+    }
+
+    /**
+     * Puts a value that expires.
+     *
+     * @param key the key
+     * @param value the value
+     * @param ttl the time after which the key is absent, of at least a millisecond
+     */
+    public void put(byte[] key, byte[] value, Duration ttl) {
+        long millis = ttl.toMillis();
+        if (millis <= 0) {
+            throw new IllegalArgumentException("the time to live is " + ttl + ", less than a millisecond");
+        }
+        try (Call call = Call.on(handle)) {
+            call.keyAndValue(key, value).done(Op.PUT_TTL, millis);
+        }
+    }
+
+    /**
+     * Puts a value if the key is absent.
+     *
+     * @param key the key
+     * @param value the value
+     * @return true if it was absent
+     */
+    public boolean insert(byte[] key, byte[] value) {
+        try (Call call = Call.on(handle)) {
+            return call.keyAndValue(key, value).done(Op.INSERT, 0);
+        }
+    }
+
+    /**
+     * Deletes a key.
+     *
+     * @param key the key
+     * @return true if it was present
+     */
+    public boolean delete(byte[] key) {
+        try (Call call = Call.on(handle)) {
+            return call.key(key).done(Op.DELETE, 0);
+        }
+    }
+
+    /**
+     * Adds to a number, which is a value in decimal text. An absent key counts as 0.
+     *
+     * @param key the key
+     * @param by the number to add
+     * @return the sum
+     */
+    public long increment(byte[] key, long by) {
+        try (Call call = Call.on(handle)) {
+            return call.key(key).word(Op.INCREMENT, by);
+        }
+    }
+
+    /**
+     * Changes a value by a function, which runs again if another thread writes the key at the same time. So it must have no effects.
+     *
+     * @param key the key
+     * @param change takes the value, or null if the key is absent; returns the new value, or null to delete the key
+     * @return the new value
+     */
+    public byte[] update(byte[] key, UnaryOperator<byte[]> change) {
+        while (true) {
+            Version old = getVersion(key);
+            byte[] value = change.apply(old == null ? null : old.value());
+            if (old == null && value == null) {
+                return null;
+            }
+            WriteBatch batch = new WriteBatch();
+            batch = old == null ? batch.expectAbsent(key) : batch.expect(key, old);
+            try {
+                write(value == null ? batch.delete(key) : batch.put(key, value));
+                return value;
+            } catch (HikvException.Unmet e) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    /** Deletes all keys in one step. */
+    public void clear() {
+        try (Call call = Call.on(handle)) {
+            call.done(Op.CLEAR, 0);
+        }
+    }
+
+    /**
+     * Deletes the keys that are at least {@code lo} and less than {@code hi}, one by one.
+     *
+     * @param lo the least key
+     * @param hi the key behind the range
+     * @return the number of deleted keys
+     */
+    public long deleteRange(byte[] lo, byte[] hi) {
+        try (Call call = Call.on(handle)) {
+            return call.keyAndValue(lo, hi).number(Op.DELETE_RANGE, 0);
+        }
+    }
+
+    /**
+     * Writes a batch to this tree.
+     *
+     * @param batch the batch
+     * @throws HikvException.Unmet if a condition does not hold
+     */
+    public void write(WriteBatch batch) {
+        try (Call call = Call.on(handle)) {
+            batch.input(call).done(Op.WRITE, 0);
+        }
+    }
+
+    /**
+     * Writes a batch to this tree, without a wait for the disk.
+     *
+     * @param batch the batch
+     * @return a ticket, which is durable when the writes are
+     * @throws HikvException.Unmet if a condition does not hold
+     */
+    public Ticket writeDeferred(WriteBatch batch) {
+        try (Call call = Call.on(handle)) {
+            return new Ticket(this, batch.input(call).word(Op.DEFERRED_WRITE, 0));
+        }
+    }
+
+    /**
+     * Returns the items of a range, in its order. Each loop reads them page by page, and sees all writes that were made before it
+     * began; later ones it may see.
+     *
+     * @param range the range
+     * @return the items
+     */
+    public Iterable<Item> items(Range range) {
+        Source source = Source.shared(handle, this);
+        Objects.requireNonNull(range, "the range is null");
+        return () -> new Items(source, range);
+    }
+
+    /**
+     * Returns all items.
+     *
+     * @return the items
+     */
+    public Iterable<Item> items() {
+        return items(Range.all());
+    }
+
+    /**
+     * Returns a cursor, which is at no item yet.
+     *
+     * @return the cursor
+     */
+    public Cursor cursor() {
+        return new Cursor(Source.shared(handle, this));
+    }
+
+    /** Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}. */
+    @Override
+    public void close() {
+        handle.end();
+    }
+}
