@@ -419,3 +419,35 @@ def test_finalizer_that_closes_the_store_of_an_iterator(tmp_path):
     command = [sys.executable, "-c", FINALIZER, str(tmp_path / "store")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert (done.stdout, done.stderr) == ("closed\n", "")
+
+
+WRITER = """
+import sys
+import hikv
+
+with hikv.Store(sys.argv[1]) as store:
+    for number in range(1_000_000):
+        store[b"%08d" % number] = b"%d" % number
+        sys.stdout.buffer.write(b"%d\\n" % number)
+        sys.stdout.buffer.flush()
+"""
+
+
+def test_killed_writer(tmp_path):
+    """What a writer has acknowledged is there after SIGKILL, and nothing that it did not write."""
+    acknowledged = -1
+    for _ in range(3):
+        command = [sys.executable, "-c", WRITER, tmp_path / "store"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            for line in writer.stdout:
+                acknowledged = max(acknowledged, int(line))
+                if int(line) == 200:
+                    writer.kill()
+                    break
+            # Acknowledged as well, before the signal.
+            acknowledged = max([acknowledged, *(int(line) for line in writer.stdout if line.endswith(b"\n"))])
+        assert writer.returncode == -signal.SIGKILL
+        with hikv.Store(tmp_path / "store", create=False) as store:
+            found = list(store.items())
+        assert len(found) > acknowledged >= 200
+        assert found == [(b"%08d" % number, b"%d" % number) for number in range(len(found))]

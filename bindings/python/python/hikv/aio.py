@@ -2,7 +2,9 @@
 
 No call blocks the event loop. A read of one key that needs no wait happens at once, on the loop's thread, as do short
 writes of a store in memory. Everything else runs on threads of the store, so writes that are awaited together
-(`asyncio.gather`) share the syncs of a disk. Calls that are not awaited one after the other happen in any order.
+(`asyncio.gather`) share the syncs of a disk. Calls that are not awaited one after the other happen in any order. Writes to
+a disk are not deferred on the loop's thread, as reads are: a few deferred writes wait all the same, for a full log or a
+longer file.
 
 A cancelled write has happened entirely or not at all, and which of them, the caller learns only from a read. A call that
 already runs on a thread runs to its end; `close` waits for it. A cancelled iteration loses no item: the next step
