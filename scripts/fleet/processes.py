@@ -128,7 +128,7 @@ class Proxy:
     @staticmethod
     def command(kind, program, config):
         if kind == "envoy":
-            return [program, "-c", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]
+            return [program, "-c", config, "--disable-hot-restart", "--log-level", "warning"]
         return [program, "-c", config, "-s", str(free_port())]
 
     def wait_until_ready(self, config):
