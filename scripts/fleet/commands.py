@@ -79,7 +79,7 @@ CASES = {
     "one key: `GET`, `SET`, `INCR`, `EXPIRE`, …": requests(
         "SET a 1 EX 100\nINCR a\nAPPEND a x\nSETBIT c 7 1\nGETRANGE a 0 1\nEXPIRE a 50\nPERSIST a\nDUMP a\nGETDEL a\nSTRLEN c"
     ),
-    "`SET … DURABLE`": requests("SET a 1 DURABLE buffered\nGET a"),
+    "`SET … DURABLE`": requests("SET a 1 DURABLE process\nGET a"),
     "`MGET`, `MSET`": requests("MSET a 1 c 2\nMGET a c e"),
     "`DEL`, `UNLINK`": requests("MSET a 1 c 2\nDEL a e c\nMSET a 1 c 2\nUNLINK a e c"),
     EXISTS: requests("MSET a 1 c 2\nEXISTS a c e\nTOUCH a c e"),

@@ -117,6 +117,20 @@ class Load:
             if isinstance(value, RedisError) != (self.owner[key] == dead) or value is None:
                 raise Difference(f"MGET shows {value!r} for {key} of server {self.owner[key]} while server {dead} is dead")
 
+    def read_during_hang(self, hung):
+        """Reads while a server is stopped but not dead: a key of it is refused in the end, and other keys are served at once."""
+        client = self.fleet.connect()
+        keys = {owner: key for key, owner in self.owner.items()}
+        try:
+            client.get(keys.pop(hung))
+        except RedisError:
+            pass
+        else:
+            raise Difference("a stopped server's key is read")
+        for key in keys.values():
+            client.get(key)
+        client.close()
+
     def find_owners(self):
         """Notes which server holds each key: one holds it, and each server holds a fair share."""
         for key in self.sent:
