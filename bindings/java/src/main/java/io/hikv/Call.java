@@ -31,8 +31,8 @@ final class Call implements AutoCloseable {
     private ByteBuffer memory;
 
     private int hash;
-    private Handle first;
-    private Handle second;
+    private Part first;
+    private Part second;
     private long store;
     private long tree;
     private long other;
@@ -50,43 +50,43 @@ final class Call implements AutoCloseable {
     }
 
     /**
-     * Begins a call on a handle.
+     * Begins a call on a part of a store.
      *
-     * @throws ClosedException if it has ended
+     * @throws ClosedException if it is closed
      */
-    static Call on(Handle handle) {
+    static Call on(Part part) {
         Call call = take();
         try {
-            handle.enter(call.hash);
+            part.handle.enter(call.hash);
         } catch (ClosedException e) {
             call.close();
             throw e;
         }
-        call.first = handle;
-        call.use(handle);
+        call.first = part;
+        call.use(part.handle);
         return call;
     }
 
     /**
-     * Begins a call on a handle for a tree, or for the store's own keys.
+     * Begins a call on a part of a store for a tree, or for the store's own keys.
      *
-     * @throws ClosedException if one of them has ended
+     * @throws ClosedException if one of them is closed
      * @throws IllegalArgumentException if they belong to different stores
      */
-    static Call on(Handle handle, Tree tree) {
-        Handle second = Objects.requireNonNull(tree, "the tree is null").handle;
-        Call call = on(handle);
+    static Call on(Part part, Tree tree) {
+        Objects.requireNonNull(tree, "the tree is null");
+        Call call = on(part);
         try {
-            if (!handle.isOfSameStore(second)) {
+            if (!part.handle.isOfSameStore(tree.handle)) {
                 throw new IllegalArgumentException("the tree belongs to another store");
             }
-            second.enter(call.hash);
+            tree.handle.enter(call.hash);
         } catch (RuntimeException e) {
             call.close();
             throw e;
         }
-        call.second = second;
-        call.tree = second.tree;
+        call.second = tree;
+        call.tree = tree.handle.tree;
         return call;
     }
 
@@ -125,11 +125,11 @@ final class Call implements AutoCloseable {
     @Override
     public void close() {
         if (first != null) {
-            first.leave(hash);
+            first.handle.leave(hash);
             first = null;
         }
         if (second != null) {
-            second.leave(hash);
+            second.handle.leave(hash);
             second = null;
         }
         store = 0;
@@ -213,8 +213,11 @@ final class Call implements AutoCloseable {
     }
 
     private long run(int op, long number) {
-        long result = Native.LIBRARY.call(
-                op, store, tree, other, address, keyLen, valueLen, number, address + output, capacity - output);
+        return run(op, number, capacity - output);
+    }
+
+    private long run(int op, long number, int cap) {
+        long result = Native.LIBRARY.call(op, store, tree, other, address, keyLen, valueLen, number, address + output, cap);
         if (result < 0 && result > Op.EXISTS) {
             throw failure((int) result, op);
         }
@@ -244,22 +247,25 @@ final class Call implements AutoCloseable {
 
     /** Calls an operation whose result is bytes. Returns their count, or -1 if there are none. */
     int fill(int op, long number) {
-        return fill(op, number, 0);
-    }
-
-    /** Like the other, with an output of at least so many bytes. */
-    int fill(int op, long number, int outputLen) {
-        reserve(outputLen);
         while (true) {
             long len = run(op, number);
-            if (len < 0) {
-                return -1;
-            }
             if (len <= capacity - output) {
-                return (int) len;
+                return (int) Math.max(len, -1);
             }
             reserve(len);
         }
+    }
+
+    /** Calls an operation that fills a page of this length, or of the length that its first item needs. Returns the same. */
+    int fillPage(int op, long number, int pageLen) {
+        reserve(pageLen);
+        long len = run(op, number, pageLen);
+        while (len > pageLen) {
+            pageLen = (int) Math.min(len, Integer.MAX_VALUE - 8);
+            reserve(len);
+            len = run(op, number, pageLen);
+        }
+        return (int) Math.max(len, -1);
     }
 
     /** Calls an operation whose result is a value. Returns null if the key is absent. */

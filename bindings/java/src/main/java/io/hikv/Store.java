@@ -73,7 +73,7 @@ public final class Store extends Tree {
     }
 
     private Tree tree(String name, int flags) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return new Tree(handle.tree(call.key(bytes(name)).number(Op.TREE_OPEN, flags)), this);
         }
     }
@@ -85,7 +85,7 @@ public final class Store extends Tree {
      */
     public List<String> trees() {
         List<String> names = new ArrayList<>();
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             Page page = new Page(call.bytes(0, call.fill(Op.TREE_LIST, 0)), false);
             while (page.next()) {
                 names.add(new String(page.key(), StandardCharsets.UTF_8));
@@ -101,7 +101,7 @@ public final class Store extends Tree {
      * @param to its new name
      */
     public void renameTree(String from, String to) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.keyAndValue(bytes(from), bytes(to)).done(Op.TREE_RENAME, 0);
         }
     }
@@ -113,7 +113,7 @@ public final class Store extends Tree {
      * @param b the name of the other
      */
     public void swapTrees(String a, String b) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.keyAndValue(bytes(a), bytes(b)).done(Op.TREE_SWAP, 0);
         }
     }
@@ -124,7 +124,7 @@ public final class Store extends Tree {
      * @param name its name
      */
     public void dropTree(String name) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.key(bytes(name)).done(Op.TREE_DROP, 0);
         }
     }
@@ -135,7 +135,7 @@ public final class Store extends Tree {
      * @return the snapshot
      */
     public Snapshot snapshot() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return new Snapshot(handle.snapshot(call.number(Op.SNAPSHOT_NEW, 0)), this);
         }
     }
@@ -146,7 +146,7 @@ public final class Store extends Tree {
      * @return the transaction
      */
     public Transaction begin() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return new Transaction(handle.transaction(call.number(Op.BEGIN, 0)), this);
         }
     }
@@ -190,7 +190,7 @@ public final class Store extends Tree {
 
     /** Makes every write that has returned as durable as the storage allows. */
     public void sync() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.done(Op.SYNC, 0);
         }
     }
@@ -201,7 +201,7 @@ public final class Store extends Tree {
      * @param place the directory
      */
     public void backup(Path place) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.key(bytes(place.toString())).done(Op.BACKUP, 0);
         }
     }
@@ -212,7 +212,7 @@ public final class Store extends Tree {
      * @return the figures, as JSON
      */
     public String stats() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return new String(call.value(Op.STATS), StandardCharsets.UTF_8);
         }
     }

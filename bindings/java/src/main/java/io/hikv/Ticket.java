@@ -16,14 +16,14 @@ public final class Ticket {
      * @return true if it is durable
      */
     public boolean isDurable() {
-        try (Call call = Call.on(tree.handle)) {
+        try (Call call = Call.on(tree)) {
             return call.done(Op.IS_DURABLE, number);
         }
     }
 
     /** Waits until the write is durable. */
     public void await() {
-        try (Call call = Call.on(tree.handle)) {
+        try (Call call = Call.on(tree)) {
             call.done(Op.WAIT, number);
         }
     }

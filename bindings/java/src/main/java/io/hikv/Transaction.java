@@ -9,14 +9,12 @@ import java.util.Objects;
  * <p>One thread at a time uses a transaction; calls of several wait for each other. A transaction that is closed without a commit
  * writes nothing.
  */
-public final class Transaction implements AutoCloseable {
-    private final Handle handle;
+public final class Transaction extends Part implements AutoCloseable {
     private final Store store;
 
     Transaction(Handle handle, Store store) {
-        this.handle = handle;
+        super(handle);
         this.store = store;
-        handle.endWith(this);
     }
 
     /**
@@ -37,7 +35,7 @@ public final class Transaction implements AutoCloseable {
      * @return the value, or null if the key is absent
      */
     public synchronized byte[] get(Tree tree, byte[] key) {
-        try (Call call = Call.on(handle, tree)) {
+        try (Call call = Call.on(this, tree)) {
             return call.key(key).value(Op.TX_GET);
         }
     }
@@ -60,7 +58,7 @@ public final class Transaction implements AutoCloseable {
      * @param value the value
      */
     public synchronized void put(Tree tree, byte[] key, byte[] value) {
-        try (Call call = Call.on(handle, tree)) {
+        try (Call call = Call.on(this, tree)) {
             call.keyAndValue(key, value).done(Op.TX_PUT, 0);
         }
     }
@@ -81,7 +79,7 @@ public final class Transaction implements AutoCloseable {
      * @param key the key
      */
     public synchronized void delete(Tree tree, byte[] key) {
-        try (Call call = Call.on(handle, tree)) {
+        try (Call call = Call.on(this, tree)) {
             call.key(key).done(Op.TX_DELETE, 0);
         }
     }
@@ -105,7 +103,7 @@ public final class Transaction implements AutoCloseable {
      * @return the items
      */
     public Iterable<Item> items(Tree tree, Range range) {
-        Source source = new Source(Op.TX_SCAN, handle, Objects.requireNonNull(tree, "the tree is null"), this);
+        Source source = Source.of(this, Objects.requireNonNull(tree, "the tree is null"));
         Objects.requireNonNull(range, "the range is null");
         return () -> new Items(source, range);
     }
@@ -116,7 +114,7 @@ public final class Transaction implements AutoCloseable {
      * @throws HikvException.Conflict if another thread has changed what it has read
      */
     public synchronized void check() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.done(Op.TX_CHECK, 0);
         }
     }

@@ -14,15 +14,13 @@ import java.util.function.UnaryOperator;
  * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that has returned
  * is durable at the store's level.
  */
-public sealed class Tree implements AutoCloseable permits Store {
-    final Handle handle;
+public sealed class Tree extends Part implements AutoCloseable permits Store {
     /** Keeps the store from being closed as unreachable; null in the store itself. */
     private final Store store;
 
     Tree(Handle handle, Store store) {
-        this.handle = handle;
+        super(handle);
         this.store = store;
-        handle.endWith(this);
     }
 
     /**
@@ -32,7 +30,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public byte[] get(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.key(key).value(Op.GET);
         }
     }
@@ -46,7 +44,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      */
     public int get(byte[] key, byte[] out) {
         Objects.requireNonNull(out, "the buffer is null");
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             int len = call.key(key).fill(Op.GET, 0);
             if (len > 0) {
                 call.copy(0, out, Math.min(len, out.length));
@@ -70,7 +68,7 @@ public sealed class Tree implements AutoCloseable permits Store {
             packed.writeBytes(key);
         }
         Page page;
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, keys.size());
             page = new Page(call.bytes(0, found), false);
         }
@@ -88,7 +86,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public Version getVersion(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             int len = call.key(key).fill(Op.GET_VERSION, 0);
             if (len < 0) {
                 return null;
@@ -105,7 +103,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it is present
      */
     public boolean contains(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.key(key).done(Op.CONTAINS, 0);
         }
     }
@@ -116,7 +114,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the number
      */
     public long size() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.number(Op.LEN, 0);
         }
     }
@@ -128,7 +126,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @param value the value
      */
     public void put(byte[] key, byte[] value) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.keyAndValue(key, value).done(Op.PUT, 0);
         }
     }
@@ -145,7 +143,7 @@ public sealed class Tree implements AutoCloseable permits Store {
         if (millis <= 0) {
             throw new IllegalArgumentException("the time to live is " + ttl + ", less than a millisecond");
         }
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.keyAndValue(key, value).done(Op.PUT_TTL, millis);
         }
     }
@@ -158,7 +156,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it was absent
      */
     public boolean insert(byte[] key, byte[] value) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.keyAndValue(key, value).done(Op.INSERT, 0);
         }
     }
@@ -170,7 +168,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it was present
      */
     public boolean delete(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.key(key).done(Op.DELETE, 0);
         }
     }
@@ -183,7 +181,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the sum
      */
     public long increment(byte[] key, long by) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.key(key).word(Op.INCREMENT, by);
         }
     }
@@ -215,7 +213,7 @@ public sealed class Tree implements AutoCloseable permits Store {
 
     /** Deletes all keys in one step. */
     public void clear() {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             call.done(Op.CLEAR, 0);
         }
     }
@@ -228,7 +226,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the number of deleted keys
      */
     public long deleteRange(byte[] lo, byte[] hi) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return call.keyAndValue(lo, hi).number(Op.DELETE_RANGE, 0);
         }
     }
@@ -240,7 +238,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public void write(WriteBatch batch) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             batch.input(call).done(Op.WRITE, 0);
         }
     }
@@ -253,7 +251,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public Ticket writeDeferred(WriteBatch batch) {
-        try (Call call = Call.on(handle)) {
+        try (Call call = Call.on(this)) {
             return new Ticket(this, batch.input(call).word(Op.DEFERRED_WRITE, 0));
         }
     }
@@ -266,7 +264,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the items
      */
     public Iterable<Item> items(Range range) {
-        Source source = Source.shared(handle, this);
+        Source source = Source.shared(this, this);
         Objects.requireNonNull(range, "the range is null");
         return () -> new Items(source, range);
     }
@@ -286,7 +284,7 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the cursor
      */
     public Cursor cursor() {
-        return new Cursor(Source.shared(handle, this));
+        return new Cursor(Source.shared(this, this));
     }
 
     /** Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}. */

@@ -184,6 +184,21 @@ class RefusalsTest {
     }
 
     @Test
+    void anIteratorKeepsItsSnapshotOpen() {
+        for (int key = 0; key < 1000; key++) {
+            store.put(bytes(String.format("%04d", key)), new byte[100]);
+        }
+        int count = 0;
+        for (Item item : store.snapshot().items(Range.all())) {
+            if (count++ % 100 == 0) {
+                System.gc();
+            }
+            assertEquals(100, item.value().length);
+        }
+        assertEquals(1000, count);
+    }
+
+    @Test
     void aTreeKeepsItsStoreOpen() {
         Path place = dir.resolve("kept");
         useTree(Stores.open(place).tree("tree"));
