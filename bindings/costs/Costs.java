@@ -46,6 +46,9 @@ public class Costs {
     interface Subject {
         byte[] get(byte[] key) throws Exception;
 
+        /** Copies the value into an array. Returns its length. */
+        int get(byte[] key, byte[] out) throws Exception;
+
         void put(byte[] key) throws Exception;
 
         void batch(List<byte[]> keys) throws Exception;
@@ -61,6 +64,10 @@ public class Costs {
     record Hikv(Store store) implements Subject {
         public byte[] get(byte[] key) {
             return store.get(key);
+        }
+
+        public int get(byte[] key, byte[] out) {
+            return store.get(key, out);
         }
 
         public void put(byte[] key) {
@@ -93,6 +100,10 @@ public class Costs {
     record Rocks(RocksDB db, WriteOptions options) implements Subject {
         public byte[] get(byte[] key) throws RocksDBException {
             return db.get(key);
+        }
+
+        public int get(byte[] key, byte[] out) throws RocksDBException {
+            return db.get(key, out);
         }
 
         public void put(byte[] key) throws RocksDBException {
@@ -145,6 +156,15 @@ public class Costs {
             try (Txn<ByteBuffer> tx = env.txnRead()) {
                 ByteBuffer found = dbi.get(tx, of(key));
                 return found == null ? null : copied(found);
+            }
+        }
+
+        public int get(byte[] key, byte[] out) {
+            try (Txn<ByteBuffer> tx = env.txnRead()) {
+                ByteBuffer found = dbi.get(tx, of(key));
+                int len = found.remaining();
+                found.get(out, 0, len);
+                return len;
             }
         }
 
@@ -216,6 +236,14 @@ public class Costs {
             long sum = 0;
             for (byte[] key : picked) {
                 sum += subject.get(key).length;
+            }
+            return sum;
+        }));
+        byte[] out = new byte[VALUE.length];
+        costs.put("get into an array", timed(PICKED, () -> {
+            long sum = 0;
+            for (byte[] key : picked) {
+                sum += subject.get(key, out);
             }
             return sum;
         }));

@@ -117,9 +117,11 @@ final class Handle {
                 return false;
             }
             isFreed = true;
-            try (Call call = Call.ending(this)) {
+            Call call = Call.ending(this);
+            try {
                 call.done(operation, 0);
             } finally {
+                call.end();
                 root.children.remove(this);
             }
             return true;

@@ -30,8 +30,11 @@ public final class Snapshot extends Part implements AutoCloseable {
      * @throws HikvException.NoSuchTree if there was no tree of this name
      */
     public byte[] get(Tree tree, byte[] key) {
-        try (Call call = Call.on(this, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             return call.key(key).value(Op.SNAPSHOT_GET);
+        } finally {
+            call.end(this, tree);
         }
     }
 

@@ -33,9 +33,12 @@ record Source(int op, Part view, Tree tree, boolean isLocked) {
     }
 
     private Page page(Range range, int bytes) {
-        try (Call call = view == tree ? Call.on(tree) : Call.on(view, tree)) {
+        Call call = Call.on(view, tree);
+        try {
             int len = call.keyAndValue(range.lo(), range.hi()).fillPage(op, range.kinds(), bytes);
             return len < 0 ? null : new Page(call.bytes(Long.BYTES, len - Long.BYTES), call.longAt(0) != 0);
+        } finally {
+            call.end(view, tree);
         }
     }
 }

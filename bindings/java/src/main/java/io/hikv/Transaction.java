@@ -35,8 +35,11 @@ public final class Transaction extends Part implements AutoCloseable {
      * @return the value, or null if the key is absent
      */
     public synchronized byte[] get(Tree tree, byte[] key) {
-        try (Call call = Call.on(this, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             return call.key(key).value(Op.TX_GET);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -58,8 +61,11 @@ public final class Transaction extends Part implements AutoCloseable {
      * @param value the value
      */
     public synchronized void put(Tree tree, byte[] key, byte[] value) {
-        try (Call call = Call.on(this, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             call.keyAndValue(key, value).done(Op.TX_PUT, 0);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -79,8 +85,11 @@ public final class Transaction extends Part implements AutoCloseable {
      * @param key the key
      */
     public synchronized void delete(Tree tree, byte[] key) {
-        try (Call call = Call.on(this, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             call.key(key).done(Op.TX_DELETE, 0);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -114,8 +123,11 @@ public final class Transaction extends Part implements AutoCloseable {
      * @throws HikvException.Conflict if another thread has changed what it has read
      */
     public synchronized void check() {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             call.done(Op.TX_CHECK, 0);
+        } finally {
+            call.end(this);
         }
     }
 

@@ -30,8 +30,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public byte[] get(byte[] key) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).value(Op.GET);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -44,12 +47,15 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      */
     public int get(byte[] key, byte[] out) {
         Objects.requireNonNull(out, "the buffer is null");
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             int len = call.key(key).fill(Op.GET, 0);
             if (len > 0) {
                 call.copy(0, out, Math.min(len, out.length));
             }
             return len;
+        } finally {
+            call.end(this);
         }
     }
 
@@ -68,9 +74,12 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
             packed.writeBytes(key);
         }
         Page page;
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, keys.size());
             page = new Page(call.bytes(0, found), false);
+        } finally {
+            call.end(this);
         }
         List<byte[]> values = new ArrayList<>(keys.size());
         while (page.next()) {
@@ -86,13 +95,16 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public Version getVersion(byte[] key) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             int len = call.key(key).fill(Op.GET_VERSION, 0);
             if (len < 0) {
                 return null;
             }
             byte[] value = call.bytes(2 * Long.BYTES, len - 2 * Long.BYTES);
             return new Version(value, call.longAt(0), call.longAt(Long.BYTES));
+        } finally {
+            call.end(this);
         }
     }
 
@@ -103,8 +115,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return true if it is present
      */
     public boolean contains(byte[] key) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).done(Op.CONTAINS, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -114,8 +129,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the number
      */
     public long size() {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.number(Op.LEN, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -126,8 +144,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @param value the value
      */
     public void put(byte[] key, byte[] value) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(key, value).done(Op.PUT, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -143,8 +164,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
         if (millis <= 0) {
             throw new IllegalArgumentException("the time to live is " + ttl + ", less than a millisecond");
         }
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(key, value).done(Op.PUT_TTL, millis);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -156,8 +180,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return true if it was absent
      */
     public boolean insert(byte[] key, byte[] value) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.keyAndValue(key, value).done(Op.INSERT, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -168,8 +195,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return true if it was present
      */
     public boolean delete(byte[] key) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).done(Op.DELETE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -181,8 +211,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the sum
      */
     public long increment(byte[] key, long by) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).word(Op.INCREMENT, by);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -213,8 +246,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
 
     /** Deletes all keys in one step. */
     public void clear() {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             call.done(Op.CLEAR, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -226,8 +262,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the number of deleted keys
      */
     public long deleteRange(byte[] lo, byte[] hi) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return call.keyAndValue(lo, hi).number(Op.DELETE_RANGE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -238,8 +277,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public void write(WriteBatch batch) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             batch.input(call).done(Op.WRITE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -251,8 +293,11 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public Ticket writeDeferred(WriteBatch batch) {
-        try (Call call = Call.on(this)) {
+        Call call = Call.on(this);
+        try {
             return new Ticket(this, batch.input(call).word(Op.DEFERRED_WRITE, 0));
+        } finally {
+            call.end(this);
         }
     }
 
