@@ -30,10 +30,11 @@ import org.rocksdb.RocksIterator;
 import org.rocksdb.WriteOptions;
 
 /**
- * Measures calls of a store from Java and prints a line for each: its name, a tab, and processor time of the calling thread in
- * nanoseconds, the median of the last rounds. costs.c does the same in C.
+ * Measures calls of a store from Java and prints a line for each: its name, a tab, and processor time of the calling
+ * thread in nanoseconds, the median of the last rounds. costs.c does the same in C.
  *
- * <p>usage: java Costs.java SUBJECT DIRECTORY, where the subject is hikv, rocksdbjni or lmdbjava. Keys have 16 bytes, values 256.
+ * <p>usage: java Costs.java SUBJECT DIRECTORY, where the subject is hikv, rocksdbjni or lmdbjava. Keys have 16 bytes,
+ * values 256.
  */
 public class Costs {
     static final int COUNT = 50_000;

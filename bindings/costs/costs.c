@@ -1,5 +1,5 @@
-/* Measures calls of hikv from C and prints a line for each: its name, a tab, and processor time of the calling thread in nanoseconds, the
- * median of the last rounds. Costs.java does the same in Java.
+/* Measures calls of hikv from C and prints a line for each: its name, a tab, and processor time of the calling thread
+ * in nanoseconds, the median of the last rounds. Costs.java does the same in Java.
  *
  * usage: costs DIRECTORY. Keys have 16 bytes, values 256. Each value is copied, as for Java. */
 #include <hikv.h>

@@ -7,14 +7,15 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * One call of the native half: its memory, and the handles that it uses. Each call is ended, with the parts on which it began.
+ * One call of the native half: its memory, and the handles that it uses. Each call is ended, with the parts on which it
+ * began.
  *
- * <p>The memory holds the input, and behind it the output. Calls are reused: {@link #TAKEN} says for each of {@link #CALLS} whether a
- * thread has it, which alone then uses it. A thread that finds those of its place taken makes another one. So the number of idle calls is
- * limited, for virtual threads as well.
+ * <p>The memory holds the input, and behind it the output. Calls are reused: {@link #TAKEN} says for each of {@link
+ * #CALLS} whether a thread has it, which alone then uses it. A thread that finds those of its place taken makes another
+ * one. So the number of idle calls is limited, for virtual threads as well.
  *
- * <p>The part is not kept here but by the caller, who names it again at the end. So it is reachable until then, and no reference is
- * stored, which would cost as much as all else (the collector is informed of such a store).
+ * <p>The part is not kept here but by the caller, who names it again at the end. So it is reachable until then, and no
+ * reference is stored, which would cost as much as all else (the collector is informed of such a store).
  */
 final class Call {
     private static final int SLOTS = 64;
@@ -200,7 +201,8 @@ final class Call {
             padded = needed;
         }
         if (padded > Integer.MAX_VALUE - 8) {
-            throw new IllegalArgumentException("a call has " + needed + " bytes; it can have " + (Integer.MAX_VALUE - 8));
+            throw new IllegalArgumentException(
+                    "a call has " + needed + " bytes; it can have " + (Integer.MAX_VALUE - 8));
         }
         ByteBuffer old = memory;
         long oldAddress = address;
@@ -236,7 +238,8 @@ final class Call {
     private void place(int keyLen, int valueLen) {
         long end = (long) keyLen + valueLen + 7 & -8;
         if (end > Integer.MAX_VALUE - OUTPUT_MIN) {
-            throw new IllegalArgumentException("a key of " + keyLen + " bytes and a value of " + valueLen + " are too long");
+            throw new IllegalArgumentException(
+                    "a key of " + keyLen + " bytes and a value of " + valueLen + " are too long");
         }
         output = 0;
         reserve(end + OUTPUT_MIN);
@@ -250,7 +253,8 @@ final class Call {
     }
 
     private long run(int op, long number, int cap) {
-        long result = Native.LIBRARY.call(op, store, tree, other, address, keyLen, valueLen, number, address + output, cap);
+        long result = Native.LIBRARY.call(
+                op, store, tree, other, address, keyLen, valueLen, number, address + output, cap);
         if (result < 0 && result > Op.EXISTS) {
             throw failure((int) result, op);
         }
@@ -289,7 +293,10 @@ final class Call {
         }
     }
 
-    /** Calls an operation that fills a page of this length, or of the length that its first item needs. Returns the same. */
+    /**
+     * Calls an operation that fills a page of this length, or of the length that its first item needs. Returns the
+     * same.
+     */
     int fillPage(int op, long number, int pageLen) {
         reserve(pageLen);
         long len = run(op, number, pageLen);

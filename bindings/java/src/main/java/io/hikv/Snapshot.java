@@ -2,7 +2,10 @@ package io.hikv;
 
 import java.util.Objects;
 
-/** A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has snapshots. */
+/**
+ * A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has
+ * snapshots.
+ */
 public final class Snapshot extends Part implements AutoCloseable {
     private final Store store;
 

@@ -9,8 +9,8 @@ import java.util.function.Function;
 /**
  * An open store. It is the tree of its own keys, and has further trees with names.
  *
- * <p>All threads may use a store at the same time. {@link #close} waits for the calls of other threads, and then closes all trees,
- * snapshots and transactions of the store. Calls on any of them throw {@link ClosedException} from then on.
+ * <p>All threads may use a store at the same time. {@link #close} waits for the calls of other threads, and then closes
+ * all trees, snapshots and transactions of the store. Calls on any of them throw {@link ClosedException} from then on.
  */
 public final class Store extends Tree {
     /** hikv.h's HIKV_CREATE. */
@@ -176,8 +176,8 @@ public final class Store extends Tree {
     }
 
     /**
-     * Runs a body in a transaction and commits it. After a conflict, the body runs again, so it must have no effects but those on the
-     * transaction. If it throws, nothing is written.
+     * Runs a body in a transaction and commits it. After a conflict, the body runs again, so it must have no effects
+     * but those on the transaction. If it throws, nothing is written.
      *
      * @param body the body
      * @param <R> its result

@@ -6,8 +6,8 @@ import java.util.Objects;
  * Reads and writes that happen as one step. Its reads see its own writes. {@link #commit} fails with
  * {@link HikvException.Conflict} if a key or range that it has read has changed.
  *
- * <p>One thread at a time uses a transaction; calls of several wait for each other. A transaction that is closed without a commit
- * writes nothing.
+ * <p>One thread at a time uses a transaction; calls of several wait for each other. A transaction that is closed
+ * without a commit writes nothing.
  */
 public final class Transaction extends Part implements AutoCloseable {
     private final Store store;
@@ -94,8 +94,8 @@ public final class Transaction extends Part implements AutoCloseable {
     }
 
     /**
-     * Returns the items of a range. They are read page by page, and all that were read count for conflicts; a limit of the range is
-     * never exceeded.
+     * Returns the items of a range. They are read page by page, and all that were read count for conflicts; a limit of
+     * the range is never exceeded.
      *
      * @param range the range
      * @return the items

@@ -11,8 +11,8 @@ import java.util.Objects;
 import java.util.function.UnaryOperator;
 
 /**
- * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that has returned
- * is durable at the store's level.
+ * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that
+ * has returned is durable at the store's level.
  */
 public sealed class Tree extends Part implements AutoCloseable permits Store {
     /** Keeps the store from being closed as unreachable; null in the store itself. */
@@ -220,7 +220,8 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
     }
 
     /**
-     * Changes a value by a function, which runs again if another thread writes the key at the same time. So it must have no effects.
+     * Changes a value by a function, which runs again if another thread writes the key at the same time. So it must
+     * have no effects.
      *
      * @param key the key
      * @param change takes the value, or null if the key is absent; returns the new value, or null to delete the key
@@ -302,8 +303,8 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
     }
 
     /**
-     * Returns the items of a range, in its order. Each loop reads them page by page, and sees all writes that were made before it
-     * began; later ones it may see.
+     * Returns the items of a range, in its order. Each loop reads them page by page, and sees all writes that were made
+     * before it began; later ones it may see.
      *
      * @param range the range
      * @return the items
@@ -332,7 +333,9 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
         return new Cursor(Source.shared(this, this));
     }
 
-    /** Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}. */
+    /**
+     * Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}.
+     */
     @Override
     public void close() {
         handle.end();

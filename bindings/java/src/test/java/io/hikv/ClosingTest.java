@@ -20,7 +20,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Closing next to calls of other threads: each call has its result or a {@link ClosedException}. A crash ends the whole run. */
+/**
+ * Closing next to calls of other threads: each call has its result or a {@link ClosedException}. A crash ends the whole
+ * run.
+ */
 class ClosingTest {
     private static final int READERS = 8;
     private static final byte[] KEY = bytes("key");
