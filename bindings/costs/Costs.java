@@ -30,10 +30,11 @@ import org.rocksdb.RocksIterator;
 import org.rocksdb.WriteOptions;
 
 /**
- * Measures calls of a store from Java and prints a line for each: its name, a tab, and processor time of the calling thread in
- * nanoseconds, the median of the last rounds. costs.c does the same in C.
+ * Measures calls of a store from Java and prints a line for each: its name, a tab, and processor time of the calling
+ * thread in nanoseconds, the median of the last rounds. costs.c does the same in C.
  *
- * <p>usage: java Costs.java SUBJECT DIRECTORY, where the subject is hikv, rocksdbjni or lmdbjava. Keys have 16 bytes, values 256.
+ * <p>usage: java Costs.java SUBJECT DIRECTORY, where the subject is hikv, rocksdbjni or lmdbjava. Keys have 16 bytes,
+ * values 256.
  */
 public class Costs {
     static final int COUNT = 50_000;
@@ -45,6 +46,9 @@ public class Costs {
     /** A store. Each value is copied to an array. */
     interface Subject {
         byte[] get(byte[] key) throws Exception;
+
+        /** Copies the value into an array. Returns its length. */
+        int get(byte[] key, byte[] out) throws Exception;
 
         void put(byte[] key) throws Exception;
 
@@ -61,6 +65,10 @@ public class Costs {
     record Hikv(Store store) implements Subject {
         public byte[] get(byte[] key) {
             return store.get(key);
+        }
+
+        public int get(byte[] key, byte[] out) {
+            return store.get(key, out);
         }
 
         public void put(byte[] key) {
@@ -93,6 +101,10 @@ public class Costs {
     record Rocks(RocksDB db, WriteOptions options) implements Subject {
         public byte[] get(byte[] key) throws RocksDBException {
             return db.get(key);
+        }
+
+        public int get(byte[] key, byte[] out) throws RocksDBException {
+            return db.get(key, out);
         }
 
         public void put(byte[] key) throws RocksDBException {
@@ -145,6 +157,15 @@ public class Costs {
             try (Txn<ByteBuffer> tx = env.txnRead()) {
                 ByteBuffer found = dbi.get(tx, of(key));
                 return found == null ? null : copied(found);
+            }
+        }
+
+        public int get(byte[] key, byte[] out) {
+            try (Txn<ByteBuffer> tx = env.txnRead()) {
+                ByteBuffer found = dbi.get(tx, of(key));
+                int len = found.remaining();
+                found.get(out, 0, len);
+                return len;
             }
         }
 
@@ -216,6 +237,14 @@ public class Costs {
             long sum = 0;
             for (byte[] key : picked) {
                 sum += subject.get(key).length;
+            }
+            return sum;
+        }));
+        byte[] out = new byte[VALUE.length];
+        costs.put("get into an array", timed(PICKED, () -> {
+            long sum = 0;
+            for (byte[] key : picked) {
+                sum += subject.get(key, out);
             }
             return sum;
         }));

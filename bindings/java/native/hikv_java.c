@@ -1,11 +1,12 @@
 /* The native half of hikv for Java: one function, which Java reaches through JNI or through its foreign-function API.
  *
- * All arguments are integers, so that both ways pass them alike. `in` holds the key, directly followed by the value. `out` has space for
- * `cap` bytes. Java allocates both with OP_ALLOCATE and sees them as direct buffers. The numbers of operations and results are
- * those of Op.java.
+ * All arguments are integers, so that both ways pass them alike. `in` holds the key, directly followed by the value.
+ * `out` has space for `cap` bytes. Java allocates both with OP_ALLOCATE and sees them as direct buffers. The numbers of
+ * operations and results are those of Op.java.
  *
- * The result is a length, a count or a handle, all of which are at least 0, or ABSENT, EXISTS or an error of hikv.h. With an error, `out`
- * holds its text, ended by a zero. A length that exceeds `cap` means that `out` was too short. Numbers that may be negative stand in `out`.
+ * The result is a length, a count or a handle, all of which are at least 0, or ABSENT, EXISTS or an error of hikv.h.
+ * With an error, `out` holds its text, ended by a zero. A length that exceeds `cap` means that `out` was too short.
+ * Numbers that may be negative stand in `out`.
  *
  * Java has checked handles: each is live, or 0 where hikv.h permits null.
  */
@@ -116,8 +117,8 @@ static int64_t multi_get(const call *c) {
     return length(code, len, c);
 }
 
-/* One page of a range whose bounds are the key and the value. `number` holds the kinds of the bounds in a byte each, then the flags. The
- * page stands behind a word, which is 0 if the range has no more items. */
+/* One page of a range whose bounds are the key and the value. `number` holds the kinds of the bounds in a byte each,
+ * then the flags. The page stands behind a word, which is 0 if the range has no more items. */
 static int64_t scan(const call *c, int is_transaction) {
     int lo_kind = (int)(c->number & 255), hi_kind = (int)(c->number >> 8 & 255), code;
     uint32_t flags = (uint32_t)(c->number >> 16), items;

@@ -4,20 +4,29 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * One call of the native half: its memory, and the handles that it uses.
+ * One call of the native half: its memory, and the handles that it uses. Each call is ended, with the parts on which it
+ * began.
  *
- * <p>The memory holds the input, and behind it the output. Calls are reused: a thread takes the call of its slot out of
- * {@link #POOL}, so that it alone has it, and puts it back. A thread that finds its slot empty makes a new call. So the
- * number of idle calls is limited, for virtual threads as well.
+ * <p>The memory holds the input, and behind it the output. Calls are reused: {@link #TAKEN} says for each of {@link
+ * #CALLS} whether a thread has it, which alone then uses it. A thread that finds those of its place taken makes another
+ * one. So the number of idle calls is limited, for virtual threads as well.
+ *
+ * <p>The part is not kept here but by the caller, who names it again at the end. So it is reachable until then, and no
+ * reference is stored, which would cost as much as all else (the collector is informed of such a store).
  */
-final class Call implements AutoCloseable {
+final class Call {
     private static final int SLOTS = 64;
-    /** References in two cache lines. */
+    /** Places that a thread looks at. */
+    private static final int TRIES = 4;
+    /** Numbers in two cache lines. */
     private static final int STRIDE = 32;
-    private static final AtomicReferenceArray<Call> POOL = new AtomicReferenceArray<>(SLOTS * STRIDE);
+    private static final AtomicIntegerArray TAKEN = new AtomicIntegerArray(SLOTS * STRIDE);
+    /** Made by the first thread that takes it. */
+    private static final Call[] CALLS = new Call[SLOTS];
+    private static final int NO_SLOT = -1;
 
     /** The memory of a new call. */
     private static final int BYTES_FIRST = 16 << 10;
@@ -30,9 +39,8 @@ final class Call implements AutoCloseable {
     private int capacity;
     private ByteBuffer memory;
 
+    private final int slot;
     private int hash;
-    private Handle first;
-    private Handle second;
     private long store;
     private long tree;
     private long other;
@@ -40,53 +48,56 @@ final class Call implements AutoCloseable {
     private int valueLen;
     private int output;
 
-    private Call() {
+    private Call(int slot) {
+        this.slot = slot;
         allocate(BYTES_FIRST);
     }
 
     /** Begins a call without a handle. */
     static Call alone() {
-        return take();
-    }
-
-    /**
-     * Begins a call on a handle.
-     *
-     * @throws ClosedException if it has ended
-     */
-    static Call on(Handle handle) {
         Call call = take();
-        try {
-            handle.enter(call.hash);
-        } catch (ClosedException e) {
-            call.close();
-            throw e;
-        }
-        call.first = handle;
-        call.use(handle);
+        call.store = 0;
+        call.tree = 0;
+        call.other = 0;
         return call;
     }
 
     /**
-     * Begins a call on a handle for a tree, or for the store's own keys.
+     * Begins a call on a part of a store.
      *
-     * @throws ClosedException if one of them has ended
-     * @throws IllegalArgumentException if they belong to different stores
+     * @throws ClosedException if it is closed
      */
-    static Call on(Handle handle, Tree tree) {
-        Handle second = Objects.requireNonNull(tree, "the tree is null").handle;
-        Call call = on(handle);
+    static Call on(Part part) {
+        Call call = take();
         try {
-            if (!handle.isOfSameStore(second)) {
-                throw new IllegalArgumentException("the tree belongs to another store");
-            }
-            second.enter(call.hash);
-        } catch (RuntimeException e) {
-            call.close();
+            part.handle.enter(call.hash);
+        } catch (ClosedException e) {
+            call.end();
             throw e;
         }
-        call.second = second;
-        call.tree = second.tree;
+        call.use(part.handle);
+        return call;
+    }
+
+    /**
+     * Begins a call on a part of a store for a tree, or for the store's own keys.
+     *
+     * @throws ClosedException if one of them is closed
+     * @throws IllegalArgumentException if they belong to different stores
+     */
+    static Call on(Part part, Tree tree) {
+        Objects.requireNonNull(tree, "the tree is null");
+        Call call = on(part);
+        try {
+            if (!part.handle.isOfSameStore(tree.handle)) {
+                throw new IllegalArgumentException("the tree belongs to another store");
+            }
+            tree.handle.enter(call.hash);
+        } catch (RuntimeException e) {
+            call.end(part);
+            throw e;
+        }
+        call.tree = tree.handle.tree;
         return call;
     }
 
@@ -104,11 +115,14 @@ final class Call implements AutoCloseable {
     }
 
     private static Call take() {
-        // Numbers of threads that follow one another get different slots and counters.
+        // Threads that were made one after the other have different places and counters.
         int hash = (int) Thread.currentThread().getId();
-        Call call = POOL.getAndSet(slot(hash), null);
+        Call call = null;
+        for (int i = 0; call == null && i < TRIES; i++) {
+            call = taken(hash + i & SLOTS - 1);
+        }
         if (call == null) {
-            call = new Call();
+            call = new Call(NO_SLOT);
         }
         call.hash = hash;
         call.output = 0;
@@ -117,28 +131,49 @@ final class Call implements AutoCloseable {
         return call;
     }
 
-    private static int slot(int hash) {
-        return (hash & SLOTS - 1) * STRIDE;
+    /** Takes the call of a place. Returns null if a thread has it. */
+    private static Call taken(int slot) {
+        if (TAKEN.getAndSet(slot * STRIDE, 1) != 0) {
+            return null;
+        }
+        Call call = CALLS[slot];
+        if (call == null) {
+            try {
+                call = new Call(slot);
+                CALLS[slot] = call;
+            } finally {
+                if (call == null) {
+                    TAKEN.setRelease(slot * STRIDE, 0);
+                }
+            }
+        }
+        return call;
     }
 
-    /** Ends the call. */
-    @Override
-    public void close() {
-        if (first != null) {
-            first.leave(hash);
-            first = null;
+    /** Ends a call without a part. */
+    void end() {
+        if (slot == NO_SLOT) {
+            free(address);
+            return;
         }
-        if (second != null) {
-            second.leave(hash);
-            second = null;
+        if (capacity > BYTES_KEPT) {
+            long old = address;
+            allocate(BYTES_FIRST);
+            free(old);
         }
-        store = 0;
-        tree = 0;
-        other = 0;
-        Call spare = capacity > BYTES_KEPT ? this : POOL.getAndSet(slot(hash), this);
-        if (spare != null) {
-            spare.free();
-        }
+        TAKEN.setRelease(slot * STRIDE, 0);
+    }
+
+    /** Ends a call on a part. */
+    void end(Part part) {
+        part.handle.leave(hash);
+        end();
+    }
+
+    /** Ends a call on a part for a tree. */
+    void end(Part part, Tree tree) {
+        tree.handle.leave(hash);
+        end(part);
     }
 
     private void allocate(int bytes) {
@@ -151,9 +186,8 @@ final class Call implements AutoCloseable {
         memory = Native.LIBRARY.view(address, bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    private void free() {
+    private static void free(long address) {
         Native.LIBRARY.call(Op.FREE, 0, 0, address, 0, 0, 0, 0, 0, 0);
-        address = 0;
     }
 
     /** Makes space for an output behind the input. */
@@ -167,13 +201,14 @@ final class Call implements AutoCloseable {
             padded = needed;
         }
         if (padded > Integer.MAX_VALUE - 8) {
-            throw new IllegalArgumentException("a call has " + needed + " bytes; it can have " + (Integer.MAX_VALUE - 8));
+            throw new IllegalArgumentException(
+                    "a call has " + needed + " bytes; it can have " + (Integer.MAX_VALUE - 8));
         }
         ByteBuffer old = memory;
         long oldAddress = address;
         allocate((int) padded);
         memory.put(0, old, 0, output);
-        Native.LIBRARY.call(Op.FREE, 0, 0, oldAddress, 0, 0, 0, 0, 0, 0);
+        free(oldAddress);
     }
 
     /** Sets the key of the call. */
@@ -203,7 +238,8 @@ final class Call implements AutoCloseable {
     private void place(int keyLen, int valueLen) {
         long end = (long) keyLen + valueLen + 7 & -8;
         if (end > Integer.MAX_VALUE - OUTPUT_MIN) {
-            throw new IllegalArgumentException("a key of " + keyLen + " bytes and a value of " + valueLen + " are too long");
+            throw new IllegalArgumentException(
+                    "a key of " + keyLen + " bytes and a value of " + valueLen + " are too long");
         }
         output = 0;
         reserve(end + OUTPUT_MIN);
@@ -213,8 +249,12 @@ final class Call implements AutoCloseable {
     }
 
     private long run(int op, long number) {
+        return run(op, number, capacity - output);
+    }
+
+    private long run(int op, long number, int cap) {
         long result = Native.LIBRARY.call(
-                op, store, tree, other, address, keyLen, valueLen, number, address + output, capacity - output);
+                op, store, tree, other, address, keyLen, valueLen, number, address + output, cap);
         if (result < 0 && result > Op.EXISTS) {
             throw failure((int) result, op);
         }
@@ -244,22 +284,28 @@ final class Call implements AutoCloseable {
 
     /** Calls an operation whose result is bytes. Returns their count, or -1 if there are none. */
     int fill(int op, long number) {
-        return fill(op, number, 0);
-    }
-
-    /** Like the other, with an output of at least so many bytes. */
-    int fill(int op, long number, int outputLen) {
-        reserve(outputLen);
         while (true) {
             long len = run(op, number);
-            if (len < 0) {
-                return -1;
-            }
             if (len <= capacity - output) {
-                return (int) len;
+                return (int) Math.max(len, -1);
             }
             reserve(len);
         }
+    }
+
+    /**
+     * Calls an operation that fills a page of this length, or of the length that its first item needs. Returns the
+     * same.
+     */
+    int fillPage(int op, long number, int pageLen) {
+        reserve(pageLen);
+        long len = run(op, number, pageLen);
+        while (len > pageLen) {
+            pageLen = (int) Math.min(len, Integer.MAX_VALUE - 8);
+            reserve(len);
+            len = run(op, number, pageLen);
+        }
+        return (int) Math.max(len, -1);
     }
 
     /** Calls an operation whose result is a value. Returns null if the key is absent. */

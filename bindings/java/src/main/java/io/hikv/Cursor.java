@@ -3,8 +3,9 @@ package io.hikv;
 import java.util.NoSuchElementException;
 
 /**
- * A place among the items of a tree, which moves in both directions. It sees all writes that were made before it was last placed by a
- * {@code seek}; later ones it may see. One thread uses a cursor. It holds nothing of the store, so it needs no {@code close}.
+ * A place among the items of a tree, which moves in both directions. It sees all writes that were made before it was
+ * last placed by a {@code seek}; later ones it may see. One thread uses a cursor. It holds nothing of the store, so it
+ * needs no {@code close}.
  */
 public final class Cursor {
     private static final int PAGE_FIRST = 1 << 10;

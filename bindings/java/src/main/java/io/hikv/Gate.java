@@ -7,12 +7,12 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *
  * <p>A call increments a counter and then reads {@code isShut}; it proceeds only if that is false. {@link #shut} sets
  * {@code isShut} and then waits until it has seen each counter at 0. All of these accesses are in one total order, so a
- * call that proceeds has incremented its counter before {@code isShut} was set, and its counter is not 0 until it ends. A
- * call that does not proceed takes its increment back, and only delays {@code shut}.
+ * call that proceeds has incremented its counter before {@code isShut} was set, and its counter is not 0 until it ends.
+ * A call that does not proceed takes its increment back, and only delays {@code shut}.
  *
- * <p>A call that ends decrements and then reads {@code isShut}. If it reads false, {@code shut} begins to wait later, and
- * sees the decrement. If it reads true, it notifies; {@code shut} looks at the counters with the same lock before it
- * waits, so no notice is lost.
+ * <p>A call that ends decrements and then reads {@code isShut}. If it reads false, {@code shut} begins to wait later,
+ * and sees the decrement. If it reads true, it notifies; {@code shut} looks at the counters with the same lock before
+ * it waits, so no notice is lost.
  *
  * <p>Threads count in different cache lines. No call waits for another one.
  */

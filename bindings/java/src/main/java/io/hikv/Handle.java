@@ -7,10 +7,11 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * A handle of the native half, which is freed once, and not while a call uses it.
  *
- * <p>Every call enters the gates of the handles that it uses. {@link #end} shuts the gate, which waits for those calls, and
- * then frees the handle. A store ends its children first: its own gate is shut by then, so no child can be added, and each
- * child waits for its calls. The order of waiting is store, then child; a call waits for no gate, so nothing waits in a
- * circle. A child that another thread is ending has its monitor until it is freed, and the store waits for that.
+ * <p>Every call enters the gates of the handles that it uses. {@link #end} shuts the gate, which waits for those calls,
+ * and then frees the handle. A store ends its children first: its own gate is shut by then, so no child can be added,
+ * and each child waits for its calls. The order of waiting is store, then child; a call waits for no gate, so nothing
+ * waits in a circle. A child that another thread is ending has its monitor until it is freed, and the store waits for
+ * that.
  *
  * <p>An object of a user that becomes unreachable without {@code close} ends its handle through {@link #CLEANER}. The
  * handle does not refer to that object. A call on the object has entered the gate, so the cleaner waits for it.
@@ -117,9 +118,11 @@ final class Handle {
                 return false;
             }
             isFreed = true;
-            try (Call call = Call.ending(this)) {
+            Call call = Call.ending(this);
+            try {
                 call.done(operation, 0);
             } finally {
+                call.end();
                 root.children.remove(this);
             }
             return true;
@@ -131,7 +134,8 @@ final class Handle {
         try {
             end();
         } catch (HikvException e) {
-            System.getLogger("io.hikv").log(System.Logger.Level.WARNING, "closing the " + name + " that was left open", e);
+            System.getLogger("io.hikv").log(
+                    System.Logger.Level.WARNING, "closing the " + name + " that was left open", e);
         }
     }
 }

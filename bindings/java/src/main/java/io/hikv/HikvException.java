@@ -1,8 +1,8 @@
 package io.hikv;
 
 /**
- * An error of a store. Each kind that a program may want to catch is a class of its own. Unless a method says otherwise, nothing
- * has changed after it.
+ * An error of a store. Each kind that a program may want to catch is a class of its own. Unless a method says
+ * otherwise, nothing has changed after it.
  *
  * <p>An argument that no store could accept is an {@link IllegalArgumentException} instead, and null a
  * {@link NullPointerException}.

@@ -4,8 +4,8 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 
 /**
- * An iterator that reads a range page by page. It holds nothing of the store between two pages: each page begins behind the
- * last key. So it needs no {@code close}.
+ * An iterator that reads a range page by page. It holds nothing of the store between two pages: each page begins behind
+ * the last key. So it needs no {@code close}.
  */
 final class Items implements Iterator<Item> {
     /** The first page is small, for a caller that needs only an item. */

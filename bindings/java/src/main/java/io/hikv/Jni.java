@@ -9,7 +9,9 @@ final class Jni extends Native {
     }
 
     @Override
-    long call(int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out, long cap) {
+    long call(
+            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out,
+            long cap) {
         return invoke(op, store, tree, other, in, keyLen, valueLen, number, out, cap);
     }
 
@@ -19,7 +21,8 @@ final class Jni extends Native {
     }
 
     private static native long invoke(
-            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out, long cap);
+            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out,
+            long cap);
 
     private static native ByteBuffer buffer(long address, long len);
 }

@@ -19,8 +19,8 @@ import java.util.Locale;
  * The file of the native library: the one that the property {@code hikv.library} names, or the one of this platform in
  * the jar, unpacked.
  *
- * <p>It is unpacked to a directory that is named by the user and the content, so that processes share it. A directory or
- * file that another user could have made or changed is not used; then this process unpacks its own.
+ * <p>It is unpacked to a directory that is named by the user and the content, so that processes share it. A directory
+ * or file that another user could have made or changed is not used; then this process unpacks its own.
  */
 final class Library {
     private static final String NAME = "libhikv_java.so";
@@ -41,11 +41,13 @@ final class Library {
         String resource = "/native/" + platform() + "/" + NAME;
         try (InputStream stream = Library.class.getResourceAsStream(resource)) {
             if (stream == null) {
-                throw new UnsatisfiedLinkError("the jar has no " + resource + "; the property hikv.library can name a library");
+                throw new UnsatisfiedLinkError(
+                        "the jar has no " + resource + "; the property hikv.library can name a library");
             }
             return unpacked(stream.readAllBytes());
         } catch (IOException e) {
-            UnsatisfiedLinkError error = new UnsatisfiedLinkError("the native library cannot be unpacked to " + temporary() + ": " + e);
+            UnsatisfiedLinkError error = new UnsatisfiedLinkError(
+                    "the native library cannot be unpacked to " + temporary() + ": " + e);
             error.initCause(e);
             throw error;
         }
@@ -65,7 +67,8 @@ final class Library {
         String user = System.getProperty("user.name").replaceAll("[^A-Za-z0-9_-]", "_");
         Path shared = temporary().resolve("hikv-" + user + "-" + hash(library));
         try {
-            Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(ONLY_OWNER)));
+            Files.createDirectory(
+                    shared, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(ONLY_OWNER)));
         } catch (FileAlreadyExistsException e) {
             // By this user, as the next lines find out.
         }

@@ -18,7 +18,8 @@ abstract class Native {
      * @return a result as {@code native/hikv_java.c} describes it
      */
     abstract long call(
-            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out, long cap);
+            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out,
+            long cap);
 
     /** Returns a buffer over native memory, which stays the owner's. */
     abstract ByteBuffer view(long address, int len);
@@ -32,7 +33,8 @@ abstract class Native {
         long found = call(Op.PROTOCOL, 0, 0, 0, 0, 0, 0, 0, 0, 0);
         if (found != Op.PROTOCOL_VERSION) {
             throw new UnsatisfiedLinkError(
-                    "the library speaks version " + found + " of hikv's protocol, this jar version " + Op.PROTOCOL_VERSION);
+                    "the library speaks version " + found + " of hikv's protocol, this jar version "
+                            + Op.PROTOCOL_VERSION);
         }
         return this;
     }

@@ -177,7 +177,8 @@ public final class Options {
         bytes.write(0);
         ByteBuffer numbers = ByteBuffer.allocate(7 * Long.BYTES).order(ByteOrder.nativeOrder());
         long[] values = {
-            flags, durability.ordinal(), regionBytesMax, logBytesMax, readCacheBytes, syncIntervalMicros, backgroundThreads
+            flags, durability.ordinal(), regionBytesMax, logBytesMax, readCacheBytes, syncIntervalMicros,
+            backgroundThreads
         };
         for (long value : values) {
             numbers.putLong(value);

@@ -2,15 +2,16 @@ package io.hikv;
 
 import java.util.Objects;
 
-/** A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has snapshots. */
-public final class Snapshot implements AutoCloseable {
-    private final Handle handle;
+/**
+ * A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has
+ * snapshots.
+ */
+public final class Snapshot extends Part implements AutoCloseable {
     private final Store store;
 
     Snapshot(Handle handle, Store store) {
-        this.handle = handle;
+        super(handle);
         this.store = store;
-        handle.endWith(this);
     }
 
     /**
@@ -32,8 +33,11 @@ public final class Snapshot implements AutoCloseable {
      * @throws HikvException.NoSuchTree if there was no tree of this name
      */
     public byte[] get(Tree tree, byte[] key) {
-        try (Call call = Call.on(handle, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             return call.key(key).value(Op.SNAPSHOT_GET);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -55,7 +59,7 @@ public final class Snapshot implements AutoCloseable {
      * @return the items
      */
     public Iterable<Item> items(Tree tree, Range range) {
-        Source source = Source.shared(handle, Objects.requireNonNull(tree, "the tree is null"));
+        Source source = Source.shared(this, Objects.requireNonNull(tree, "the tree is null"));
         Objects.requireNonNull(range, "the range is null");
         return () -> new Items(source, range);
     }
@@ -67,7 +71,7 @@ public final class Snapshot implements AutoCloseable {
      * @return the cursor
      */
     public Cursor cursor(Tree tree) {
-        return new Cursor(Source.shared(handle, Objects.requireNonNull(tree, "the tree is null")));
+        return new Cursor(Source.shared(this, Objects.requireNonNull(tree, "the tree is null")));
     }
 
     /** Closes the snapshot, after the calls of other threads on it have ended. */

@@ -4,14 +4,18 @@ package io.hikv;
  * A tree, or a view of one, whose ranges can be read.
  *
  * @param op the operation that reads a page
- * @param view the handle of the tree's store, of a snapshot, or of a transaction
+ * @param view the tree itself, a snapshot, or a transaction
  * @param tree the tree
- * @param lock the lock of calls on the view
+ * @param isLocked true if one thread at a time may use the view
  */
-record Source(int op, Handle view, Tree tree, Object lock) {
+record Source(int op, Part view, Tree tree, boolean isLocked) {
     /** A source of which threads may read several pages at the same time. */
-    static Source shared(Handle view, Tree tree) {
-        return new Source(Op.SCAN, view, tree, null);
+    static Source shared(Part view, Tree tree) {
+        return new Source(Op.SCAN, view, tree, false);
+    }
+
+    static Source of(Transaction transaction, Tree tree) {
+        return new Source(Op.TX_SCAN, transaction, tree, true);
     }
 
     /**
@@ -20,18 +24,21 @@ record Source(int op, Handle view, Tree tree, Object lock) {
      * @return the page, or null if the range has none
      */
     Page read(Range range, int bytes) {
-        if (lock == null) {
+        if (!isLocked) {
             return page(range, bytes);
         }
-        synchronized (lock) {
+        synchronized (view) {
             return page(range, bytes);
         }
     }
 
     private Page page(Range range, int bytes) {
-        try (Call call = Call.on(view, tree)) {
-            int len = call.keyAndValue(range.lo(), range.hi()).fill(op, range.kinds(), bytes);
+        Call call = Call.on(view, tree);
+        try {
+            int len = call.keyAndValue(range.lo(), range.hi()).fillPage(op, range.kinds(), bytes);
             return len < 0 ? null : new Page(call.bytes(Long.BYTES, len - Long.BYTES), call.longAt(0) != 0);
+        } finally {
+            call.end(view, tree);
         }
     }
 }

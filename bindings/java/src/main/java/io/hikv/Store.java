@@ -9,8 +9,8 @@ import java.util.function.Function;
 /**
  * An open store. It is the tree of its own keys, and has further trees with names.
  *
- * <p>All threads may use a store at the same time. {@link #close} waits for the calls of other threads, and then closes all trees,
- * snapshots and transactions of the store. Calls on any of them throw {@link ClosedException} from then on.
+ * <p>All threads may use a store at the same time. {@link #close} waits for the calls of other threads, and then closes
+ * all trees, snapshots and transactions of the store. Calls on any of them throw {@link ClosedException} from then on.
  */
 public final class Store extends Tree {
     /** hikv.h's HIKV_CREATE. */
@@ -41,9 +41,12 @@ public final class Store extends Tree {
      */
     public static Store open(Path path, Options options) {
         byte[] encoded = options.encoded();
-        try (Call call = Call.alone()) {
+        Call call = Call.alone();
+        try {
             long store = call.keyAndValue(bytes(path.toString()), encoded).number(Op.OPEN, 0);
             return new Store(Handle.ofStore(store));
+        } finally {
+            call.end();
         }
     }
 
@@ -73,8 +76,11 @@ public final class Store extends Tree {
     }
 
     private Tree tree(String name, int flags) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return new Tree(handle.tree(call.key(bytes(name)).number(Op.TREE_OPEN, flags)), this);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -85,11 +91,14 @@ public final class Store extends Tree {
      */
     public List<String> trees() {
         List<String> names = new ArrayList<>();
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             Page page = new Page(call.bytes(0, call.fill(Op.TREE_LIST, 0)), false);
             while (page.next()) {
                 names.add(new String(page.key(), StandardCharsets.UTF_8));
             }
+        } finally {
+            call.end(this);
         }
         return names;
     }
@@ -101,8 +110,11 @@ public final class Store extends Tree {
      * @param to its new name
      */
     public void renameTree(String from, String to) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(bytes(from), bytes(to)).done(Op.TREE_RENAME, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -113,8 +125,11 @@ public final class Store extends Tree {
      * @param b the name of the other
      */
     public void swapTrees(String a, String b) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(bytes(a), bytes(b)).done(Op.TREE_SWAP, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -124,8 +139,11 @@ public final class Store extends Tree {
      * @param name its name
      */
     public void dropTree(String name) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.key(bytes(name)).done(Op.TREE_DROP, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -135,8 +153,11 @@ public final class Store extends Tree {
      * @return the snapshot
      */
     public Snapshot snapshot() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return new Snapshot(handle.snapshot(call.number(Op.SNAPSHOT_NEW, 0)), this);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -146,14 +167,17 @@ public final class Store extends Tree {
      * @return the transaction
      */
     public Transaction begin() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return new Transaction(handle.transaction(call.number(Op.BEGIN, 0)), this);
+        } finally {
+            call.end(this);
         }
     }
 
     /**
-     * Runs a body in a transaction and commits it. After a conflict, the body runs again, so it must have no effects but those on the
-     * transaction. If it throws, nothing is written.
+     * Runs a body in a transaction and commits it. After a conflict, the body runs again, so it must have no effects
+     * but those on the transaction. If it throws, nothing is written.
      *
      * @param body the body
      * @param <R> its result
@@ -190,8 +214,11 @@ public final class Store extends Tree {
 
     /** Makes every write that has returned as durable as the storage allows. */
     public void sync() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.done(Op.SYNC, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -201,8 +228,11 @@ public final class Store extends Tree {
      * @param place the directory
      */
     public void backup(Path place) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.key(bytes(place.toString())).done(Op.BACKUP, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -212,8 +242,11 @@ public final class Store extends Tree {
      * @return the figures, as JSON
      */
     public String stats() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return new String(call.value(Op.STATS), StandardCharsets.UTF_8);
+        } finally {
+            call.end(this);
         }
     }
 

@@ -16,15 +16,21 @@ public final class Ticket {
      * @return true if it is durable
      */
     public boolean isDurable() {
-        try (Call call = Call.on(tree.handle)) {
+        Call call = Call.on(tree);
+        try {
             return call.done(Op.IS_DURABLE, number);
+        } finally {
+            call.end(tree);
         }
     }
 
     /** Waits until the write is durable. */
     public void await() {
-        try (Call call = Call.on(tree.handle)) {
+        Call call = Call.on(tree);
+        try {
             call.done(Op.WAIT, number);
+        } finally {
+            call.end(tree);
         }
     }
 }

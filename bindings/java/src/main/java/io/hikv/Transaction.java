@@ -6,17 +6,15 @@ import java.util.Objects;
  * Reads and writes that happen as one step. Its reads see its own writes. {@link #commit} fails with
  * {@link HikvException.Conflict} if a key or range that it has read has changed.
  *
- * <p>One thread at a time uses a transaction; calls of several wait for each other. A transaction that is closed without a commit
- * writes nothing.
+ * <p>One thread at a time uses a transaction; calls of several wait for each other. A transaction that is closed
+ * without a commit writes nothing.
  */
-public final class Transaction implements AutoCloseable {
-    private final Handle handle;
+public final class Transaction extends Part implements AutoCloseable {
     private final Store store;
 
     Transaction(Handle handle, Store store) {
-        this.handle = handle;
+        super(handle);
         this.store = store;
-        handle.endWith(this);
     }
 
     /**
@@ -37,8 +35,11 @@ public final class Transaction implements AutoCloseable {
      * @return the value, or null if the key is absent
      */
     public synchronized byte[] get(Tree tree, byte[] key) {
-        try (Call call = Call.on(handle, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             return call.key(key).value(Op.TX_GET);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -60,8 +61,11 @@ public final class Transaction implements AutoCloseable {
      * @param value the value
      */
     public synchronized void put(Tree tree, byte[] key, byte[] value) {
-        try (Call call = Call.on(handle, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             call.keyAndValue(key, value).done(Op.TX_PUT, 0);
+        } finally {
+            call.end(this, tree);
         }
     }
 
@@ -81,14 +85,17 @@ public final class Transaction implements AutoCloseable {
      * @param key the key
      */
     public synchronized void delete(Tree tree, byte[] key) {
-        try (Call call = Call.on(handle, tree)) {
+        Call call = Call.on(this, tree);
+        try {
             call.key(key).done(Op.TX_DELETE, 0);
+        } finally {
+            call.end(this, tree);
         }
     }
 
     /**
-     * Returns the items of a range. They are read page by page, and all that were read count for conflicts; a limit of the range is
-     * never exceeded.
+     * Returns the items of a range. They are read page by page, and all that were read count for conflicts; a limit of
+     * the range is never exceeded.
      *
      * @param range the range
      * @return the items
@@ -105,7 +112,7 @@ public final class Transaction implements AutoCloseable {
      * @return the items
      */
     public Iterable<Item> items(Tree tree, Range range) {
-        Source source = new Source(Op.TX_SCAN, handle, Objects.requireNonNull(tree, "the tree is null"), this);
+        Source source = Source.of(this, Objects.requireNonNull(tree, "the tree is null"));
         Objects.requireNonNull(range, "the range is null");
         return () -> new Items(source, range);
     }
@@ -116,8 +123,11 @@ public final class Transaction implements AutoCloseable {
      * @throws HikvException.Conflict if another thread has changed what it has read
      */
     public synchronized void check() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.done(Op.TX_CHECK, 0);
+        } finally {
+            call.end(this);
         }
     }
 

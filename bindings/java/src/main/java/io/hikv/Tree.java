@@ -11,18 +11,16 @@ import java.util.Objects;
 import java.util.function.UnaryOperator;
 
 /**
- * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that has returned
- * is durable at the store's level.
+ * Keys with values, in the order of the keys' unsigned bytes. All threads may use a tree at the same time. A write that
+ * has returned is durable at the store's level.
  */
-public sealed class Tree implements AutoCloseable permits Store {
-    final Handle handle;
+public sealed class Tree extends Part implements AutoCloseable permits Store {
     /** Keeps the store from being closed as unreachable; null in the store itself. */
     private final Store store;
 
     Tree(Handle handle, Store store) {
-        this.handle = handle;
+        super(handle);
         this.store = store;
-        handle.endWith(this);
     }
 
     /**
@@ -32,8 +30,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public byte[] get(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).value(Op.GET);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -46,12 +47,15 @@ public sealed class Tree implements AutoCloseable permits Store {
      */
     public int get(byte[] key, byte[] out) {
         Objects.requireNonNull(out, "the buffer is null");
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             int len = call.key(key).fill(Op.GET, 0);
             if (len > 0) {
                 call.copy(0, out, Math.min(len, out.length));
             }
             return len;
+        } finally {
+            call.end(this);
         }
     }
 
@@ -70,9 +74,12 @@ public sealed class Tree implements AutoCloseable permits Store {
             packed.writeBytes(key);
         }
         Page page;
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, keys.size());
             page = new Page(call.bytes(0, found), false);
+        } finally {
+            call.end(this);
         }
         List<byte[]> values = new ArrayList<>(keys.size());
         while (page.next()) {
@@ -88,13 +95,16 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the value, or null if the key is absent
      */
     public Version getVersion(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             int len = call.key(key).fill(Op.GET_VERSION, 0);
             if (len < 0) {
                 return null;
             }
             byte[] value = call.bytes(2 * Long.BYTES, len - 2 * Long.BYTES);
             return new Version(value, call.longAt(0), call.longAt(Long.BYTES));
+        } finally {
+            call.end(this);
         }
     }
 
@@ -105,8 +115,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it is present
      */
     public boolean contains(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).done(Op.CONTAINS, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -116,8 +129,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the number
      */
     public long size() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.number(Op.LEN, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -128,8 +144,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @param value the value
      */
     public void put(byte[] key, byte[] value) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(key, value).done(Op.PUT, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -145,8 +164,11 @@ public sealed class Tree implements AutoCloseable permits Store {
         if (millis <= 0) {
             throw new IllegalArgumentException("the time to live is " + ttl + ", less than a millisecond");
         }
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.keyAndValue(key, value).done(Op.PUT_TTL, millis);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -158,8 +180,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it was absent
      */
     public boolean insert(byte[] key, byte[] value) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.keyAndValue(key, value).done(Op.INSERT, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -170,8 +195,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return true if it was present
      */
     public boolean delete(byte[] key) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).done(Op.DELETE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -183,13 +211,17 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the sum
      */
     public long increment(byte[] key, long by) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.key(key).word(Op.INCREMENT, by);
+        } finally {
+            call.end(this);
         }
     }
 
     /**
-     * Changes a value by a function, which runs again if another thread writes the key at the same time. So it must have no effects.
+     * Changes a value by a function, which runs again if another thread writes the key at the same time. So it must
+     * have no effects.
      *
      * @param key the key
      * @param change takes the value, or null if the key is absent; returns the new value, or null to delete the key
@@ -215,8 +247,11 @@ public sealed class Tree implements AutoCloseable permits Store {
 
     /** Deletes all keys in one step. */
     public void clear() {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             call.done(Op.CLEAR, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -228,8 +263,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the number of deleted keys
      */
     public long deleteRange(byte[] lo, byte[] hi) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return call.keyAndValue(lo, hi).number(Op.DELETE_RANGE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -240,8 +278,11 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public void write(WriteBatch batch) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             batch.input(call).done(Op.WRITE, 0);
+        } finally {
+            call.end(this);
         }
     }
 
@@ -253,20 +294,23 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @throws HikvException.Unmet if a condition does not hold
      */
     public Ticket writeDeferred(WriteBatch batch) {
-        try (Call call = Call.on(handle)) {
+        Call call = Call.on(this);
+        try {
             return new Ticket(this, batch.input(call).word(Op.DEFERRED_WRITE, 0));
+        } finally {
+            call.end(this);
         }
     }
 
     /**
-     * Returns the items of a range, in its order. Each loop reads them page by page, and sees all writes that were made before it
-     * began; later ones it may see.
+     * Returns the items of a range, in its order. Each loop reads them page by page, and sees all writes that were made
+     * before it began; later ones it may see.
      *
      * @param range the range
      * @return the items
      */
     public Iterable<Item> items(Range range) {
-        Source source = Source.shared(handle, this);
+        Source source = Source.shared(this, this);
         Objects.requireNonNull(range, "the range is null");
         return () -> new Items(source, range);
     }
@@ -286,10 +330,12 @@ public sealed class Tree implements AutoCloseable permits Store {
      * @return the cursor
      */
     public Cursor cursor() {
-        return new Cursor(Source.shared(handle, this));
+        return new Cursor(Source.shared(this, this));
     }
 
-    /** Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}. */
+    /**
+     * Closes the tree, after the calls of other threads on it have ended. Further calls throw {@link ClosedException}.
+     */
     @Override
     public void close() {
         handle.end();

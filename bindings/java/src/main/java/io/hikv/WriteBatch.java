@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * Writes that happen as one step, for readers and for a crash, if all of the batch's conditions hold before it. One thread uses a
- * batch. It can be written several times, and holds nothing of a store. Each method returns this batch.
+ * Writes that happen as one step, for readers and for a crash, if all of the batch's conditions hold before it. One
+ * thread uses a batch. It can be written several times, and holds nothing of a store. Each method returns this batch.
  */
 public final class WriteBatch {
     private static final VarHandle LEN = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);

@@ -22,7 +22,8 @@ final class Ffm extends Native {
         MemorySegment function = lookup().find("hikv_java_call").orElseThrow(
                 () -> new UnsatisfiedLinkError(Library.path() + " is not hikv's library for Java"));
         FunctionDescriptor type = FunctionDescriptor.of(
-                JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+                JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG,
+                JAVA_LONG, JAVA_LONG);
         return Linker.nativeLinker().downcallHandle(function, type);
     }
 
@@ -36,7 +37,9 @@ final class Ffm extends Native {
     }
 
     @Override
-    long call(int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out, long cap) {
+    long call(
+            int op, long store, long tree, long other, long in, long keyLen, long valueLen, long number, long out,
+            long cap) {
         try {
             return (long) CALL.invokeExact(op, store, tree, other, in, keyLen, valueLen, number, out, cap);
         } catch (Throwable e) {

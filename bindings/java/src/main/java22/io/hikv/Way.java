@@ -22,8 +22,8 @@ final class Way {
                 throw e;
             }
             // Since Java 24, both ways need the same permission.
-            UnsatisfiedLinkError error =
-                    new UnsatisfiedLinkError("Java denies native access; start it with --enable-native-access=ALL-UNNAMED");
+            UnsatisfiedLinkError error = new UnsatisfiedLinkError(
+                    "Java denies native access; start it with --enable-native-access=ALL-UNNAMED");
             error.initCause(e);
             throw error;
         }

@@ -117,7 +117,8 @@ class ModelTest {
     }
 
     private NavigableMap<byte[], byte[]> between(byte[] lo, byte[] hi) {
-        return Arrays.compareUnsigned(lo, hi) < 0 ? model.subMap(lo, true, hi, false) : new TreeMap<>(Arrays::compareUnsigned);
+        return Arrays.compareUnsigned(lo, hi) < 0 ? model.subMap(lo, true, hi, false)
+                : new TreeMap<>(Arrays::compareUnsigned);
     }
 
     private void scan(byte[] lo, byte[] hi) {
@@ -132,7 +133,8 @@ class ModelTest {
 
     private void prefix(byte[] prefix) {
         NavigableMap<byte[], byte[]> expected = new TreeMap<>(model);
-        expected.keySet().removeIf(key -> key.length < prefix.length || !Arrays.equals(key, 0, prefix.length, prefix, 0, prefix.length));
+        expected.keySet().removeIf(key -> key.length < prefix.length
+                || !Arrays.equals(key, 0, prefix.length, prefix, 0, prefix.length));
         assertItems(expected, Range.prefix(prefix));
     }
 
@@ -178,7 +180,8 @@ class ModelTest {
                 .array(byte[].class)
                 .ofMaxSize(3);
         Arbitrary<byte[]> values = Arbitraries.oneOf(
-                Arbitraries.bytes().array(byte[].class).ofMaxSize(20), Arbitraries.integers().between(900, 40_000).map(byte[]::new));
+                Arbitraries.bytes().array(byte[].class).ofMaxSize(20),
+                Arbitraries.integers().between(900, 40_000).map(byte[]::new));
         Arbitrary<Step> steps = Arbitraries.frequencyOf(List.of(
                 entry(4, keys.map(key -> test -> test.get(key))),
                 entry(8, Combinators.combine(keys, values).as((key, value) -> test -> test.put(key, value))),
@@ -189,7 +192,8 @@ class ModelTest {
                 entry(2, keys.map(key -> test -> test.prefix(key))),
                 entry(2, keys.map(key -> test -> test.seek(key))),
                 entry(3, Combinators.combine(keys, keys, values).as((a, b, value) -> test -> test.batch(a, b, value))),
-                entry(2, Combinators.combine(keys, keys, values).as((a, b, value) -> test -> test.transact(a, b, value))),
+                entry(2, Combinators.combine(keys, keys, values)
+                        .as((a, b, value) -> test -> test.transact(a, b, value))),
                 entry(1, Arbitraries.just(test -> test.reopen()))));
         return steps.list().ofMaxSize(60);
     }

@@ -34,7 +34,8 @@ class PagesTest {
         String text = Files.readString(PAGES.resolve(page));
         String program = block(text, "java", "class " + name);
         Files.writeString(dir.resolve(name + ".java"), program);
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         if (Runtime.version().feature() >= 22) {
             command.add("--enable-native-access=ALL-UNNAMED");
         }

@@ -70,7 +70,8 @@ class RefusalsTest {
         refused(IllegalArgumentException.class, "-3", () -> Range.all().limit(-3));
         refused(IllegalArgumentException.class, "0", () -> store.transact(0, tx -> null));
         refused(IllegalArgumentException.class, "PT0S", () -> new Options().syncInterval(Duration.ZERO));
-        refused(IllegalArgumentException.class, "1969", () -> new WriteBatch().put(A, A, Instant.parse("1969-01-01T00:00:00Z")));
+        refused(IllegalArgumentException.class, "1969", 
+                () -> new WriteBatch().put(A, A, Instant.parse("1969-01-01T00:00:00Z")));
         store.put(A, bytes("text"));
         refused(IllegalArgumentException.class, "", () -> store.increment(A, 1));
         refused(IllegalArgumentException.class, "", () -> store.tree(""));
@@ -81,7 +82,8 @@ class RefusalsTest {
     void pathsAndOptionsAreNamed() throws Exception {
         Path file = Files.writeString(dir.resolve("file"), "text");
         refused(HikvException.class, "file", () -> Store.open(file));
-        refused(HikvException.Missing.class, "none", () -> Store.open(dir.resolve("none"), new Options().create(false)));
+        refused(HikvException.Missing.class, "none",
+                () -> Store.open(dir.resolve("none"), new Options().create(false)));
         refused(HikvException.Locked.class, "store", () -> Stores.open(dir.resolve("store")));
         refused(HikvException.Unusable.class, "", () -> {
             Store.open(dir.resolve("ink"), new Options().engine(Engine.INK)).close();
@@ -181,6 +183,21 @@ class RefusalsTest {
         left.begin();
         left.tree("tree").put(A, A);
         left.put(A, A);
+    }
+
+    @Test
+    void anIteratorKeepsItsSnapshotOpen() {
+        for (int key = 0; key < 1000; key++) {
+            store.put(bytes(String.format("%04d", key)), new byte[100]);
+        }
+        int count = 0;
+        for (Item item : store.snapshot().items(Range.all())) {
+            if (count++ % 100 == 0) {
+                System.gc();
+            }
+            assertEquals(100, item.value().length);
+        }
+        assertEquals(1000, count);
     }
 
     @Test

@@ -215,7 +215,8 @@ class StoreTest {
         assertArrayEquals(bytes("1"), version.value());
         store.write(new WriteBatch().delete(bytes("a")).put(bytes("b"), bytes("2")).expect(bytes("a"), version));
         assertEquals(List.of("b=2"), texts(store.items()));
-        WriteBatch batch = new WriteBatch().put(bytes("c"), bytes("3")).expectAbsent(bytes("x")).expect(bytes("a"), version);
+        WriteBatch batch = new WriteBatch().put(bytes("c"), bytes("3"))
+                .expectAbsent(bytes("x")).expect(bytes("a"), version);
         HikvException.Unmet unmet = assertThrows(HikvException.Unmet.class, () -> store.write(batch));
         assertEquals(1, unmet.condition());
         assertFalse(unmet.getMessage().isEmpty());

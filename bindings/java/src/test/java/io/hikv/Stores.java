@@ -42,8 +42,7 @@ final class Stores {
 
     /** Makes a directory in memory, where there is such a place. */
     static Path inMemory() throws IOException {
-        Path memory = Path.of("/dev/shm");
-        return Files.isWritable(memory) ? Files.createTempDirectory(memory, "hikv-java-") : Files.createTempDirectory("hikv-java-");
+        return Files.createTempDirectory(Path.of(System.getProperty("hikv.memory")), "hikv-");
     }
 
     static void delete(Path dir) throws IOException {

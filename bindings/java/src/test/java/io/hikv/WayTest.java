@@ -34,7 +34,8 @@ class WayTest {
     /** Runs the program with options of Java. Returns what it prints. */
     private String run(String... options) throws Exception {
         Files.writeString(dir.resolve("Program.java"), PROGRAM);
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of(options));
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), "Program.java"));
         Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).start();
@@ -66,7 +67,8 @@ class WayTest {
     void deniedAccessIsNamed() throws Exception {
         assumeTrue(Runtime.version().feature() >= 24, "earlier versions of Java have no such option");
         for (String way : List.of("ffm", "jni")) {
-            assertContains(run("--illegal-native-access=deny", "-Dhikv.native=" + way), "--enable-native-access=ALL-UNNAMED");
+            assertContains(run("--illegal-native-access=deny", "-Dhikv.native=" + way),
+                    "--enable-native-access=ALL-UNNAMED");
         }
     }
 

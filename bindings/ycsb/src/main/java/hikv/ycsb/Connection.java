@@ -24,7 +24,8 @@ final class Connection implements Closeable {
   }
 
   /**
-   * Sends a request and returns the reply: a {@code byte[]}, a {@code Long}, a {@code String} for a status, a {@code List} of replies, or null.
+   * Sends a request and returns the reply: a {@code byte[]}, a {@code Long}, a {@code String} for a status, a {@code
+   * List} of replies, or null.
    *
    * @throws IOException if the server refuses the request or closes the connection
    */

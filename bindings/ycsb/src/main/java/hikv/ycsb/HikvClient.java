@@ -17,8 +17,9 @@ import site.ycsb.Status;
 /**
  * YCSB's operations on {@code hikv serve}, at {@code hikv.host} and {@code hikv.port}.
  *
- * <p>A record is one key, {@code table:key}, whose value contains all fields, so one request reads or inserts a record, and a
- * scan is one RANGE. An update of some fields reads the record and replaces it by CAS, and repeats that if another client was faster.
+ * <p>A record is one key, {@code table:key}, whose value contains all fields, so one request reads or inserts a record,
+ * and a scan is one RANGE. An update of some fields reads the record and replaces it by CAS, and repeats that if
+ * another client was faster.
  *
  * <p>The keys of a scan must ascend, begin at or after its start, and belong to the table; anything else is
  * {@code UNEXPECTED_STATE}. In workloads with {@code dataintegrity=true}, YCSB itself verifies the values.
