@@ -21,6 +21,8 @@ pub enum Access {
     Overwrite,
     /// Creates it if it does not exist.
     Create,
+    /// Removes some of its value.
+    Remove,
     /// Deletes it.
     Delete,
 }
@@ -37,6 +39,7 @@ impl Access {
             Access::Extend => &["RW", "insert"],
             Access::Overwrite => &["OW", "update"],
             Access::Create => &["OW", "insert"],
+            Access::Remove => &["RW", "delete"],
             Access::Delete => &["RM", "delete"],
         }
     }

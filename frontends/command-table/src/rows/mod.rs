@@ -5,6 +5,7 @@ mod bits;
 mod cluster;
 mod connection;
 mod diagnostics;
+mod hashes;
 mod keys;
 mod ordered;
 mod pubsub;
@@ -23,6 +24,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         cluster::ROWS,
         connection::ROWS,
         diagnostics::ROWS,
+        hashes::ROWS,
         keys::ROWS,
         ordered::ROWS,
         pubsub::ROWS,

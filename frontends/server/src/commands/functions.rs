@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
+    hashes, hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
     scripting, server, set, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 35] = [
+const FAMILIES: [&[(&str, Function)]; 36] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
@@ -25,6 +25,7 @@ const FAMILIES: [&[(&str, Function)]; 35] = [
     debug::FUNCTIONS,
     dump::FUNCTIONS,
     expiry::FUNCTIONS,
+    hashes::FUNCTIONS,
     hello::FUNCTIONS,
     help::FUNCTIONS,
     info::FUNCTIONS,
