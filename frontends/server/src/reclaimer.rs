@@ -42,7 +42,17 @@ fn pass(shared: &Shared, lane: usize) -> Result<(), Refusal> {
     let keyspace = &shared.keyspace;
     let Some(reclaim) = keyspace.reclaim() else { return Ok(()) };
     let is_stopped = || keyspace.collections.wake.is_stopped();
-    for due in reclaim.due()? {
+    // This waits until keys are in order, so that what follows does not.
+    let due_now = reclaim.due()?;
+    if keyspace.collections.wake.may_have_lost() {
+        let _pass = shared.gate.pass(lane);
+        // The command may be a transaction, which swaps databases.
+        if !shared.gate.has_claim() {
+            keyspace.store.deferred(|_| reclaim.note_lost(&keyspace.databases.ids())).0?;
+            keyspace.collections.wake.found_lost();
+        }
+    }
+    for due in due_now {
         if is_stopped() {
             return Ok(());
         }

@@ -215,12 +215,10 @@ impl Turn<'_> {
             // It waits, or was refused.
         } else if self.client.session.may_use_background && gate.blocks(entry, &request, self.client.session) {
             self.move_to_background(JobThread::Shared, entry);
+        } else if needs_collections && let Err(refusal) = self.client.shared.begin_collections() {
+            self.refuse(refusal, &request);
         } else {
-            if needs_collections && let Err(refusal) = self.client.shared.begin_collections() {
-                self.refuse(refusal, &request);
-            } else {
-                self.client.answer(entry, request, self.output);
-            }
+            self.client.answer(entry, request, self.output);
             if mem::take(&mut self.client.session.needs_background) {
                 self.move_to_background(JobThread::Shared, entry);
             } else {

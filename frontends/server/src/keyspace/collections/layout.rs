@@ -56,6 +56,18 @@ impl Layout {
         within(self.key(RECORD, &[&namespace.number().to_be_bytes()]))
     }
 
+    /// Returns the namespace of a record.
+    pub(super) fn namespace_of_record(self, raw: &[u8]) -> Option<TreeId> {
+        let (id, _) = self.0.key_of(raw)?.strip_prefix(&[RECORD])?.split_first_chunk::<4>()?;
+        Some(TreeId::new(u32::from_be_bytes(*id)))
+    }
+
+    /// Returns the range of the records of a namespace and of all with greater ids.
+    pub(super) fn records_from(self, namespace: u32) -> RawRange {
+        let (start, end) = within(self.key(RECORD, &[]));
+        (start.map(|_| self.key(RECORD, &[&namespace.to_be_bytes()])), end)
+    }
+
     /// Returns the key of an element.
     pub(super) fn element(self, id: u64, element: &[u8]) -> Vec<u8> {
         self.key(ELEMENT, &[&id.to_be_bytes(), element])

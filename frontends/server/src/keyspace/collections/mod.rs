@@ -73,6 +73,7 @@ impl Collections {
             && let Some(tree) = store.trees()?.into_iter().find(|tree| tree.name == TREE)
         {
             collections.tree.store(tree.id, Ordering::Release);
+            collections.wake.wake_for_lost();
         }
         Ok(collections)
     }

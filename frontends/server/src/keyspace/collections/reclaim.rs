@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use catalog::TreeId;
+use catalog::{DatabaseIds, TreeId};
 use hikv::{Clock, Expiry, FrontEnd, Item};
 
 use super::view::{Changes, View};
@@ -43,6 +43,21 @@ impl<'a> Reclaim<'a> {
     fn read(&self, range: RawRange, count: usize) -> Result<Vec<Item>, Refusal> {
         let items = self.0.items.range(self.0.ordered()?, range, false)?;
         Ok(items.take(count).collect::<Result<_, _>>()?)
+    }
+
+    /// Marks the records of trees that are no database's any more: a program has emptied a database itself. No
+    /// transaction is under way, which may have changed `ids` only in memory.
+    pub(crate) fn note_lost(&self, ids: &DatabaseIds) -> Result<(), Refusal> {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let first = self.read(self.0.layout.records_from(from), 1)?.pop();
+            let found = first.and_then(|(raw, _)| self.0.layout.namespace_of_record(&raw));
+            if let Some(lost) = found.filter(|id| !ids.contains(id)) {
+                self.0.items.put(self.0.layout.flushed(lost), "")?;
+            }
+            next = found.and_then(|id| id.number().checked_add(1));
+        }
+        Ok(())
     }
 
     /// Returns rows of collections whose time has come, with their owners.

@@ -18,6 +18,8 @@ pub(crate) struct Wake {
 struct State {
     is_asked: bool,
     is_stopped: bool,
+    /// A program may have emptied a database itself.
+    may_have_lost: bool,
 }
 
 impl Wake {
@@ -25,6 +27,22 @@ impl Wake {
     pub(crate) fn wake(&self) {
         self.state.lock().is_asked = true;
         self.changed.notify_one();
+    }
+
+    /// Asks for a pass that looks for databases which a program has emptied itself.
+    pub(crate) fn wake_for_lost(&self) {
+        self.state.lock().may_have_lost = true;
+        self.wake();
+    }
+
+    /// Returns whether such a pass was asked for.
+    pub(crate) fn may_have_lost(&self) -> bool {
+        self.state.lock().may_have_lost
+    }
+
+    /// Notes that the pass has looked.
+    pub(crate) fn found_lost(&self) {
+        self.state.lock().may_have_lost = false;
     }
 
     /// Ends the thread.
