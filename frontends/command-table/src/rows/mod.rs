@@ -11,6 +11,7 @@ mod ordered;
 mod pubsub;
 mod scripting;
 mod server;
+mod sets;
 mod strings;
 mod transactions;
 
@@ -30,6 +31,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         pubsub::ROWS,
         scripting::ROWS,
         server::ROWS,
+        sets::ROWS,
         strings::ROWS,
         transactions::ROWS,
     ];

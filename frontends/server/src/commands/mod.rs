@@ -51,6 +51,7 @@ mod scan;
 mod scripting;
 mod server;
 mod set;
+mod sets;
 mod slowlog;
 mod sparkline;
 mod strings;

@@ -1,25 +1,24 @@
 //! Keys of collections: expiry, moving, databases, transactions, scripts, restarts.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use hikv::EngineKind;
+use hikv::{EngineKind, Expiry, Snapshot, Store};
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+
+const TREE: &str = "hikv:collections";
 
 /// Returns the number of keys that the store has for collections, and waits until it is this one.
 fn await_items(server: &TestServer, wanted: u64) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let count = || {
-        let trees = server.store.trees().expect("there is a catalog");
-        let tree = trees.into_iter().find(|tree| tree.name == "hikv:collections").expect("there is the tree");
-        let stored = hikv::FrontEnd::of(&server.store).stored();
-        let prefix = [&[0xFF, 0x11][..], &(tree.id as u16).to_be_bytes()].concat();
-        let ordered = stored.ordered().expect("there is an order");
-        ordered.prefix(prefix).expect("it is read").count() as u64
-    };
+    let tree = server.store.existing_tree(TREE).expect("it is found").expect("there is the tree");
+    let count = || tree.len().expect("it is counted");
     while count() != wanted {
         assert!(Instant::now() < deadline, "{} items instead of {wanted}", count());
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
 
@@ -40,6 +39,23 @@ fn deleted_collections_are_reclaimed() {
     client.converse([("FLUSHDB", ok()), ("DBSIZE", int(0)), ("HSET a b c", int(1))]);
     await_items(&server, 3);
     client.converse([("FLUSHALL", ok()), ("DBSIZE", int(0)), ("EXISTS a", int(0))]);
+    await_items(&server, 1);
+}
+
+/// A program empties the database by its tree, which the server does not notice at once.
+#[test]
+fn collections_of_cleared_trees_are_reclaimed() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SELECT 1", ok()), ("SET k v", ok()), ("HSET h a 1 b 2", int(2)), ("HLEN h", int(2))]);
+    server
+        .store
+        .existing_tree("hikv:1")
+        .expect("it is found")
+        .expect("there is the tree")
+        .clear()
+        .expect("it is cleared");
+    client.converse([("EXISTS k", int(0)), ("EXISTS h", int(0))]);
     await_items(&server, 1);
 }
 
@@ -99,7 +115,7 @@ fn collections_are_moved_and_copied() {
         ("MOVE s 2", int(1)),
         ("EXISTS s", int(0)),
         ("SELECT 2", ok()),
-        ("HGETALL s", array([bulk("a"), bulk("1"), bulk("b"), bulk("2")])),
+        ("HMGET s a b", array([bulk("1"), bulk("2")])),
         ("TTL s", int(1000)),
         ("SWAPDB 0 2", ok()),
         ("EXISTS s", int(0)),
@@ -134,10 +150,9 @@ fn transactions_and_scripts_change_collections_in_one_step() {
         ("EXPIRE h 100", Value::Simple("QUEUED".into())),
     ]);
     let wrong = error("WRONGTYPE Operation against a key holding the wrong kind of value");
-    let all = array([bulk("b"), bulk("2"), bulk("a"), bulk("1")]);
     let Value::Array(replies) = client.say("EXEC") else { panic!("no array") };
     assert_eq!(replies[..2], [int(1), int(1)]);
-    assert!(matches!(&replies[2], Value::Array(values) if values.len() == 4), "{replies:?} {all:?}");
+    assert!(matches!(&replies[2], Value::Array(values) if values.len() == 4), "{replies:?}");
     assert_eq!(replies[3..], [int(1), wrong, int(1)]);
     client.converse([("HLEN h", int(1)), ("TTL h", int(100)), ("WATCH h", ok()), ("MULTI", ok())]);
     client.converse([("HSET h c 1", Value::Simple("QUEUED".into()))]);
@@ -227,4 +242,126 @@ fn engines_without_order_refuse_collections() {
     let Value::Error(text) = client.say("HSET h a 1") else { panic!("no error") };
     assert!(text.contains("rewo-hash") && text.contains("order"), "{text}");
     client.converse([("SET s 1", ok()), ("GET s", bulk("1"))]);
+}
+
+/// What a snapshot of the tree shows: the invariants of `docs/format/collections.md`.
+#[derive(Default)]
+struct Shown {
+    /// The count, the owner and the expiry of each record, by its id.
+    records: BTreeMap<Vec<u8>, (u64, Vec<u8>, Expiry)>,
+    element_counts: BTreeMap<Vec<u8>, u64>,
+    /// Ids whose elements may be there without a record.
+    dead: BTreeSet<Vec<u8>>,
+    /// The rows of expiring collections, with their owners.
+    due: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Shown {
+    fn of(snapshot: &Snapshot) -> Shown {
+        let mut shown = Shown::default();
+        let tree = snapshot.tree(TREE).expect("it is read").expect("there is the tree");
+        let each = |key: &[u8], value: &[u8], expiry: Expiry| match key {
+            [1, owner @ ..] => {
+                let mut id = value[8..16].to_vec();
+                id.reverse();
+                let count = u64::from_le_bytes(value[16..24].try_into().expect("8 bytes"));
+                assert!(shown.records.insert(id, (count, owner.to_vec(), expiry)).is_none(), "an id is used twice");
+            }
+            [2, rest @ ..] => *shown.element_counts.entry(rest[..8].to_vec()).or_default() += 1,
+            [3, id @ ..] => _ = shown.dead.insert(id.to_vec()),
+            [4, row @ ..] => {
+                shown.dead.insert(row[8..].to_vec());
+                shown.due.insert(row.to_vec(), value.to_vec());
+            }
+            _ => {}
+        };
+        tree.for_each_with_expiry(each).expect("it is read");
+        shown
+    }
+
+    /// Returns what is wrong.
+    fn violation(&self) -> Option<String> {
+        for (id, (count, owner, expiry)) in &self.records {
+            let elements = self.element_counts.get(id).copied().unwrap_or(0);
+            if elements != *count || elements == 0 {
+                return Some(format!("{id:?}: {elements} elements, counted {count}"));
+            }
+            let row = [&expiry.ms().to_be_bytes()[..], id].concat();
+            if !expiry.is_never() && self.due.get(&row) != Some(owner) {
+                return Some(format!("{id:?}: no row for its expiry"));
+            }
+        }
+        let is_lost = |id: &&Vec<u8>| !self.records.contains_key(*id) && !self.dead.contains(*id);
+        self.element_counts.keys().find(is_lost).map(|id| format!("{id:?}: elements of no collection"))
+    }
+}
+
+fn random_command(random: &mut fastrand::Rng) -> String {
+    let (key, other, field) = (random.u32(..4), random.u32(..4), random.u32(..6));
+    match random.u32(..16) {
+        0..4 => format!("HSET h{key} f{field} 1 g{field} 2"),
+        4 => format!("HDEL h{key} f{field} g{field}"),
+        5..8 => format!("SADD s{key} {field} x{field}"),
+        8 => format!("SPOP s{key} 2"),
+        9 => format!("SMOVE s{key} s{other} {field}"),
+        10 => format!("DEL h{key} s{key}"),
+        11 => format!("SET h{key} v"),
+        12 => format!("PEXPIRE s{key} {}", random.u32(..5)),
+        13 => format!("EXPIRE h{key} 100"),
+        14 => format!("RENAME h{key} h{other}"),
+        _ => format!("SUNIONSTORE s{key} s{key} s{other}"),
+    }
+}
+
+/// A snapshot shows what a crash at its moment would leave: each moment between two batches.
+#[test]
+fn every_moment_has_the_invariants() {
+    const COMMAND_COUNT: u32 = 3000;
+    let server = TestServer::start();
+    let store: &Store = &server.store;
+    server.client().converse([("HSET h0 f 1", int(1))]);
+    let (is_done, mut snapshot_count) = (AtomicBool::new(false), 0);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..2)
+            .map(|seed| {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    for number in 0..COMMAND_COUNT {
+                        let line = random_command(&mut random);
+                        let is_pair = number % 10 == 0;
+                        if is_pair {
+                            client.say("MULTI");
+                            client.say(&random_command(&mut random));
+                        }
+                        client.say(&line);
+                        if is_pair {
+                            client.say("EXEC");
+                        }
+                    }
+                })
+            })
+            .collect();
+        let checker = scope.spawn(|| {
+            let mut count = 0;
+            while !is_done.load(Ordering::Acquire) {
+                let shown = Shown::of(&store.snapshot().expect("it is taken"));
+                assert_eq!(shown.violation(), None);
+                count += 1;
+            }
+            count
+        });
+        clients.into_iter().for_each(|client| client.join().expect("it is answered"));
+        is_done.store(true, Ordering::Release);
+        snapshot_count = checker.join().expect("no snapshot objects");
+    });
+    assert!(snapshot_count > 10, "{snapshot_count}");
+    // A lost element is noticed.
+    let mut client = server.client();
+    client.converse([("FLUSHALL", ok()), ("HSET h a 1", int(1))]);
+    let tree = store.existing_tree(TREE).expect("it is found").expect("there is the tree");
+    let element = tree.ordered().expect("there is an order").prefix([2]).expect("it is read").last();
+    let (element, _) = element.expect("there is one").expect("it is read");
+    assert!(tree.delete(element).expect("it is deleted"));
+    assert!(Shown::of(&store.snapshot().expect("it is taken")).violation().is_some());
 }

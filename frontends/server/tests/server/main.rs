@@ -27,6 +27,7 @@ mod saves;
 mod scan;
 mod scripts;
 mod secrets;
+mod sets;
 mod sharing;
 mod statistics;
 mod stop;
