@@ -5,7 +5,13 @@ import random
 import re
 import time
 
-KEYS = ["k0", "k1", "k2", "k3", "app:1", "", "\xff\x01x", "n0", "n1", "f0"]
+KEYS = ["k0", "k1", "k2", "k3", "h0", "s0", "app:1", "", "\xff\x01x", "n0", "n1", "f0"]
+# Most requests of a type name keys of it; the others meet other types.
+HASH_KEYS = 4 * ["h0", "h1"] + ["k0", "s0"]
+SET_KEYS = 4 * ["s0", "s1", "s2"] + ["k0", "h0"]
+# Their order differs, so they occur nowhere else.
+FIELDS = ["f:1", "f:2", "f:\xff", "f:" + 70 * "x", "101", "-102", "n:1"]
+HASH_VALUES = ["v:1", "v:2", "v:" + 70 * "x"]
 INTEGERS = ["0", "1", "-1", "2", "3", "7", "8", "10", "100", "31", "32", "63", "64", "4294967295", "4294967296", "-2", "-100"]
 EDGES = ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "2147483647", "2147483648"]
 NO_INTEGERS = ["abc", "", " 1", "1 ", "+1", "01", "-0", "1.5", "0x10", "1e3"]
@@ -77,7 +83,7 @@ HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIP
 # They run any request.
 RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
 
-# K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
+# K key, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
@@ -115,6 +121,54 @@ BITOP (AND|OR|XOR|NOT|NAND) K K ?(K)
 BITPOS K B ?(R) ?(R) ?(BYTE|BIT)
 GETBIT K O
 SETBIT K W B
+HSET X I G ?(I G)
+HSET X I G
+HSET X I G I G
+HSET X n:1 N
+HMSET X I G ?(I)
+HSETNX X I G
+HGET X I
+HGET X I
+HMGET X I I n:1
+HDEL X I ?(I)
+HEXISTS X I
+HLEN X
+HSTRLEN X I
+HGETALL X
+HKEYS X
+HVALS X
+HINCRBY X n:1 N
+HINCRBY X I N
+HINCRBYFLOAT X n:1 F
+HSCAN X 0 ?(MATCH P) COUNT 1000
+HSCAN X (abc|-1) ?(COUNT (0|abc))
+HRANDFIELD X 100 ?(WITHVALUES)
+HRANDFIELD X (0|abc|9223372036854775807) ?(WITHVALUES|what)
+HRANDFIELD X -9223372036854775808
+SADD A I ?(I) ?(I)
+SADD A I I I
+SADD A I I
+SREM A I ?(I)
+SISMEMBER A I
+SMISMEMBER A I I
+SMEMBERS A
+SCARD A
+SMOVE A A I
+SPOP A (0|100|-1|abc)
+SRANDMEMBER A (0|100|abc)
+SSCAN A 0 ?(MATCH P) COUNT 1000
+(SINTER|SUNION|SDIFF) A A ?(A)
+(SINTERSTORE|SUNIONSTORE|SDIFFSTORE) A A ?(A)
+(SINTERSTORE|SUNIONSTORE|SDIFFSTORE) K A A
+SINTERCARD (1|2|0|abc) A A ?(LIMIT N)
+TYPE X
+TYPE A
+COPY X X ?(DB D) ?(REPLACE)
+RENAME A A
+EXPIRE X E
+PERSIST A
+DEL X
+SCAN 0 COUNT 1000 TYPE (hash|set|HASH|what)
 COPY K K ?(DB D) ?(REPLACE)
 DEL K ?(K)
 EXISTS K ?(K)
@@ -314,7 +368,7 @@ class Draw:
             return self.expand(self.random.choice(split(part[1:-1], "|")))
         if part == "Q":
             return self.request()
-        of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
+        of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
@@ -367,6 +421,10 @@ MESSAGES = ["message", "pmessage", "smessage"]
 UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
 
 
+def is_of(words, part):
+    return isinstance(part, list) and part[0] == "$" and part[1] in words
+
+
 def ordered(value):
     if not isinstance(value, list):
         return value
@@ -379,10 +437,17 @@ def ordered(value):
         # All are left in an order that is nobody's.
         case ["*" | ">", [["$", "unsubscribe" | "punsubscribe" | "sunsubscribe"], _, count]]:
             return [value[0], value[1][0], count]
-        case ["$", "int" | "embstr" | "raw"]:
+        case ["$", "int" | "embstr" | "raw" | "listpack" | "hashtable" | "intset"]:
             return "encoding"
         case ["~", list(parts)]:
             return ["~", sorted(parts, key=repr)]
+        # Fields with their values, fields or members, values.
+        case [kind, [*parts]] if len(parts) % 2 == 0 and parts and all(is_of(FIELDS, part) for part in parts[::2]) and not any(is_of(FIELDS, part) for part in parts[1::2]) and kind in "*%":
+            return [kind, sorted(zip(parts[::2], parts[1::2]), key=repr)]
+        case ["*", [*parts]] if any(is_of(FIELDS + HASH_VALUES, part) for part in parts):
+            return ["*", sorted(parts, key=repr)]
+        case ["*", [*parts]] if parts and all(part[0] == "*" and part[1] and is_of(FIELDS, part[1][0]) for part in parts):
+            return ["*", sorted(parts, key=repr)]
         # A row of COMMAND INFO; tips are not told.
         case ["*", [["$", _], [":", _], [("*" | "~") as of_flags, flags], *places, _, keys, [("*" | "~") as last, subcommands]]] if len(value[1]) == 10:
             return ["row", value[1][:2], of_flags, flags, places, keys, last, sorted(subcommands, key=repr)]

@@ -243,6 +243,14 @@ impl<'t> FrontEnd<'t> {
         self.0.keyspace().change_alone(|engine| inner.trees.create_database(engine, &inner.gate_lock, number))
     }
 
+    /// Creates a tree of the front end with a reserved name, or finds it, and begins the catalog if there is none. No
+    /// command of the front end is under way.
+    #[doc(hidden)]
+    pub fn create_tree(self, name: &str) -> Result<TreeId, Error> {
+        let inner = self.0.inner();
+        self.0.keyspace().change_alone(|engine| inner.trees.create_for_user(engine, &inner.gate_lock, name))
+    }
+
     /// Returns the first of `count` ids for databases, which no tree has or will have. The store has a catalog.
     #[doc(hidden)]
     pub fn reserve_ids(self, count: u32) -> Result<TreeId, Error> {

@@ -4,6 +4,7 @@ use resp::Request;
 
 use crate::category;
 use crate::flag;
+use crate::needs::Needs;
 use crate::policy::{Policy, When};
 use crate::touches::{Access, Channels, Touches};
 
@@ -196,6 +197,18 @@ impl Command {
         self.has(flag::WRITE)
             || self.runs_writing_scripts()
             || matches!(self.policy.touches, Touches::Channels(Channels::Published))
+    }
+
+    /// Returns whether it may make a collection.
+    #[inline]
+    pub fn makes_collections(&self) -> bool {
+        self.policy.needs == Needs::Collections && self.has(flag::DENYOOM)
+    }
+
+    /// Returns whether it works only on strings.
+    #[inline]
+    pub fn is_of_strings(&self) -> bool {
+        self.categories & (category::STRING | category::BITMAP) != 0
     }
 
     /// Returns true for `CLIENT` and its subcommands.

@@ -18,6 +18,12 @@ pub enum Cost {
     Bits(usize),
     /// The product of the lengths of its two keys' values.
     Product,
+    /// The values of its keys, or the elements if they are collections.
+    Contents,
+    /// The elements of the collections of its keys.
+    Elements,
+    /// The same, if it has more arguments than this, its name included.
+    ElementsOver(usize),
     /// All keys, or as many as it finds.
     Keys,
     /// The same, if more than one database was ever used.

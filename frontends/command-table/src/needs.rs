@@ -16,4 +16,6 @@ pub enum Needs {
     Conditions,
     /// Expiry, which needs conditional writes.
     Expiry,
+    /// Collections, which need ordered scans, several writes in one step, and conditional writes.
+    Collections,
 }

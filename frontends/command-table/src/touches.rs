@@ -21,6 +21,8 @@ pub enum Access {
     Overwrite,
     /// Creates it if it does not exist.
     Create,
+    /// Removes some of its value.
+    Remove,
     /// Deletes it.
     Delete,
 }
@@ -37,6 +39,7 @@ impl Access {
             Access::Extend => &["RW", "insert"],
             Access::Overwrite => &["OW", "update"],
             Access::Create => &["OW", "insert"],
+            Access::Remove => &["RW", "delete"],
             Access::Delete => &["RM", "delete"],
         }
     }
@@ -159,6 +162,10 @@ impl Touches {
     pub(crate) const LCS: Touches = one(Places::at(1, 2, 1, Access::Read));
     pub(crate) const RENAME: Touches = moved_to(Access::Overwrite);
     pub(crate) const RENAMENX: Touches = moved_to(Access::Create);
+    pub(crate) const SMOVE: Touches =
+        two(Places::at(1, 1, 1, Access::ReadAndDelete), Places::at(2, 2, 1, Access::Extend));
+    pub(crate) const STORED_FROM_KEYS: Touches =
+        two(Places::at(1, 1, 1, Access::Overwrite), Places::at(2, -1, 1, Access::Read));
     pub(crate) const SET: Touches = varying(Access::ReadAndUpdate, access_of_set);
 
     /// Returns the keys among its arguments.
@@ -182,8 +189,13 @@ pub(crate) const fn keys(access: Access) -> Touches {
 
 /// The second argument counts the keys, which follow it.
 pub(crate) const fn counted_keys(access: Access) -> Touches {
-    let first = Places::at(3, -1, 1, access);
-    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(2) })
+    counted_keys_from(2, access)
+}
+
+/// This argument counts the keys, which follow it.
+pub(crate) const fn counted_keys_from(index: usize, access: Access) -> Touches {
+    let first = Places::at(index + 1, -1, 1, access);
+    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index) })
 }
 
 /// Keys and values alternate.

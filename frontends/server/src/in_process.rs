@@ -13,8 +13,8 @@ use crate::clients::session::{Receipt, Session};
 use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
-use crate::execution::background::BackgroundJobs;
 use crate::execution::background::job::{BackgroundJob, JobThread};
+use crate::execution::background::{self, BackgroundJobs};
 use crate::execution::claims::Claim;
 use crate::execution::client::Client;
 use crate::execution::panics;
@@ -97,10 +97,11 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
 /// Executes a background job on the calling thread.
 fn run_job(job: &BackgroundJob, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
     let done = panics::catch(|| {
-        let _claimed =
-            (job.thread == JobThread::Shared).then(|| shared.gate.claim(Claim::of(job.entry, &request, session)));
+        let has_collections = shared.keyspace.collections.exist();
+        let claim = || Claim::of(job.entry, &request, session).of_job(job.entry, &request, has_collections);
+        let _claimed = (job.thread == JobThread::Shared).then(|| shared.gate.claim(claim()));
         let event_counts = &mut EventCounts::default();
-        Client { shared, session, event_counts }.answer(job.entry, request, output);
+        background::execute(&mut Client { shared, session, event_counts }, job.entry, request, output);
     });
     session.awaits_job = false;
     assert!(done.is_ok(), "a request has panicked");

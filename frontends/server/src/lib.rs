@@ -27,6 +27,7 @@ mod messages;
 mod observers;
 mod pool;
 mod prepared;
+mod reclaimer;
 mod scripts;
 mod server;
 mod shared;

@@ -28,6 +28,7 @@ use crate::keyspace::Keyspace;
 use crate::messages::{Mailbox, Mailboxes};
 use crate::observers::Observers;
 use crate::observers::expired::ExpiryReports;
+use crate::reclaimer::Reclaimer;
 use crate::scripts::Scripts;
 use crate::shared::Shared;
 use crate::telemetry::{Loops, Telemetry};
@@ -41,6 +42,7 @@ pub struct Server {
     shared: Arc<Shared>,
     background: Arc<BackgroundJobs>,
     loops: Vec<EventLoop>,
+    _reclaimer: Reclaimer,
     _expiry_reports: ExpiryReports,
 }
 
@@ -86,7 +88,8 @@ impl Server {
             observers: Observers::default(),
             mailboxes: Mailboxes::new(mailboxes),
             backlogs: Backlogs::default(),
-            gate: Gate::new(loop_count),
+            // The last lane is that of the reclaimer.
+            gate: Gate::new(loop_count + 1),
             pause: Pause::new(),
             scripts: Scripts::default(),
             administration,
@@ -98,13 +101,15 @@ impl Server {
         hikv::FrontEnd::of(&shared.keyspace.store).set_user_of_stored_keys(Arc::<Shared>::downgrade(&shared));
         shared.adopt_catalog();
         let telling = ExpiryReports::start(&shared).map_err(io::Error::other)?;
+        let reclaimer = Reclaimer::start(&shared, loop_count)?;
         let background = Arc::new(BackgroundJobs::default());
         let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);
         let times = Times { drain_max: config.drain_max, handshake_max };
         let event_loop =
             |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&background)), times, ends);
         let loops = polls.into_iter().zip(messages).enumerate().map(event_loop).collect();
-        Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, _expiry_reports: telling })
+        let (_reclaimer, _expiry_reports) = (reclaimer, telling);
+        Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, _reclaimer, _expiry_reports })
     }
 
     /// Returns the listening addresses without TLS.

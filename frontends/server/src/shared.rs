@@ -49,6 +49,7 @@ impl StoredKeysUser for Shared {
 impl Shared {
     /// Reads which namespaces the databases have, after another thread may have changed them. No command is under way.
     pub(crate) fn adopt_catalog(&self) {
+        self.keyspace.collections.wake.wake_for_lost();
         if self.keyspace.databases.adopt(&self.keyspace.store) {
             self.observers.tracking.invalidate_all(self.message_access());
         }

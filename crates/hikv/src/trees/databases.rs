@@ -20,7 +20,7 @@ use engine::{BatchOp, Condition, Engine, Error};
 use parking_lot::Mutex;
 use transact::GateLock;
 
-use super::{Trees, WAIT_MAX};
+use super::{Trees, WAIT_MAX, created_or_found};
 
 /// A front end that maps its keys to stored keys.
 pub trait StoredKeysUser: Send + Sync {
@@ -65,6 +65,18 @@ impl Trees {
     /// Begins the catalog for a front end that is idle.
     pub(crate) fn begin_for_user(&self, engine: &dyn Engine, gate_lock: &GateLock) -> Result<(), Error> {
         self.begin_alone(engine, gate_lock, &database_name(0))
+    }
+
+    /// Creates a tree of a front end that is idle, or finds it.
+    pub(crate) fn create_for_user(
+        &self,
+        engine: &dyn Engine,
+        gate_lock: &GateLock,
+        name: &str,
+    ) -> Result<TreeId, Error> {
+        self.begin_alone(engine, gate_lock, name)?;
+        let _holder = gate_lock.lock()?;
+        created_or_found(Catalog::of(engine), name)
     }
 
     /// Records that a database has keys. The gate lock keeps this from a count of keys, which has no window for it.

@@ -2,7 +2,7 @@
 
 use crate::category;
 use crate::command::Command;
-use crate::cost::Cost::{Keys, KeysOfDatabases, Values};
+use crate::cost::Cost::{Contents, Keys, KeysOfDatabases, Values};
 use crate::flag::{DENYOOM, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
 use crate::kind::Kind;
 use crate::needs::Needs::{Conditions, Expiry};
@@ -11,7 +11,7 @@ use crate::touches::Touches::AllKeys;
 use crate::touches::{Access, Touches, key, keys, subcommand_key};
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("copy", -3, WRITE | DENYOOM, on(Kind::Update, Touches::COPY).costs(Values).needs(Conditions))
+    Command::new("copy", -3, WRITE | DENYOOM, on(Kind::Update, Touches::COPY).costs(Contents).needs(Conditions))
         .in_categories(category::KEYSPACE)
         .alone()
         .syntax("<source:key> <destination:key> [DB <destination-db:integer>] [REPLACE]")
@@ -36,7 +36,7 @@ pub(super) static ROWS: &[Command] = &[
              elements in the list, set, sorted set or hash. Removing a single key that holds a string value \
              is O(1).",
         ),
-    Command::new("dump", 2, READONLY, on(Kind::Read, key(Access::Read)).costs(Values))
+    Command::new("dump", 2, READONLY, on(Kind::Read, key(Access::Read)).costs(Contents))
         .in_categories(category::KEYSPACE)
         .syntax("<key:key>")
         .documented(

@@ -5,11 +5,13 @@ mod bits;
 mod cluster;
 mod connection;
 mod diagnostics;
+mod hashes;
 mod keys;
 mod ordered;
 mod pubsub;
 mod scripting;
 mod server;
+mod sets;
 mod strings;
 mod transactions;
 
@@ -23,11 +25,13 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         cluster::ROWS,
         connection::ROWS,
         diagnostics::ROWS,
+        hashes::ROWS,
         keys::ROWS,
         ordered::ROWS,
         pubsub::ROWS,
         scripting::ROWS,
         server::ROWS,
+        sets::ROWS,
         strings::ROWS,
         transactions::ROWS,
     ];

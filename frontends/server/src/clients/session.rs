@@ -12,8 +12,7 @@ use resp::{Protocol, Requests};
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
 use crate::keyspace::database::Database;
-use crate::keyspace::items::KeyState;
-use crate::observers::watch::{Name, Watches, Watching};
+use crate::observers::watch::{Name, WatchedStates, Watches, Watching};
 use acl::Login;
 use command_table::Entry;
 
@@ -39,6 +38,8 @@ pub(crate) struct Transaction {
     pub(crate) needs_memory: bool,
     /// One of them runs a script.
     pub(crate) runs_scripts: bool,
+    /// One of them may make a collection.
+    pub(crate) makes_collections: bool,
     /// One of them has effects that other clients may see.
     pub(crate) changes: bool,
     /// After one of them the client may receive fewer messages.
@@ -75,6 +76,8 @@ pub(crate) struct Session {
     pub(crate) runs_script: bool,
     /// The current request has had no effect, and must be executed in the background instead.
     pub(crate) needs_background: bool,
+    /// The current script needs the tree of collections, which is not there yet; it has had no effect.
+    pub(crate) wants_collections: bool,
     /// Its next request waits for the end of a pause, or for space in the mailboxes.
     pub(crate) is_postponed: bool,
     /// Its requests may run in the background.
@@ -106,6 +109,7 @@ impl Session {
             is_executing: false,
             runs_script: false,
             needs_background: false,
+            wants_collections: false,
             is_postponed: false,
             may_use_background: false,
             awaits_job: false,
@@ -215,7 +219,7 @@ impl Session {
         replies == Replies::On
     }
 
-    pub(crate) fn watch(&mut self, name: Name, state: Option<KeyState>, watches: &Watches) {
+    pub(crate) fn watch(&mut self, name: Name, state: WatchedStates, watches: &Watches) {
         watches.add(&self.watching.mark, &name);
         self.watching.keys.insert(name, state);
     }

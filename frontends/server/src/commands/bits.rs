@@ -201,9 +201,9 @@ fn bitop(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Stores the result; an empty result deletes the key.
 fn store_result(call: &mut Call<'_>, result: &[u8]) -> Result<(), Refusal> {
     if !result.is_empty() {
-        call.store().put(call.key(2), result)?;
+        call.put(2, result, hikv::Expiry::NEVER)?;
         call.changed(STRING, "set", 2);
-    } else if call.store().delete(call.key(2))? {
+    } else if call.delete(2)? {
         call.changed(GENERIC, "del", 2);
     }
     Ok(())

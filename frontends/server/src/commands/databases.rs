@@ -7,8 +7,9 @@ use hikv::{Error, Limits, Order, Ordered};
 use super::moving::database_of;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::{Changes, View};
 use crate::keyspace::database::Database;
-use crate::keyspace::items::{Change, Items};
+use crate::keyspace::items::Items;
 use crate::keyspace::namespace::Namespace;
 use crate::shared::Shared;
 
@@ -27,6 +28,11 @@ fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Returns the number of keys of a namespace. If only the first namespace has ever been used, this is the store's
 /// count; otherwise the keys of the other namespaces are counted in the ordered index.
 pub(crate) fn key_count(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
+    let collections = shared.keyspace.view(items, namespace).map_or(Ok(0), View::count)?;
+    Ok(string_count(shared, items, namespace)? + collections)
+}
+
+fn string_count(shared: &Shared, items: Items<'_>, namespace: Namespace) -> Result<u64, Refusal> {
     let databases = &shared.keyspace.databases;
     if !namespace.is_first() || databases.has_catalog() {
         return if databases.is_used(namespace) { counted(shared, items, namespace) } else { Ok(0) };
@@ -98,13 +104,13 @@ fn flush(call: &Call<'_>, emptied: &[Database]) -> Result<(), Refusal> {
     }
     let (renewed, others): (Vec<_>, Vec<_>) = used().partition(|db| databases.has_catalog() && !is_first(db));
     if !items.are_pending() && items.len()? > BATCH_KEY_COUNT_MAX {
-        others.iter().try_for_each(|db| delete_one_by_one(items, databases.namespace(*db)))?;
+        others.iter().try_for_each(|db| delete_one_by_one(call, *db))?;
     }
     match flush_at_once(call, &renewed, &others) {
         Err(Refusal::Store(error))
             if !items.are_pending() && (error.is_full() || matches!(error, Error::BatchTooLong { .. })) =>
         {
-            others.iter().try_for_each(|db| delete_one_by_one(items, databases.namespace(*db)))?;
+            others.iter().try_for_each(|db| delete_one_by_one(call, *db))?;
             flush_at_once(call, &renewed, &others)
         }
         flushed => flushed,
@@ -113,27 +119,33 @@ fn flush(call: &Call<'_>, emptied: &[Database]) -> Result<(), Refusal> {
 
 /// Gives databases new namespaces, and deletes the keys of others, in one step.
 fn flush_at_once(call: &Call<'_>, renewed: &[Database], emptied: &[Database]) -> Result<(), Refusal> {
-    let (shared, items, mut deleted) = (call.shared, call.store(), Vec::new());
+    let (shared, items, mut changes) = (call.shared, call.store(), Changes::default());
     let databases = &shared.keyspace.databases;
     for db in emptied {
-        each_key_by_order(shared, items, databases.namespace(*db), |raw| deleted.push(raw.to_vec()))?;
+        each_key_by_order(shared, items, databases.namespace(*db), |raw| changes.delete(raw.to_vec()))?;
+        if let Some(view) = call.view_of(*db) {
+            view.delete_all(&mut changes)?;
+        }
     }
+    renewed.iter().filter_map(|db| call.view_of(*db)).for_each(|view| view.note_flushed(&mut changes));
     if databases.has_catalog() {
-        return databases.renew(items, renewed, &deleted);
+        return databases.renew(items, renewed, &changes.as_batch());
     }
-    let deletes: Vec<_> = deleted.iter().map(|key| (&key[..], Change::Delete)).collect();
-    items.change_all(&deletes)
+    items.change_all(&changes.as_batch())
 }
 
-fn delete_one_by_one(items: Items<'_>, namespace: Namespace) -> Result<(), Refusal> {
+fn delete_one_by_one(call: &Call<'_>, db: Database) -> Result<(), Refusal> {
+    let (items, namespace) = (call.store(), call.shared.keyspace.namespace(db));
     let (mut cursor, mut keys) = (0, Vec::new());
     loop {
         cursor = items.walk(cursor, |raw| keys.extend(namespace.key_of(raw).map(|_| raw.to_vec())))?;
         keys.drain(..).try_for_each(|key| items.delete(key).map(drop))?;
         if cursor == 0 {
-            return Ok(());
+            break;
         }
     }
+    while call.view_of(db).map_or(Ok(false), View::delete_some)? {}
+    Ok(())
 }
 
 /// Like [`each_key`], by the order of keys if there are other databases and the engine has an order.
@@ -167,7 +179,7 @@ fn each_key(items: Items<'_>, namespace: Namespace, mut each: impl FnMut(&[u8]))
 
 /// Returns whether the database has the key, including uncommitted changes of the request's transaction.
 fn has(call: &Call<'_>, db: Database, key: &[u8]) -> bool {
-    call.store().contains(call.shared.keyspace.namespace(db).raw(key)).unwrap_or(true)
+    call.contains_key(db, key).unwrap_or(true)
 }
 
 /// Changes only the table of databases, or the catalog.

@@ -10,6 +10,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions![dump, restore];
 
 fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().get_with(call.key(1), rdb::dump)? {
+        None if call.found(1)?.is_some() => return Err(FixedError::NoCollectionDump.into()),
         Some(dumped) => call.reply.bulk(&dumped),
         None => call.reply.null_bulk(),
     }
@@ -24,7 +25,7 @@ struct RestoreOptions {
 
 fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = RestoreOptions::of(call)?;
-    if !options.replaces && call.store().contains(call.key(1))? {
+    if !options.replaces && call.contains(1)? {
         return Err(FixedError::BusyKey.into());
     }
     let number = call.integer(2)?;
@@ -36,7 +37,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
     if until.is_some_and(|ms| ms <= times::now_ms()) {
         // It has already expired, so the replaced key is deleted.
-        if options.replaces && call.store().delete(call.key(1))? {
+        if options.replaces && call.delete(1)? {
             call.changed(GENERIC, "del", 1);
         }
         call.ok();
@@ -53,6 +54,12 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> Result<bool, Refusal> {
     use hikv::{Decision, Expiry};
     let expiry = until.map_or(Expiry::NEVER, |ms| Expiry::at_ms(ms as u64));
+    if call.found(1)?.is_some() {
+        if replaces {
+            call.put(1, &value, expiry)?;
+        }
+        return Ok(replaces);
+    }
     let mut is_put = false;
     call.store().update(call.key(1), |old| {
         is_put = replaces || old.is_none();

@@ -5,6 +5,7 @@ use hikv::{Decision, Expiry};
 use super::times::{self, Unit};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::Changes;
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
@@ -43,6 +44,20 @@ fn expire_by(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(
     let conditions = Conditions::of(call)?;
     let ms = times::moment_of(call.integer(2)?, unit, command)?;
     let (is_past, mut is_changed) = (ms <= times::now_ms(), false);
+    if let Some(found) = call.found(1)? {
+        let is_changed = conditions.hold(times::ms_of(found.expiry), ms);
+        if is_changed {
+            let mut changes = Changes::default();
+            if is_past {
+                found.delete(&mut changes)
+            } else {
+                found.expire(times::expiry_at(ms), &mut changes)
+            }
+            changes.write(call.store())?;
+        }
+        reply_changed(call, is_changed, if is_past { "del" } else { "expire" });
+        return Ok(());
+    }
     call.store().update_item(call.key(1), |held| {
         let held = held.filter(|held| conditions.hold(times::ms_of(held.expiry), ms));
         is_changed = held.is_some();
@@ -52,11 +67,15 @@ fn expire_by(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(
             Some(held) => Decision::PutUntil(held.value.to_vec().into(), times::expiry_at(ms)),
         }
     })?;
+    reply_changed(call, is_changed, if is_past { "del" } else { "expire" });
+    Ok(())
+}
+
+fn reply_changed(call: &mut Call<'_>, is_changed: bool, event: &'static str) {
     if is_changed {
-        call.changed(GENERIC, if is_past { "del" } else { "expire" }, 1);
+        call.changed(GENERIC, event, 1);
     }
     call.reply.integer(is_changed.into());
-    Ok(())
 }
 
 impl Conditions {
@@ -95,15 +114,22 @@ impl Conditions {
 /// One atomic step: of two concurrent clients only one gets the reply that an expiry was removed.
 fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut is_changed = false;
+    if let Some(found) = call.found(1)? {
+        let is_changed = !found.expiry.is_never();
+        if is_changed {
+            let mut changes = Changes::default();
+            found.expire(Expiry::NEVER, &mut changes);
+            changes.write(call.store())?;
+        }
+        reply_changed(call, is_changed, "persist");
+        return Ok(());
+    }
     call.store().update_item(call.key(1), |held| {
         let held = held.filter(|held| !held.expiry.is_never());
         is_changed = held.is_some();
         held.map_or(Decision::Keep, |held| Decision::PutUntil(held.value.to_vec().into(), Expiry::NEVER))
     })?;
-    if is_changed {
-        call.changed(GENERIC, "persist", 1);
-    }
-    call.reply.integer(is_changed.into());
+    reply_changed(call, is_changed, "persist");
     Ok(())
 }
 
@@ -134,7 +160,9 @@ fn left_ms(ms: i64) -> i64 {
 
 /// Replies with the expiry; -2 stands for a missing key, -1 for a key that does not expire.
 fn reply_expiry(call: &mut Call<'_>, convert: impl FnOnce(i64) -> i64) -> Result<(), Refusal> {
-    let number = match times::expiry_of(call.store(), &call.key(1))? {
+    let of_string = times::expiry_of(call.store(), &call.key(1))?;
+    let of_collection = || Ok::<_, Refusal>(call.found(1)?.map(|found| times::ms_of(found.expiry)));
+    let number = match if of_string.is_some() { of_string } else { of_collection()? } {
         None => -2,
         Some(None) => -1,
         Some(Some(ms)) => convert(ms),

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
-    scripting, server, set, slowlog, strings, tracking, transactions, values,
+    hashes, hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
+    scripting, server, set, sets, slowlog, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 35] = [
+const FAMILIES: [&[(&str, Function)]; 37] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
@@ -25,6 +25,7 @@ const FAMILIES: [&[(&str, Function)]; 35] = [
     debug::FUNCTIONS,
     dump::FUNCTIONS,
     expiry::FUNCTIONS,
+    hashes::FUNCTIONS,
     hello::FUNCTIONS,
     help::FUNCTIONS,
     info::FUNCTIONS,
@@ -42,6 +43,7 @@ const FAMILIES: [&[(&str, Function)]; 35] = [
     scripting::FUNCTIONS,
     server::FUNCTIONS,
     set::FUNCTIONS,
+    sets::FUNCTIONS,
     slowlog::FUNCTIONS,
     strings::FUNCTIONS,
     tracking::FUNCTIONS,

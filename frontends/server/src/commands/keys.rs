@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
 fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;
     for index in 1..call.request.len() {
-        if call.store().delete(call.key(index))? {
+        if call.delete(index)? {
             count += 1;
             call.changed(GENERIC, "del", index);
         }
@@ -25,7 +25,7 @@ fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;
     for index in 1..call.request.len() {
-        count += i64::from(call.store().contains(call.key(index))?);
+        count += i64::from(call.contains(index)?);
     }
     call.event_counts.hits += count as u64;
     call.event_counts.misses += call.request.len() as u64 - 1 - count as u64;
@@ -34,8 +34,11 @@ fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn type_of(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_there = call.store().contains(call.key(1))?;
-    call.reply.simple(if is_there { "string" } else { "none" });
+    let name = match call.store().contains(call.key(1))? {
+        true => "string",
+        false => call.found(1)?.map_or("none", |found| found.collection_type().name()),
+    };
+    call.reply.simple(name);
     Ok(())
 }
 

@@ -11,6 +11,8 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["memory|": [
 
 /// Overhead of an item in addition to its key and value: its header, and its entry in the index.
 const ITEM_BYTES: usize = 48;
+/// Elements of a collection whose sizes are taken for those of all.
+const SAMPLE_COUNT: usize = 16;
 
 /// Returns approximately the key's size in the region.
 fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -26,7 +28,13 @@ fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
     let key = call.key(2);
     match call.store().get_with(&key, <[u8]>::len)? {
         Some(value_bytes) => call.reply.integer((ITEM_BYTES + key.len() + value_bytes) as i64),
-        None => call.reply.null_bulk(),
+        None => match call.found(2)? {
+            Some(found) => {
+                let element_bytes = found.sample_bytes(SAMPLE_COUNT)? + ITEM_BYTES;
+                call.reply.integer((ITEM_BYTES + key.len() + found.len() as usize * element_bytes) as i64);
+            }
+            None => call.reply.null_bulk(),
+        },
     }
     Ok(())
 }

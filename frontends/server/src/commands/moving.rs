@@ -3,6 +3,7 @@
 
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::Changes;
 use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
 use crate::observers::events::GENERIC;
@@ -24,30 +25,42 @@ fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Returns false if the new key exists and must not be replaced.
 fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
-    let (from, to) = (call.key(1), call.key(2));
-    if !call.store().contains(&from)? {
+    if !call.contains(1)? {
         return Err(FixedError::NoSuchKey.into());
     }
-    if from == to || !replaces && call.store().contains(&to)? {
+    if call.key(1) == call.key(2) || !replaces && call.contains(2)? {
         return Ok(replaces);
     }
-    move_item(call, &from, &to)?;
+    transfer(call, (call.session.db, call.argument(2)), true)?;
     call.changed(GENERIC, "rename_from", 1);
     call.report(GENERIC, "rename_to", 2);
     Ok(true)
 }
 
-/// Moves an item to another key, replacing any item there; its expiry is kept.
-fn move_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
-    let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
-    call.store().change_all(&[(to, Change::Put(&value, expiry)), (from, Change::Delete)])?;
-    Ok(true)
-}
-
-/// Copies an item with its expiry to another key, replacing any item there; returns false if there is no such item.
-fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
-    let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
-    call.store().change_all(&[(to, Change::Put(&value, expiry))])?;
+/// Moves or copies the first key with its expiry to another key, replacing any value there; returns false if there is
+/// no such key.
+fn transfer(call: &Call<'_>, (db, key): (Database, &[u8]), is_moved: bool) -> Result<bool, Refusal> {
+    let (items, from, to) = (call.store(), call.key(1), call.shared.keyspace.namespace(db).raw(key));
+    let (string, mut changes) = (items.held(&from)?, Changes::default());
+    if let Some(view) = call.view_of(db) {
+        view.find(key)?.iter().for_each(|replaced| replaced.delete(&mut changes));
+        if string.is_none() {
+            let Some(found) = call.found(1)? else { return Ok(false) };
+            changes.delete(to.into_owned());
+            match is_moved {
+                true => found.move_to(view, key, &mut changes)?,
+                false => found.copy_to(view, key, &mut changes)?,
+            }
+            return changes.write(items).map(|()| true);
+        }
+    }
+    let Some((value, expiry)) = string else { return Ok(false) };
+    let mut batch = changes.as_batch();
+    batch.push((&to, Change::Put(&value, expiry)));
+    if is_moved {
+        batch.push((&from, Change::Delete));
+    }
+    items.change_all(&batch)?;
     Ok(true)
 }
 
@@ -67,8 +80,7 @@ fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
             _ => return Err(Refusal::Syntax),
         }
     }
-    let to = call.shared.keyspace.namespace(db).raw(call.argument(2));
-    let is_copied = copy_unless_there(call, &to, replaces)?;
+    let is_copied = copy_unless_there(call, db, replaces)?;
     if is_copied {
         call.changed_key(1, GENERIC, "copy_to", db, call.argument(2));
     }
@@ -76,23 +88,24 @@ fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool, Refusal> {
-    if *call.key(1) == *to {
+fn copy_unless_there(call: &Call<'_>, db: Database, replaces: bool) -> Result<bool, Refusal> {
+    let key = call.argument(2);
+    if (call.session.db, call.argument(1)) == (db, key) {
         return Err(FixedError::SameObject.into());
     }
-    if !replaces && call.store().contains(to)? {
+    if !replaces && call.contains_key(db, key)? {
         return Ok(false);
     }
-    copy_item(call, &call.key(1), to)
+    transfer(call, (db, key), false)
 }
 
 fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
-    let to = call.shared.keyspace.namespace(db).raw(call.argument(1));
-    if call.key(1) == to {
+    if call.session.db == db {
         return Err(FixedError::SameObject.into());
     }
-    let is_moved = !call.store().contains(&to)? && move_item(call, &call.key(1), &to)?;
+    let key = call.argument(1);
+    let is_moved = !call.contains_key(db, key)? && transfer(call, (db, key), true)?;
     if is_moved {
         call.changed(GENERIC, "move_from", 1);
         call.changed_key(0, GENERIC, "move_to", db, call.argument(1));

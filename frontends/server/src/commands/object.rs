@@ -2,6 +2,8 @@
 
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::layout::member_of;
+use crate::keyspace::collections::{Collection, CollectionType};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["object|": [encoding, freq, idletime, refcount]];
@@ -18,8 +20,37 @@ pub(super) fn encoding_of(value: &[u8]) -> &'static str {
     }
 }
 
+/// The most elements, and their longest members and values, for which Redis uses its compact encodings.
+const COMPACT_COUNT_MAX: u64 = 128;
+const COMPACT_BYTES_MAX: usize = 64;
+/// The most members of a set of integers.
+const INTEGER_COUNT_MAX: u64 = 512;
+
+/// Depends on the elements only: all collections of a type are stored alike here.
+fn encoding_of_collection(found: &Collection<'_>) -> Result<&'static str, Refusal> {
+    let all_are = |count_max: u64, is_so: &dyn Fn(&[u8], &[u8]) -> bool| {
+        let is_one = |item: Result<hikv::Item, Refusal>| item.map(|(element, value)| is_so(&element, &value));
+        let is_few = found.len() <= count_max;
+        Ok::<_, Refusal>(is_few && found.elements()?.map(is_one).try_fold(true, |all, one| one.map(|one| all && one))?)
+    };
+    let is_integer = |element: &[u8], _: &[u8]| resp::parse_integer(member_of(element).1).is_some();
+    let is_short = |element: &[u8], value: &[u8]| {
+        member_of(element).1.len() <= COMPACT_BYTES_MAX && value.len() <= COMPACT_BYTES_MAX
+    };
+    Ok(match found.collection_type() {
+        CollectionType::List => "quicklist",
+        CollectionType::Set if all_are(INTEGER_COUNT_MAX, &is_integer)? => "intset",
+        CollectionType::Hash if all_are(COMPACT_COUNT_MAX, &is_short)? => "listpack",
+        CollectionType::SortedSet if found.len() <= COMPACT_COUNT_MAX => "listpack",
+        CollectionType::Set | CollectionType::Hash => "hashtable",
+        CollectionType::SortedSet => "skiplist",
+    })
+}
+
 fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match call.store().get_part_with(call.key(2), encoding_of)? {
+    let of_string = call.store().get_part_with(call.key(2), encoding_of)?;
+    let of_collection = || call.found(2)?.map(|found| encoding_of_collection(&found)).transpose();
+    match if of_string.is_some() { of_string } else { of_collection()? } {
         Some(name) => call.reply.bulk(name.as_bytes()),
         None => call.reply.null_bulk(),
     }
@@ -40,7 +71,7 @@ fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn reply_number(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
-    match call.store().contains(call.key(2))? {
+    match call.contains(2)? {
         true => call.reply.integer(number),
         false => call.reply.null_bulk(),
     }
@@ -48,7 +79,7 @@ fn reply_number(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
 }
 
 fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match call.store().contains(call.key(2))? {
+    match call.contains(2)? {
         true => Err(FixedError::LfuOff.into()),
         false => {
             call.reply.null_bulk();

@@ -8,7 +8,6 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Items;
 use crate::keyspace::namespace::RawRange;
-use crate::shared::Shared;
 use command_table::is_open_end;
 
 /// Functions of these commands, by the names of their table rows.
@@ -16,9 +15,6 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions![countrange, prefix,
 
 /// Maximum size of a reply; it is written in one piece while other clients wait.
 const REPLY_BYTES_MAX: usize = 64 << 20;
-
-/// Number of keys that are sorted within a few milliseconds: an early range query waits for them.
-const AWAITED_COUNT_MAX: u64 = 1 << 14;
 
 /// The options after the keys.
 struct Options {
@@ -69,7 +65,7 @@ fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (low, high) = (call.argument(1), call.argument(2));
     let mut count = 0;
     if !is_empty(low, high) {
-        let ordered = ordered(call.shared)?;
+        let ordered = call.shared.keyspace.ordered_soon()?;
         for range in call.namespace().ranges(end(low), end(high)) {
             count += call.store().count(ordered, range)?;
         }
@@ -111,21 +107,11 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
     usize::try_from(limit).map_err(|_| Refusal::Negative)
 }
 
-/// Returns the ordered operations, waiting if there are few keys to sort. Sorting many keys takes long, and the other
-/// clients are served in that time; so a client that queries before the order is complete is refused.
-fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    let order = shared.keyspace.ordered()?;
-    if order.refusing.is_ready()? || shared.keyspace.store.len()? <= AWAITED_COUNT_MAX {
-        return Ok(&order.waiting);
-    }
-    Ok(&order.refusing)
-}
-
 /// Replies with the items between two keys.
 fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &Options) -> Result<(), Refusal> {
     let namespace = call.namespace();
     let ranges = namespace.ranges(low, high);
-    let items = gather(call.store(), ordered(call.shared)?, ranges, options)?;
+    let items = gather(call.store(), call.shared.keyspace.ordered_soon()?, ranges, options)?;
     let reply_count = if options.parts == Parts::Both { 2 } else { 1 };
     call.reply.array(reply_count * items.len());
     for (raw, value) in &items {

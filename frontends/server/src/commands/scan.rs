@@ -7,6 +7,7 @@
 use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::View;
 use resp::glob;
 
 /// Functions of these commands, by the names of their table rows.
@@ -17,29 +18,48 @@ const COUNT_DEFAULT: u64 = 10;
 /// Maximum number of keys visited per call, whatever `COUNT` says: some milliseconds, in which other clients wait.
 const COUNT_MAX: u64 = 1 << 14;
 
+/// The same, for elements of collections among the keys.
+const ELEMENT_COUNT_MAX: u64 = 1 << 10;
+
 /// The options after the cursor.
-struct Options<'a> {
+pub(super) struct Options<'a> {
     pattern: Option<&'a [u8]>,
-    /// A type is requested that no key has.
-    is_other_type: bool,
+    /// Only keys of this type are requested.
+    type_name: Option<Vec<u8>>,
     count: u64,
 }
 
 fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut cursor = cursor_of(call.request.argument(1))?;
-    let options = Options::of(call.request.arguments().skip(1))?;
-    let (namespace, mut keys, mut key_bytes, mut seen) = (call.namespace(), Vec::new(), 0, 0);
+    let options = Options::of(call.request.arguments().skip(1), true)?;
+    let (namespace, view, mut keys, mut key_bytes) = (call.namespace(), call.view(), Vec::new(), 0);
+    let (mut seen, mut walked) = (0, 0);
     loop {
         cursor = call.store().walk(cursor, |raw| {
+            walked += 1;
+            let of_collection = || Some((view?.key_of(raw)?, true));
+            let Some((key, is_collection)) = namespace.key_of(raw).map(|key| (key, false)).or_else(of_collection)
+            else {
+                return;
+            };
             seen += 1;
-            if let Some(key) = namespace.key_of(raw).filter(|key| options.shows(key)) {
+            if options.shows(key, is_collection) {
                 key_bytes += key.len();
                 keys.push(key.to_vec());
             }
         })?;
-        if cursor == 0 || seen >= options.count || key_bytes >= FULL_BYTES {
+        // Elements of collections count less than keys.
+        if cursor == 0 || seen >= options.count || walked >= options.walked_max(view) || key_bytes >= FULL_BYTES {
             break;
         }
+    }
+    if let (Some(name), Some(view)) = (options.type_of_collection(), view) {
+        let mut is_wanted = Vec::with_capacity(keys.len());
+        for key in &keys {
+            is_wanted.push(view.find(key)?.is_some_and(|found| found.collection_type().name().as_bytes() == name));
+        }
+        let mut is_wanted = is_wanted.into_iter();
+        keys.retain(|_| is_wanted.next() == Some(true));
     }
     call.reply.array(2);
     call.reply.bulk(cursor.to_string().as_bytes());
@@ -48,24 +68,49 @@ fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn cursor_of(argument: &[u8]) -> Result<u64, Refusal> {
+pub(super) fn cursor_of(argument: &[u8]) -> Result<u64, Refusal> {
     let digits = argument.iter().all(u8::is_ascii_digit).then(|| str::from_utf8(argument).ok()).flatten();
     digits.and_then(|digits| digits.parse().ok()).ok_or(Refusal::Cursor)
 }
 
 impl<'a> Options<'a> {
-    fn shows(&self, key: &[u8]) -> bool {
-        !self.is_other_type && self.pattern.is_none_or(|pattern| glob::matches(pattern, key))
+    fn shows(&self, key: &[u8], is_collection: bool) -> bool {
+        let may_be_wanted = self.type_name.is_none() || is_collection == self.type_of_collection().is_some();
+        may_be_wanted && self.matches(key)
     }
 
-    fn of(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, Refusal> {
-        let mut options = Options { pattern: None, is_other_type: false, count: COUNT_DEFAULT };
+    /// Returns the requested type unless it is that of strings.
+    fn type_of_collection(&self) -> Option<&[u8]> {
+        self.type_name.as_deref().filter(|name| *name != b"string")
+    }
+
+    /// Returns how many keys of the store are visited.
+    fn walked_max(&self, view: Option<View<'_>>) -> u64 {
+        if view.is_some() { self.count.max(ELEMENT_COUNT_MAX) } else { self.count }
+    }
+
+    /// Returns whether a member matches.
+    pub(super) fn matches(&self, member: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, member))
+    }
+
+    /// Returns the number of keys or members to visit.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Parses the options after the cursor; only `SCAN` accepts a type.
+    pub(super) fn of(
+        mut arguments: impl Iterator<Item = &'a [u8]>,
+        accepts_type: bool,
+    ) -> Result<Options<'a>, Refusal> {
+        let mut options = Options { pattern: None, type_name: None, count: COUNT_DEFAULT };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(Refusal::Syntax)?;
             match name.to_ascii_lowercase().as_slice() {
                 b"match" => options.pattern = Some(value),
                 b"count" => options.count = count_of(value)?,
-                b"type" => options.is_other_type = !value.eq_ignore_ascii_case(b"string"),
+                b"type" if accepts_type => options.type_name = Some(value.to_ascii_lowercase()),
                 _ => return Err(Refusal::Syntax),
             }
         }
@@ -79,10 +124,11 @@ fn count_of(argument: &[u8]) -> Result<u64, Refusal> {
 }
 
 fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (namespace, pattern, mut cursor, mut keys) = (call.namespace(), call.argument(1), 0, Vec::new());
+    let (pattern, mut cursor, mut keys) = (call.argument(1), 0, Vec::new());
+    let key_of = key_of(call);
     loop {
         cursor = call.store().walk(cursor, |raw| {
-            if let Some(key) = namespace.key_of(raw).filter(|key| glob::matches(pattern, key)) {
+            if let Some(key) = key_of(raw).filter(|key| glob::matches(pattern, key)) {
                 keys.push(key.to_vec());
             }
         })?;
@@ -95,13 +141,19 @@ fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Returns a function that returns the client's key of a stored key, if it is one of the selected database.
+fn key_of<'a>(call: &Call<'a>) -> impl Fn(&[u8]) -> Option<&[u8]> + use<'a> {
+    let (namespace, view) = (call.namespace(), call.view());
+    move |raw| namespace.key_of(raw).or_else(|| view?.key_of(raw))
+}
+
 /// Number of keys from which RANDOMKEY picks one.
 const RANDOM_COUNT_MIN: usize = 64;
 
 /// Picks one of the first keys of a walk from a random position, or of all if they are few. With many keys, some are
 /// more likely than others.
 fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let namespace = call.namespace();
+    let key_of = key_of(call);
     let mut cursor = call.store().random_cursor(fastrand::u64(..))?;
     let (mut found, mut is_whole_pass) = (Vec::new(), false);
     while found.len() < RANDOM_COUNT_MIN {
@@ -109,7 +161,7 @@ fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
             // A complete pass from the start, which visits each key once.
             (found, is_whole_pass) = (Vec::new(), true);
         }
-        cursor = call.store().walk(cursor, |raw| found.extend(namespace.key_of(raw).map(<[u8]>::to_vec)))?;
+        cursor = call.store().walk(cursor, |raw| found.extend(key_of(raw).map(<[u8]>::to_vec)))?;
         if cursor == 0 && is_whole_pass {
             break;
         }

@@ -7,7 +7,7 @@ use hikv::{Decision, Durability, Expiry};
 use super::times::{self, KeepOption, Unit};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::keyspace::items::Change;
+use crate::keyspace::collections::Collection;
 use crate::observers::events::{GENERIC, STRING};
 
 /// Functions of these commands, by the names of their table rows.
@@ -42,7 +42,7 @@ const PLAIN: SetOptions =
 
 fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 3 {
-        call.store().put(call.key(1), call.argument(2))?;
+        call.put(1, call.argument(2), Expiry::NEVER)?;
         call.changed(STRING, "set", 1);
         call.ok();
         return Ok(());
@@ -98,6 +98,9 @@ fn level_of(name: &[u8]) -> Result<Durability, Refusal> {
 /// Puts argument number `index` as the value of the first. Returns whether it did, and the previous value.
 fn put(call: &mut Call<'_>, index: usize, options: &SetOptions) -> Result<(bool, Option<Vec<u8>>), Refusal> {
     let value = call.argument(index);
+    if let Some(found) = call.found(1)? {
+        return Ok((replace(call, &found, value, options)?, None));
+    }
     let (mut old, mut is_put) = (None, false);
     call.store().update(call.key(1), |found| {
         old = found.filter(|_| options.returns_old).map(<[u8]>::to_vec);
@@ -114,12 +117,32 @@ fn put(call: &mut Call<'_>, index: usize, options: &SetOptions) -> Result<(bool,
         }
     })?;
     if is_put {
-        call.changed(STRING, "set", 1);
-        if matches!(options.until, Until::Moment(_)) {
-            call.report(GENERIC, "expire", 1);
-        }
+        note_put(call, options);
     }
     Ok((is_put, old))
+}
+
+/// Puts a string in the place of a collection; returns whether it did.
+fn replace(call: &mut Call<'_>, found: &Collection<'_>, value: &[u8], options: &SetOptions) -> Result<bool, Refusal> {
+    if options.condition == Condition::IfAbsent {
+        return Ok(false);
+    }
+    let expiry = match options.until {
+        Until::Kept => found.expiry,
+        Until::Forever => Expiry::NEVER,
+        Until::Moment(ms) => times::expiry_at(ms),
+    };
+    call.put(1, value, expiry)?;
+    note_put(call, options);
+    Ok(true)
+}
+
+/// Reports a key that was put.
+fn note_put(call: &Call<'_>, options: &SetOptions) {
+    call.changed(STRING, "set", 1);
+    if matches!(options.until, Until::Moment(_)) {
+        call.report(GENERIC, "expire", 1);
+    }
 }
 
 fn setnx(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -151,19 +174,18 @@ fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Also atomic for a crash ([`Items::change_all`](crate::keyspace::items::Items::change_all)). It has exclusive access,
+/// Also atomic for a crash ([`Call::put_all`]). It has exclusive access,
 /// so that no client that reads several keys sees only some of them set.
 fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let pairs = pairs_of(call, "mset")?;
-    put_pairs(call, &pairs)?;
+    put_pairs(call, &pairs_of(call, "mset")?)?;
     call.ok();
     Ok(())
 }
 
 fn msetnx(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "msetnx")?;
-    for (key, _) in &pairs {
-        if call.store().contains(key)? {
+    for (index, _) in &pairs {
+        if call.contains(*index)? {
             call.reply.integer(0);
             return Ok(());
         }
@@ -173,19 +195,19 @@ fn msetnx(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-type Pair<'a> = (Cow<'a, [u8]>, &'a [u8]);
+/// The number of the argument that is the key, and the value.
+type Pair<'a> = (usize, &'a [u8]);
 
 fn pairs_of<'a>(call: &Call<'a>, command: &'static str) -> Result<Vec<Pair<'a>>, Refusal> {
     if call.request.len().is_multiple_of(2) {
         return Err(Refusal::ArgumentCount { command });
     }
-    Ok((1..call.request.len()).step_by(2).map(|index| (call.key(index), call.argument(index + 1))).collect())
+    Ok((1..call.request.len()).step_by(2).map(|index| (index, call.argument(index + 1))).collect())
 }
 
 fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
-    let changes: Vec<_> = pairs.iter().map(|(key, value)| (&**key, Change::Put(value, Expiry::NEVER))).collect();
-    call.store().change_all(&changes)?;
-    (1..call.request.len()).step_by(2).for_each(|index| call.changed(STRING, "set", index));
+    call.put_all(pairs, Expiry::NEVER)?;
+    pairs.iter().for_each(|(index, _)| call.changed(STRING, "set", *index));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use crate::keyspace::Table;
 use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
 use crate::observers::announcements::{Announcement, Announcements, Changed};
 use crate::observers::notify;
-use crate::observers::watch::Name;
+use crate::observers::watch::WatchedStates;
 use crate::shared::Shared;
 use command_table::Kind;
 
@@ -123,8 +123,15 @@ fn watched_keys(call: &Call<'_>) -> Result<Option<WatchedKeys>, Refusal> {
     if watching.mark.load(Ordering::SeqCst) {
         return Ok(None);
     }
-    let raw = |(db, key): &Name| call.shared.keyspace.namespace(*db).raw(key).into_owned();
-    let keys = watching.keys.iter().map(|(name, state)| (raw(name), *state));
+    let strings = watching
+        .keys
+        .iter()
+        .map(|((db, key), states)| (call.shared.keyspace.namespace(*db).raw(key).into_owned(), states.string));
+    let records = watching
+        .keys
+        .iter()
+        .filter_map(|((db, key), states)| call.view_of(*db).map(|view| (view.record_key(key), states.record)));
+    let keys = strings.chain(records);
     let mut watched_keys = WatchedKeys::of(keys);
     Ok(watched_keys.hold(&call.shared.keyspace.store)?.then_some(watched_keys))
 }
@@ -196,8 +203,10 @@ fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     for key in call.request.arguments() {
         let name = (db, key.to_vec());
         if !call.session.watching.keys.contains_key(&name) {
-            let state = KeyState::of(&call.shared.keyspace.store, &namespace.raw(key))?;
-            call.session.watch(name, state, &call.shared.observers.watches);
+            let store = &call.shared.keyspace.store;
+            let string = KeyState::of(store, &namespace.raw(key))?;
+            let record = call.view().map_or(Ok(None), |view| KeyState::of(store, &view.record_key(key)))?;
+            call.session.watch(name, WatchedStates { string, record }, &call.shared.observers.watches);
         }
     }
     call.ok();

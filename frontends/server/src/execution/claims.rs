@@ -67,6 +67,13 @@ impl Claim {
         self.writes |= writes || self.writes_all;
     }
 
+    /// Returns the claim for a background job. Its keys are its own if they may be collections, because the job holds
+    /// no locks (`keyspace::collections`).
+    pub(crate) fn of_job(self, entry: Entry, request: &Request<'_>, has_collections: bool) -> Claim {
+        let has_keys = entry.command.keys_of(request).next().is_some();
+        Claim { is_alone: self.is_alone || has_keys && has_collections, ..self }
+    }
+
     fn touches_keys(&self) -> bool {
         self.reads_all || !self.keys.is_empty()
     }

@@ -78,6 +78,8 @@ impl Call<'_> {
             FixedError::TransactionTooLong
         } else {
             transaction.needs_memory |= command.has(flag::DENYOOM);
+            // A script may as well.
+            transaction.makes_collections |= command.makes_collections() || command.runs_writing_scripts();
             transaction.changes |= command.has_visible_effects();
             transaction.runs_scripts |= command.runs_scripts();
             transaction.ends_messages |= command.ends_messages();
@@ -116,7 +118,7 @@ impl Call<'_> {
         let absent = if reports_new { self.absent_keys()? } else { Vec::new() };
         let began = Instant::now();
         let outcome = match functions::of(entry) {
-            Some(function) => function(self),
+            Some(function) => self.apply(function),
             None => Err(Refusal::ArgumentCount { command: entry.command.name }),
         };
         self.note_run(began);
@@ -124,7 +126,7 @@ impl Call<'_> {
         // selected.
         self.show_to_monitors();
         for index in absent {
-            if self.store().contains(self.key(index))? {
+            if self.contains(index)? {
                 self.report(NEW, "new", index);
             }
         }
@@ -157,7 +159,7 @@ impl Call<'_> {
     fn absent_keys(&self) -> Result<Vec<usize>, Refusal> {
         let mut absent = Vec::new();
         for (index, _) in self.entry.command.keys_of(&self.request).filter(|(_, access)| access.writes()) {
-            if !self.store().contains(self.key(index))? {
+            if !self.contains(index)? {
                 absent.push(index);
             }
         }

@@ -8,6 +8,7 @@ pub(crate) mod background;
 pub(crate) mod call;
 pub(crate) mod claims;
 pub(crate) mod client;
+mod collections;
 mod cross_protocol;
 mod dispatch;
 pub(crate) mod gate;

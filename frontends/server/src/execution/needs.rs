@@ -16,7 +16,11 @@ fn lacked(needs: Needs, features: &Features) -> Option<&'static str> {
         Needs::Snapshots => (features.snapshots, "snapshots"),
         Needs::Batches => (features.batch, "batches"),
         Needs::Expiry if features.conditional => (features.expiry, "keys that expire"),
-        Needs::Conditions | Needs::Expiry => (features.conditional, "writes that depend on what a key holds"),
+        Needs::Collections if features.order == Order::No => (false, "order"),
+        Needs::Collections if features.conditional => (features.batch, "batches"),
+        Needs::Conditions | Needs::Collections | Needs::Expiry => {
+            (features.conditional, "writes that depend on what a key holds")
+        }
     };
     (!is_there).then_some(what)
 }

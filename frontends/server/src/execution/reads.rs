@@ -11,7 +11,7 @@ use resp::{Protocol, Reply, Request, Requests};
 
 use crate::commands::values::answer_value;
 use crate::connections::output::{FULL_BYTES, Output};
-use crate::errors::Refusal;
+use crate::errors::{FixedError, Refusal};
 use crate::execution::client::Client;
 use crate::execution::permission;
 use crate::execution::pipeline::Cursor;
@@ -71,16 +71,47 @@ impl<'a> Reads<'a> {
         Reads { requests, input, first, group }
     }
 
+    /// Returns which of the keys are collections that a command on strings must refuse; nothing if there are none. They
+    /// are read before the values: while the loop has its lane, a string becomes a collection only by being absent.
+    fn wrong_types(&self, client: &Client<'_>) -> Vec<bool> {
+        let (keyspace, db) = (&client.shared.keyspace, client.session.db);
+        let namespace = keyspace.namespace(db);
+        let Some(view) = keyspace.view(keyspace.items(None), namespace) else { return Vec::new() };
+        let key_of = |wanted: &RequestedKey<'_>| view.record_key(namespace.key_of(&wanted.key).unwrap_or_default());
+        let records: Vec<_> = self.group.iter().map(key_of).collect();
+        let (mut wrong, mut index) = (vec![false; self.group.len()], 0);
+        let found = |record: Option<&[u8]>| {
+            wrong[index] = record.is_some() && self.group[index].is_single();
+            index += 1;
+        };
+        // If a record cannot be read, the value is read in any case.
+        let _ = view.multi_get(&records, found);
+        wrong
+    }
+
     /// Answers keys up to a large value or a full output, and returns the cursor after them. Answers at least one key.
     pub(crate) fn answer(&self, client: &mut Client<'_>, output: &mut Output) -> Cursor {
-        let (group, Client { shared, session, event_counts }) = (&self.group, client);
+        let wrong = self.wrong_types(client);
+        let (group, Client { shared, session, event_counts }) = (&self.group, &mut *client);
         let (store, protocol) = (&shared.keyspace.store, session.protocol);
-        let (answered, copied) = copy_values(group, store, &mut output.reply(protocol), event_counts);
+        let (answered, copied) = copy_values((group, &wrong), store, &mut output.reply(protocol), event_counts);
         let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
-            return group[answered - 1].after;
+            self.note_wrong(&wrong[..answered.min(wrong.len())], client);
+            return self.group[answered - 1].after;
         };
         next.answer_alone(store, protocol, output, event_counts);
+        self.note_wrong(&wrong[..answered.min(wrong.len())], client);
         next.after
+    }
+
+    /// Counts the answered requests that were refused.
+    fn note_wrong(&self, wrong: &[bool], client: &mut Client<'_>) {
+        for wanted in self.group.iter().zip(wrong).filter_map(|(wanted, is_wrong)| is_wrong.then_some(wanted)) {
+            if let Some(entry) = wanted.ends {
+                client.shared.counters_of(client.session).commands.note_failed(entry.number);
+                client.note_failed(entry, &FixedError::WrongType.into());
+            }
+        }
     }
 
     /// Records the first `count` requests as answered. `took` is their common duration, because each waited for the
@@ -145,7 +176,7 @@ enum Copied {
 
 /// Writes the values to the reply and returns how many.
 fn copy_values(
-    group: &[RequestedKey<'_>],
+    (group, wrong): (&[RequestedKey<'_>], &[bool]),
     store: &Store,
     reply: &mut Reply<'_>,
     event_counts: &mut EventCounts,
@@ -156,7 +187,11 @@ fn copy_values(
         let len_bytes = value.map_or(0, <[u8]>::len);
         large |= len_bytes >= STREAMED_BYTES_MIN;
         if !large && copied_bytes < FULL_BYTES {
-            group[index].write(value, reply, event_counts);
+            if wrong.get(index) == Some(&true) {
+                reply.error(&Refusal::from(FixedError::WrongType).text());
+            } else {
+                group[index].write(value, reply, event_counts);
+            }
             copied_bytes += len_bytes;
             answered += 1;
         }
@@ -166,6 +201,11 @@ fn copy_values(
 }
 
 impl RequestedKey<'_> {
+    /// Returns whether it is the only key of its command.
+    fn is_single(&self) -> bool {
+        self.ends.is_some_and(|entry| entry.command.action == Action::Read(ReadShape::Value))
+    }
+
     fn open(&self, reply: &mut Reply<'_>) {
         if let Some(count) = self.opens {
             reply.array(count);

@@ -125,7 +125,7 @@ impl Turn<'_> {
             if is_blocked { Some(JobThread::Shared) } else { weight::thread_for(entry, &request, session, shared) };
         if let Some(thread) = thread {
             self.move_to_background(thread, entry);
-        } else if entry.command.runs_alone() && !session.queues(entry) {
+        } else if entry.command.runs_alone() && !session.queues(entry) || shared.needs_collections(entry, session) {
             self.run_alone(entry, request);
         } else if !(self.has_next() && self.execute_group(entry)) {
             self.client.answer(entry, request, self.output);
@@ -206,13 +206,17 @@ impl Turn<'_> {
     fn run_alone(&mut self, entry: Entry, request: Request<'_>) {
         let gate = &self.worker.shared.gate;
         self.pass = None;
-        let alone = gate.close();
+        let needs_collections = self.client.shared.needs_collections(entry, self.client.session);
+        // A background job would not know that its keys may become collections.
+        let alone = if needs_collections { gate.close_to_all() } else { gate.close() };
         if !self.is_still_admitted(entry, &request) {
             // The next step answers it.
         } else if self.client.shared.scripts.is_held() && self.must_wait_for_script(entry, &request) {
             // It waits, or was refused.
         } else if self.client.session.may_use_background && gate.blocks(entry, &request, self.client.session) {
             self.move_to_background(JobThread::Shared, entry);
+        } else if needs_collections && let Err(refusal) = self.client.shared.begin_collections() {
+            self.refuse(refusal, &request);
         } else {
             self.client.answer(entry, request, self.output);
             if mem::take(&mut self.client.session.needs_background) {

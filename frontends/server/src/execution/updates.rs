@@ -60,7 +60,7 @@ impl<'a> Updates<'a> {
         let (entry, start) = (self.entry, reply.len_bytes());
         let (pending, announcements) = (None, None);
         let mut call = Call { shared, session, entry, request, reply, event_counts, pending, announcements };
-        if let Err(refusal) = (self.function)(&mut call) {
+        if let Err(refusal) = call.apply(self.function) {
             call.shared.counters_of(call.session).commands.note_failed(entry.number);
             let refusal = client::in_client_terms(refusal, entry, &request, call.namespace());
             call.refuse(start, &refusal);

@@ -54,7 +54,14 @@ impl<'a> Puts<'a> {
         client.check_memory(self.entry).ok()?;
         let (shared, db, client_id) = (client.shared, client.session.db, client.session.id);
         let (namespace, counters) = (shared.keyspace.namespace(db), shared.counters_of(client.session));
-        shared.keyspace.databases.note_use(shared.keyspace.items(None), namespace).ok()?;
+        let items = shared.keyspace.items(None);
+        shared.keyspace.databases.note_use(items, namespace).ok()?;
+        let view = shared.keyspace.view(items, namespace);
+        let keys = || self.requests.iter().map(|request| request.argument(1));
+        let _locked = view.map(|_| shared.keyspace.collections.locks.lock(namespace, keys(), true));
+        if view.is_some_and(|view| view.contain_any(keys()).unwrap_or(true)) {
+            return None;
+        }
         let (mut failed, began) = (Vec::new(), Instant::now());
         let on_result = |number, done: Result<(), Error>| failed.extend(done.err().map(|error| (number, error)));
         hikv::FrontEnd::of(&shared.keyspace.store).multi_put_each(&self.items(namespace), on_result);

@@ -37,7 +37,7 @@ use super::database::Database;
 use super::namespace::{DATABASE_COUNT, Form, MARK, Namespace};
 use super::table::Table;
 use crate::errors::Refusal;
-use crate::keyspace::items::Items;
+use crate::keyspace::items::{Change, Items};
 
 pub(super) const TABLE_KEY: [u8; 2] = [MARK, DATABASE_COUNT as u8];
 /// The namespace of each database. It changes only under exclusive access.
@@ -214,20 +214,25 @@ impl Databases {
         }
     }
 
-    /// Gives databases new namespaces, which are empty, and deletes keys of the store, all in one step. The store has a
+    /// Gives databases new namespaces, which are empty, and changes keys of the store, all in one step. The store has a
     /// catalog.
-    pub(crate) fn renew(&self, items: Items<'_>, renewed: &[Database], deleted: &[Vec<u8>]) -> Result<(), Refusal> {
+    pub(crate) fn renew(
+        &self,
+        items: Items<'_>,
+        renewed: &[Database],
+        changes: &[(&[u8], Change<'_>)],
+    ) -> Result<(), Refusal> {
         let mut table = self.now();
         if !renewed.is_empty() {
             let first = FrontEnd::of(items.store()).reserve_ids(renewed.len() as u32)?;
             let ids = (first.number()..).map(TreeId::new);
             renewed.iter().zip(ids).for_each(|(db, id)| table.ids[db.index()] = id);
         }
-        self.assign(items, &table, deleted)
+        self.assign(items, &table, changes)
     }
 
-    fn assign(&self, items: Items<'_>, table: &Table, deleted: &[Vec<u8>]) -> Result<(), Refusal> {
-        items.delete_with_databases(deleted, &table.ids)?;
+    fn assign(&self, items: Items<'_>, table: &Table, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
+        items.change_with_databases(changes, &table.ids)?;
         self.take(table);
         Ok(())
     }

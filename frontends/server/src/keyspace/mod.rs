@@ -1,5 +1,6 @@
 //! The stored data: items in sixteen databases, their order, and backups.
 
+pub(crate) mod collections;
 pub(crate) mod database;
 pub(crate) mod databases;
 pub(crate) mod items;
@@ -12,8 +13,10 @@ mod table;
 use std::io;
 use std::path::PathBuf;
 
-use hikv::{EngineKind, Error, Features, Store};
+use hikv::{EngineKind, Error, Features, Ordered, Store};
 
+use crate::errors::Refusal;
+use collections::{Collections, Reclaim, View};
 use database::Database;
 use databases::Databases;
 use items::{Items, Pending};
@@ -31,6 +34,7 @@ pub(crate) struct Keyspace {
     pub(crate) features: Features,
     order: Order,
     pub(crate) databases: Databases,
+    pub(crate) collections: Collections,
     pub(crate) memory: MemoryLimit,
     pub(crate) saves: Saves,
 }
@@ -50,9 +54,11 @@ impl Keyspace {
         if is_ordered || is_counted() {
             order.of(&store).map_err(io::Error::other)?;
         }
+        let collections = Collections::load(&store).map_err(io::Error::other)?;
         let saves = Saves::new(&store, backups)?;
         let (engine, features) = (store.engine_kind(), store.features());
-        Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
+        let memory = MemoryLimit::default();
+        Ok(Keyspace { store, engine, features, order, databases, collections, memory, saves })
     }
 
     /// Returns the items as a command sees them, including the `pending` changes of its transaction.
@@ -70,5 +76,31 @@ impl Keyspace {
     /// Returns the ordered operations. The first call starts building the order in the background.
     pub(crate) fn ordered(&self) -> Result<&OrderHandles, Error> {
         self.order.of(&self.store)
+    }
+
+    /// Returns the ordered operations for a command that does not wait for long.
+    pub(crate) fn ordered_soon(&self) -> Result<&Ordered, Refusal> {
+        self.order.soon(&self.store)
+    }
+
+    /// Returns the collections of a database as a command sees them; `None` while the store has none.
+    #[inline]
+    pub(crate) fn view<'a>(&'a self, items: Items<'a>, namespace: Namespace) -> Option<View<'a>> {
+        View::of(&self.collections, &self.order, items, namespace)
+    }
+
+    /// Returns the steps that delete dead collections; `None` while the store has none.
+    pub(crate) fn reclaim(&self) -> Option<Reclaim<'_>> {
+        self.view(self.items(None), self.namespace(Database::FIRST)).map(Reclaim::of)
+    }
+
+    /// Creates the tree of collections if there is none, and returns whether a catalog began. No command is under way.
+    pub(crate) fn begin_collections(&self) -> Result<bool, Refusal> {
+        if self.collections.exist() {
+            return Ok(false);
+        }
+        let begins = self.databases.begin_catalog(&self.store)?;
+        self.collections.begin(&self.store)?;
+        Ok(begins)
     }
 }

@@ -34,6 +34,11 @@ impl Namespace {
         Namespace { id, form }
     }
 
+    /// Returns the namespace of another tree.
+    pub(super) fn other(self, id: TreeId) -> Namespace {
+        Namespace { id, ..self }
+    }
+
     pub(crate) fn is_first(self) -> bool {
         self.id == TreeId::NAMELESS
     }

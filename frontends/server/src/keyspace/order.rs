@@ -4,6 +4,11 @@ use std::sync::OnceLock;
 
 use hikv::{Error, Ordered, Store};
 
+use crate::errors::Refusal;
+
+/// Number of keys that are sorted within a few milliseconds: an early range query waits for them.
+const AWAITED_COUNT_MAX: u64 = 1 << 14;
+
 /// The ordered operations, created on first use: until then no write pays for the order.
 #[derive(Default)]
 pub(crate) struct Order(OnceLock<OrderHandles>);
@@ -22,5 +27,15 @@ impl Order {
         }
         let waiting = store.ordered()?;
         Ok(self.0.get_or_init(|| OrderHandles { refusing: waiting.clone().fail_if_not_ready(), waiting }))
+    }
+
+    /// Returns the ordered operations, waiting if there are few keys to sort. Sorting many keys takes long, and the
+    /// other clients are served in that time; so a client that queries before the order is complete is refused.
+    pub(crate) fn soon(&self, store: &Store) -> Result<&Ordered, Refusal> {
+        let order = self.of(store)?;
+        if order.refusing.is_ready()? || store.len()? <= AWAITED_COUNT_MAX {
+            return Ok(&order.waiting);
+        }
+        Ok(&order.refusing)
     }
 }

@@ -37,9 +37,14 @@ fn report_expired(shared: &Shared, raw: &[u8]) {
     if !is_notified && tracking.is_empty() {
         return;
     }
-    let found = Database::all().find_map(|db| shared.keyspace.namespace(db).key_of(raw).map(|key| (db, key)));
+    let (keyspace, items) = (&shared.keyspace, shared.keyspace.items(None));
+    let found = Database::all().find_map(|db| {
+        let namespace = keyspace.namespace(db);
+        let of_collection = || keyspace.view(items, namespace)?.key_of(raw);
+        namespace.key_of(raw).or_else(of_collection).map(|key| (db, key))
+    });
     let Some((db, key)) = found else { return };
-    tracking.invalidate(shared.message_access(), (raw, key), None);
+    tracking.invalidate(shared.message_access(), (&keyspace.namespace(db).raw(key), key), None);
     tracking.announce(shared.message_access());
     if is_notified {
         notify::notify_event(shared, EXPIRED, "expired", db, key);

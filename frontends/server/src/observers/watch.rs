@@ -30,12 +30,19 @@ pub(crate) struct Watches {
     marks: Mutex<HashMap<Name, Vec<Mark>>>,
 }
 
+/// The states of a key as a string and as a collection.
+#[derive(Clone, Copy)]
+pub(crate) struct WatchedStates {
+    pub(crate) string: Option<KeyState>,
+    pub(crate) record: Option<KeyState>,
+}
+
 /// The keys that one client watches.
 #[derive(Default)]
 pub(crate) struct Watching {
     pub(crate) mark: Mark,
     /// With their states at `WATCH`, to detect changes that leave no mark: expiry, and writes that bypass the server.
-    pub(crate) keys: HashMap<Name, Option<KeyState>>,
+    pub(crate) keys: HashMap<Name, WatchedStates>,
 }
 
 impl Watches {

@@ -102,6 +102,10 @@ impl Host for ScriptHost<'_, '_> {
                 return Err(error);
             }
         };
+        if entry.command.makes_collections() && self.call.shared.lacks_collections() {
+            self.call.session.wants_collections = true;
+            return Err(CallError::Stopped(Stop::Abandoned));
+        }
         if self.may_restart && weight::is_long(entry, &request, self.call.session.db, self.call.shared) {
             return Err(CallError::Stopped(Stop::Abandoned));
         }

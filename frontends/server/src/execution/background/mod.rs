@@ -32,6 +32,7 @@ use resp::Request;
 
 use crate::clients::Place;
 use crate::connections::output::Output;
+use crate::errors::Refusal;
 use crate::execution::claims::Claim;
 use crate::execution::client::Client;
 use crate::execution::{panics, permission};
@@ -60,8 +61,15 @@ impl QueuedJob {
                 let is_shared = thread == JobThread::Shared;
                 // Before the claim: a request that sees the claim also sees the script.
                 let _holder = client.session.may_run_script(entry).then(|| shared.scripts.hold(shared));
-                let _claimed = is_shared.then(|| shared.gate.claim(Claim::of(entry, &request, client.session)));
+                let has_collections = shared.keyspace.collections.exist();
+                let claim = || Claim::of(entry, &request, client.session).of_job(entry, &request, has_collections);
+                let _claimed = is_shared.then(|| shared.gate.claim(claim()));
                 execute(&mut client, entry, request, &mut output);
+                if client.session.wants_collections {
+                    // It was a script, which has had no effect.
+                    output.take_back(0);
+                    execute(&mut client, entry, request, &mut output);
+                }
             });
             if let Err(caught) = done {
                 client.abandon(&caught, &request, &mut output, 0);
@@ -83,7 +91,7 @@ impl QueuedJob {
 
 /// Answers the request unless it has to wait. First waits for the current turn of the client's loop: a thread that
 /// kills clients or changes rights holds all lanes, or locks each afterwards, so later checks see the change.
-fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_>, output: &mut Output) {
+pub(crate) fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_>, output: &mut Output) {
     drop(client.shared.gate.pass(client.session.record.place.loop_index));
     if !client.is_still_served() {
         return;
@@ -93,9 +101,23 @@ fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_>, output: 
         return;
     }
     match permission::admit(&request, client.session) {
-        Ok(_) => client.answer(entry, request, output),
+        Ok(_) => match begin_collections(client, entry) {
+            Ok(()) => client.answer(entry, request, output),
+            Err(refusal) => client.refuse(refusal, &request, output),
+        },
         Err(refusal) => client.refuse(refusal, &request, output),
     }
+}
+
+/// Creates the tree of collections if the request needs it.
+fn begin_collections(client: &mut Client<'_>, entry: Entry) -> Result<(), Refusal> {
+    if !client.shared.needs_collections(entry, client.session) {
+        return Ok(());
+    }
+    client.session.wants_collections = false;
+    // This is the only background job.
+    let _alone = client.shared.gate.close();
+    client.shared.begin_collections()
 }
 
 /// The threads that execute background jobs.

@@ -78,9 +78,22 @@ fn of_transaction(transaction: &Transaction, mut db: Database, shared: &Shared) 
 fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared) -> u64 {
     let values = || entry.command.keys_of(request).map(|(index, _)| held_bytes(request.argument(index), db, shared));
     let number = |index: usize| resp::parse_integer(request.argument(index)).map_or(0, |number| number.max(0) as u64);
+    let elements = || {
+        let counts =
+            entry.command.keys_of(request).map(|(index, _)| element_count(request.argument(index), db, shared));
+        counts.fold(0, u64::saturating_add).saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+    };
+    // A negative number is that of members that may be equal.
+    let requested = |index: usize| {
+        let count = resp::parse_integer(request.argument(index)).map_or(0, i64::unsigned_abs);
+        count.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+    };
     let held = || values().fold(0, u64::saturating_add);
     match entry.command.policy.cost {
         Cost::Values => held(),
+        Cost::Contents => held().saturating_add(elements()),
+        Cost::Elements => elements(),
+        Cost::ElementsOver(count) if request.len() > count => elements().max(requested(count)),
         Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
         Cost::Bits(index) => (number(index) / 8).max(held()),
@@ -89,6 +102,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
         Cost::KeysOfDatabases if shared.keyspace.databases.is_stored() => UNBOUNDED,
         Cost::Ranges if limit_of(request).is_none_or(|limit| limit > KEY_COUNT_MAX) => UNBOUNDED,
         Cost::Moment
+        | Cost::ElementsOver(_)
         | Cost::ValuesIf(_)
         | Cost::KeysOfDatabases
         | Cost::Ranges
@@ -101,6 +115,13 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
 fn held_bytes(key: &[u8], db: Database, shared: &Shared) -> u64 {
     let reader = shared.keyspace.store.reader(shared.keyspace.namespace(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
+}
+
+/// Returns the number of elements of the collection with this key, or 0 if it is unknown.
+fn element_count(key: &[u8], db: Database, shared: &Shared) -> u64 {
+    let (items, namespace) = (shared.keyspace.items(None), shared.keyspace.namespace(db));
+    let found = shared.keyspace.view(items, namespace).and_then(|view| view.find(key).ok().flatten());
+    found.map_or(0, |found| found.len())
 }
 
 fn has_option(request: &Request<'_>, option: &str) -> bool {

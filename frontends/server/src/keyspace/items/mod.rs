@@ -14,6 +14,7 @@ use hikv::{CurrentItem, Decision, Durability, Error, Expiry, FrontEnd, Limits, P
 
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::databases::Databases;
+use crate::keyspace::namespace::Namespace;
 
 pub(crate) use pending::Pending;
 pub(crate) use watched_keys::{KeyState, WatchedKeys};
@@ -61,6 +62,11 @@ impl<'a> Items<'a> {
     #[inline]
     fn prepare(self, key: &[u8]) -> Result<(), Refusal> {
         self.databases.beyond_first(key).map_or(Ok(()), |namespace| self.databases.note_use(self, namespace))
+    }
+
+    /// Records that the namespace has keys.
+    pub(crate) fn note_use(self, namespace: Namespace) -> Result<(), Refusal> {
+        self.databases.note_use(self, namespace)
     }
 
     pub(crate) fn get(self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
@@ -153,14 +159,7 @@ impl<'a> Items<'a> {
             changes.iter().try_for_each(|(key, change)| check_limits(key, change))?;
             return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));
         }
-        let mut batch = WriteBatch::new();
-        for (key, change) in changes {
-            match change {
-                Change::Put(value, expiry) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
-                Change::Delete => batch.delete(key),
-            };
-        }
-        Ok(self.store.write(&batch)?)
+        Ok(self.store.write(&batch_of(changes))?)
     }
 
     /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level
@@ -249,16 +248,16 @@ impl<'a> Items<'a> {
         Ok(sum?)
     }
 
-    /// Deletes keys, and gives the databases these namespaces, in one step. The store has a catalog.
-    pub(crate) fn delete_with_databases(self, keys: &[Vec<u8>], ids: &DatabaseIds) -> Result<(), Refusal> {
+    /// Changes keys, and gives the databases these namespaces, in one step. The store has a catalog.
+    pub(crate) fn change_with_databases(
+        self,
+        changes: &[(&[u8], Change<'_>)],
+        ids: &DatabaseIds,
+    ) -> Result<(), Refusal> {
         match self.pending {
-            None => {
-                let mut batch = WriteBatch::new();
-                keys.iter().for_each(|key| _ = batch.delete(key));
-                FrontEnd::of(self.store).write_with_databases(ids, &batch)?;
-            }
+            None => FrontEnd::of(self.store).write_with_databases(ids, &batch_of(changes))?,
             Some(pending) => {
-                keys.iter().try_for_each(|key| pending.note(self.store, key, Change::Delete))?;
+                changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change))?;
                 pending.assign_databases();
             }
         }
@@ -273,6 +272,17 @@ impl<'a> Items<'a> {
         }
         Ok(())
     }
+}
+
+fn batch_of(changes: &[(&[u8], Change<'_>)]) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    for (key, change) in changes {
+        match change {
+            Change::Put(value, expiry) => batch.put_with(key, value, PutOptions::new().expires(*expiry)),
+            Change::Delete => batch.delete(key),
+        };
+    }
+    batch
 }
 
 /// Returns a consistent copy of the key's value and expiry in the store.

@@ -1,0 +1,117 @@
+//! Hashes, sets, lists and sorted sets: items of one tree (`docs/format/collections.md`).
+//!
+//! [`View`] is a database's collections as a command sees them, [`Collection`] one of them, and [`Edit`] a change of
+//! one. All of them use [`Items`](super::items::Items), so the changes of a transaction are among its others, and are
+//! written in one step.
+//!
+//! | step of a command | a crash after it leaves |
+//! |---|---|
+//! | 1 reserve ids, if none is left: the head | everything as before |
+//! | 2 one batch: records, elements, rows of dead elements, strings | all of it done |
+//!
+//! | step of the background, for each group | a crash after it leaves |
+//! |---|---|
+//! | 3 for a collection that has expired, one batch: its due row goes, its elements are dead | all of it done |
+//! | 4 for an emptied database, one batch: records go, their elements are dead | all of it done |
+//! | 5 delete elements of a dead collection | fewer of its elements, and its row |
+//! | 6 delete the row of a dead collection that has no elements, or of an emptied database without records | all done |
+//!
+//! # Concurrency
+//! A command of an event loop locks its keys ([`Locks`]) once the tree exists, those on strings included. A command
+//! with exclusive access, and one in the background, has its keys alone. Step 3 has a lane of the gate and the lock of
+//! the key, and is not done while a command runs in the background. So nothing that a command has read of its keys
+//! changes before its batch, except that a key may expire: then its record has an expiry that has passed, and its due
+//! row is still there. Steps 4 to 6 need no lock, because no command uses what is dead.
+//!
+//! Lock order: the gate's lanes, the locks of keys, the ids.
+
+mod collection;
+mod edit;
+pub(crate) mod layout;
+mod locks;
+mod reclaim;
+mod record;
+mod view;
+mod wake;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use catalog::TreeId;
+use hikv::{Error, FrontEnd, Store};
+use parking_lot::Mutex;
+
+use crate::errors::{FixedError, Refusal};
+pub(crate) use collection::Collection;
+pub(crate) use edit::Edit;
+use layout::{Layout, TREE};
+pub(crate) use locks::{Locked, Locks};
+pub(crate) use reclaim::Reclaim;
+pub(crate) use record::{CollectionType, Record};
+pub(crate) use view::{Changes, View};
+use wake::Wake;
+
+/// Number of ids that are reserved with one write.
+const ID_COUNT: u64 = 1 << 16;
+
+/// The server's state for collections.
+#[derive(Default)]
+pub(crate) struct Collections {
+    /// The id of the tree; 0 while there is none, and so no collection.
+    tree: AtomicU32,
+    pub(crate) locks: Locks,
+    /// Reserved ids.
+    ids: Mutex<Range<u64>>,
+    pub(crate) wake: Wake,
+}
+
+impl Collections {
+    /// Finds the tree in the store's catalog.
+    pub(crate) fn load(store: &Store) -> Result<Collections, Error> {
+        let collections = Collections::default();
+        if FrontEnd::of(store).has_catalog()
+            && let Some(tree) = store.trees()?.into_iter().find(|tree| tree.name == TREE)
+        {
+            collections.tree.store(tree.id, Ordering::Release);
+            collections.wake.wake_for_lost();
+        }
+        Ok(collections)
+    }
+
+    /// Returns whether there may be collections.
+    #[inline]
+    pub(crate) fn exist(&self) -> bool {
+        self.tree.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns how they are stored, if there may be any.
+    #[inline]
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        let tree = self.tree.load(Ordering::Acquire);
+        (tree != 0).then(|| Layout::of(TreeId::new(tree)))
+    }
+
+    /// Creates the tree. No command is under way.
+    pub(super) fn begin(&self, store: &Store) -> Result<(), Error> {
+        let tree = FrontEnd::of(store).create_tree(TREE)?;
+        self.tree.store(tree.number(), Ordering::Release);
+        self.wake.wake();
+        Ok(())
+    }
+
+    /// Returns an id that no collection has or had.
+    fn new_id(&self, store: &Store, layout: Layout) -> Result<u64, Refusal> {
+        let mut ids = self.ids.lock();
+        if let Some(id) = ids.next() {
+            return Ok(id);
+        }
+        let head = layout.head();
+        let first = match store.get(&head)? {
+            None => 1,
+            Some(next) => u64::from_le_bytes((*next).try_into().map_err(|_| FixedError::DamagedCollection)?),
+        };
+        store.put(&head, (first + ID_COUNT).to_le_bytes())?;
+        *ids = first + 1..first + ID_COUNT;
+        Ok(first)
+    }
+}

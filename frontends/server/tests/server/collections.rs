@@ -1,0 +1,367 @@
+//! Keys of collections: expiry, moving, databases, transactions, scripts, restarts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hikv::{EngineKind, Expiry, Snapshot, Store};
+
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+
+const TREE: &str = "hikv:collections";
+
+/// Returns the number of keys that the store has for collections, and waits until it is this one.
+fn await_items(server: &TestServer, wanted: u64) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let tree = server.store.existing_tree(TREE).expect("it is found").expect("there is the tree");
+    let count = || tree.len().expect("it is counted");
+    while count() != wanted {
+        assert!(Instant::now() < deadline, "{} items instead of {wanted}", count());
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn deleted_collections_are_reclaimed() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for number in 0..1000 {
+        client.say(&format!("HSET h f{number} v"));
+    }
+    client.converse([("HSET other a 1", int(1)), ("DEL h", int(1)), ("HLEN h", int(0)), ("HSET h a 1", int(1))]);
+    // The head, two records, two elements.
+    await_items(&server, 5);
+    client.converse([("SET h x", ok()), ("FLUSHDB", ok()), ("DBSIZE", int(0)), ("HGETALL other", array([]))]);
+    await_items(&server, 1);
+    client.converse([("SELECT 3", ok()), ("HSET a b c", int(1)), ("HSET d e f", int(1)), ("DBSIZE", int(2))]);
+    await_items(&server, 5);
+    client.converse([("FLUSHDB", ok()), ("DBSIZE", int(0)), ("HSET a b c", int(1))]);
+    await_items(&server, 3);
+    client.converse([("FLUSHALL", ok()), ("DBSIZE", int(0)), ("EXISTS a", int(0))]);
+    await_items(&server, 1);
+}
+
+/// A program empties the database by its tree, which the server does not notice at once.
+#[test]
+fn collections_of_cleared_trees_are_reclaimed() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SELECT 1", ok()), ("SET k v", ok()), ("HSET h a 1 b 2", int(2)), ("HLEN h", int(2))]);
+    server
+        .store
+        .existing_tree("hikv:1")
+        .expect("it is found")
+        .expect("there is the tree")
+        .clear()
+        .expect("it is cleared");
+    client.converse([("EXISTS k", int(0)), ("EXISTS h", int(0))]);
+    await_items(&server, 1);
+}
+
+#[test]
+fn collections_expire() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("HSET h a 1", int(1)),
+        ("TTL h", int(-1)),
+        ("PERSIST h", int(0)),
+        ("EXPIRE h 100", int(1)),
+        ("TTL h", int(100)),
+        ("HSET h b 2", int(1)),
+        ("TTL h", int(100)),
+        ("EXPIRE h 50 GT", int(0)),
+        ("EXPIRE h 200 GT", int(1)),
+        ("TTL h", int(200)),
+        ("RENAME h g", ok()),
+        ("TTL g", int(200)),
+        ("PERSIST g", int(1)),
+        ("TTL g", int(-1)),
+        ("TTL h", int(-2)),
+        ("SET g x KEEPTTL", ok()),
+        ("DEL g", int(1)),
+        ("HSET h a 1 b 2", int(2)),
+        ("EXPIRE h -1", int(1)),
+        ("EXISTS h", int(0)),
+        ("HSET h a 1 b 2", int(2)),
+        ("PEXPIRE h 1", int(1)),
+    ]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while client.say("EXISTS h") == int(1) {
+        assert!(Instant::now() < deadline);
+    }
+    client.converse([("HGET h a", Value::Null), ("HSET h c 3", int(1)), ("HLEN h", int(1)), ("TTL h", int(-1))]);
+    await_items(&server, 3);
+}
+
+#[test]
+fn collections_are_moved_and_copied() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("HSET h a 1 b 2", int(2)),
+        ("EXPIRE h 1000", int(1)),
+        ("SET s x", ok()),
+        ("COPY h s", int(0)),
+        ("COPY h s REPLACE", int(1)),
+        ("HGET s b", bulk("2")),
+        ("TTL s", int(1000)),
+        ("HSET s b 3", int(0)),
+        ("HGET h b", bulk("2")),
+        ("RENAMENX h s", int(0)),
+        ("RENAME h s", ok()),
+        ("HGET s b", bulk("2")),
+        ("MOVE s 2", int(1)),
+        ("EXISTS s", int(0)),
+        ("SELECT 2", ok()),
+        ("HMGET s a b", array([bulk("1"), bulk("2")])),
+        ("TTL s", int(1000)),
+        ("SWAPDB 0 2", ok()),
+        ("EXISTS s", int(0)),
+        ("SELECT 0", ok()),
+        ("HLEN s", int(2)),
+        ("SET t x", ok()),
+        ("RENAME t s", ok()),
+        ("GET s", bulk("x")),
+        ("TTL s", int(-1)),
+        ("DBSIZE", int(1)),
+        ("HSET h a 1", int(1)),
+        ("RENAME h s", ok()),
+        ("TYPE s", Value::Simple("hash".into())),
+        ("KEYS *", array([bulk("s")])),
+        ("RANDOMKEY", bulk("s")),
+        ("OBJECT ENCODING s", bulk("listpack")),
+    ]);
+    await_items(&server, 3);
+}
+
+#[test]
+fn transactions_and_scripts_change_collections_in_one_step() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    client.converse([
+        ("MULTI", ok()),
+        ("HSET h a 1", Value::Simple("QUEUED".into())),
+        ("HSET h b 2", Value::Simple("QUEUED".into())),
+        ("HGETALL h", Value::Simple("QUEUED".into())),
+        ("HDEL h a", Value::Simple("QUEUED".into())),
+        ("GET h", Value::Simple("QUEUED".into())),
+        ("EXPIRE h 100", Value::Simple("QUEUED".into())),
+    ]);
+    let wrong = error("WRONGTYPE Operation against a key holding the wrong kind of value");
+    let Value::Array(replies) = client.say("EXEC") else { panic!("no array") };
+    assert_eq!(replies[..2], [int(1), int(1)]);
+    assert!(matches!(&replies[2], Value::Array(values) if values.len() == 4), "{replies:?}");
+    assert_eq!(replies[3..], [int(1), wrong, int(1)]);
+    client.converse([("HLEN h", int(1)), ("TTL h", int(100)), ("WATCH h", ok()), ("MULTI", ok())]);
+    client.converse([("HSET h c 1", Value::Simple("QUEUED".into()))]);
+    assert_eq!(other.say("HSET h b 3"), int(0));
+    client.converse([("EXEC", Value::Null), ("HEXISTS h c", int(0))]);
+    client.converse([("WATCH h", ok()), ("MULTI", ok()), ("HSET h c 1", Value::Simple("QUEUED".into()))]);
+    client.converse([("EXEC", array([int(1)])), ("HEXISTS h c", int(1))]);
+    let script = "redis.call('HSET', KEYS[1], 'x', 1, 'y', 2); redis.call('DEL', KEYS[2]); \
+                  return redis.call('HGET', KEYS[1], 'y')";
+    assert_eq!(client.call(&["EVAL", script, "2", "k", "h"]), bulk("2"));
+    client.converse([("HLEN k", int(2)), ("EXISTS h", int(0)), ("DBSIZE", int(1))]);
+    await_items(&server, 4);
+}
+
+/// The catalog begins in the middle of the script, which then starts again.
+#[test]
+fn script_makes_the_first_collection() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let script = "redis.call('INCR', 'n'); redis.call('HSET', 'h', 'a', 1); return redis.call('HGET', 'h', 'a')";
+    client.converse([("SET n 1", ok())]);
+    assert_eq!(client.call(&["EVAL", script, "0"]), bulk("1"));
+    client.converse([("GET n", bulk("2")), ("HLEN h", int(1))]);
+}
+
+#[test]
+fn collections_survive_restarts() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("HSET h a 1 b 2", int(2)), ("SELECT 5", ok()), ("HSET g a 1", int(1)), ("EXPIRE g 100", int(1))]);
+    drop(client);
+    let server = server.restarted();
+    let mut client = server.client();
+    client.converse([
+        ("HLEN h", int(2)),
+        ("HSET new a 1", int(1)),
+        ("HGET h b", bulk("2")),
+        ("SELECT 5", ok()),
+        ("HLEN g", int(1)),
+        ("DEL g", int(1)),
+    ]);
+    await_items(&server, 6);
+}
+
+#[test]
+fn changes_are_reported() {
+    let server = TestServer::start();
+    let (mut client, mut listener) = (server.client(), server.client());
+    client.say("CONFIG SET notify-keyspace-events KEA");
+    listener.say("PSUBSCRIBE __keyevent@0__:*");
+    client.converse([("HSET h a 1", int(1)), ("HDEL h a", int(1)), ("HINCRBY h n 1", int(1)), ("PEXPIRE h 1", int(1))]);
+    let mut events = Vec::new();
+    while events.len() < 6 {
+        let Value::Array(message) = listener.reply() else { panic!("no message") };
+        let Value::Bulk(channel) = &message[2] else { panic!("no channel") };
+        events.push(String::from_utf8_lossy(channel).rsplit(':').next().expect("an event").to_owned());
+    }
+    assert_eq!(events, ["hset", "hdel", "del", "hincrby", "expire", "expired"]);
+}
+
+fn fill(client: &mut Client, count: usize) {
+    for number in 0..count {
+        let mut request = vec!["HSET".to_owned(), "h".to_owned()];
+        (0..1000).for_each(|field| request.extend([format!("f{number}.{field}"), "v".to_owned()]));
+        client.call(&request);
+    }
+}
+
+/// Clients of the same loop are served while a large hash is read.
+#[test]
+fn large_hashes_are_read_in_the_background() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    fill(&mut client, 40);
+    client.converse([("HLEN h", int(40_000))]);
+    let Value::Array(all) = client.say("HKEYS h") else { panic!("no array") };
+    assert_eq!(all.len(), 40_000);
+    client.converse([("COPY h g", int(1)), ("HLEN g", int(40_000)), ("DEL h g", int(2))]);
+    await_items(&server, 1);
+}
+
+#[test]
+fn engines_without_order_refuse_collections() {
+    let options = hikv::Options::new().engine(EngineKind::RewoHash);
+    let server = TestServer::of(&options, server::Config { threads: 1, ..server::Config::default() });
+    let mut client = server.client();
+    let Value::Error(text) = client.say("HSET h a 1") else { panic!("no error") };
+    assert!(text.contains("rewo-hash") && text.contains("order"), "{text}");
+    client.converse([("SET s 1", ok()), ("GET s", bulk("1"))]);
+}
+
+/// What a snapshot of the tree shows: the invariants of `docs/format/collections.md`.
+#[derive(Default)]
+struct Shown {
+    /// The count, the owner and the expiry of each record, by its id.
+    records: BTreeMap<Vec<u8>, (u64, Vec<u8>, Expiry)>,
+    element_counts: BTreeMap<Vec<u8>, u64>,
+    /// Ids whose elements may be there without a record.
+    dead: BTreeSet<Vec<u8>>,
+    /// The rows of expiring collections, with their owners.
+    due: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Shown {
+    fn of(snapshot: &Snapshot) -> Shown {
+        let mut shown = Shown::default();
+        let tree = snapshot.tree(TREE).expect("it is read").expect("there is the tree");
+        let each = |key: &[u8], value: &[u8], expiry: Expiry| match key {
+            [1, owner @ ..] => {
+                let mut id = value[8..16].to_vec();
+                id.reverse();
+                let count = u64::from_le_bytes(value[16..24].try_into().expect("8 bytes"));
+                assert!(shown.records.insert(id, (count, owner.to_vec(), expiry)).is_none(), "an id is used twice");
+            }
+            [2, rest @ ..] => *shown.element_counts.entry(rest[..8].to_vec()).or_default() += 1,
+            [3, id @ ..] => _ = shown.dead.insert(id.to_vec()),
+            [4, row @ ..] => {
+                shown.dead.insert(row[8..].to_vec());
+                shown.due.insert(row.to_vec(), value.to_vec());
+            }
+            _ => {}
+        };
+        tree.for_each_with_expiry(each).expect("it is read");
+        shown
+    }
+
+    /// Returns what is wrong.
+    fn violation(&self) -> Option<String> {
+        for (id, (count, owner, expiry)) in &self.records {
+            let elements = self.element_counts.get(id).copied().unwrap_or(0);
+            if elements != *count || elements == 0 {
+                return Some(format!("{id:?}: {elements} elements, counted {count}"));
+            }
+            let row = [&expiry.ms().to_be_bytes()[..], id].concat();
+            if !expiry.is_never() && self.due.get(&row) != Some(owner) {
+                return Some(format!("{id:?}: no row for its expiry"));
+            }
+        }
+        let is_lost = |id: &&Vec<u8>| !self.records.contains_key(*id) && !self.dead.contains(*id);
+        self.element_counts.keys().find(is_lost).map(|id| format!("{id:?}: elements of no collection"))
+    }
+}
+
+fn random_command(random: &mut fastrand::Rng) -> String {
+    let (key, other, field) = (random.u32(..4), random.u32(..4), random.u32(..6));
+    match random.u32(..16) {
+        0..4 => format!("HSET h{key} f{field} 1 g{field} 2"),
+        4 => format!("HDEL h{key} f{field} g{field}"),
+        5..8 => format!("SADD s{key} {field} x{field}"),
+        8 => format!("SPOP s{key} 2"),
+        9 => format!("SMOVE s{key} s{other} {field}"),
+        10 => format!("DEL h{key} s{key}"),
+        11 => format!("SET h{key} v"),
+        12 => format!("PEXPIRE s{key} {}", random.u32(..5)),
+        13 => format!("EXPIRE h{key} 100"),
+        14 => format!("RENAME h{key} h{other}"),
+        _ => format!("SUNIONSTORE s{key} s{key} s{other}"),
+    }
+}
+
+/// A snapshot shows what a crash at its moment would leave: each moment between two batches.
+#[test]
+fn every_moment_has_the_invariants() {
+    const COMMAND_COUNT: u32 = 3000;
+    let server = TestServer::start();
+    let store: &Store = &server.store;
+    server.client().converse([("HSET h0 f 1", int(1))]);
+    let (is_done, mut snapshot_count) = (AtomicBool::new(false), 0);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..2)
+            .map(|seed| {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    for number in 0..COMMAND_COUNT {
+                        let line = random_command(&mut random);
+                        let is_pair = number % 10 == 0;
+                        if is_pair {
+                            client.say("MULTI");
+                            client.say(&random_command(&mut random));
+                        }
+                        client.say(&line);
+                        if is_pair {
+                            client.say("EXEC");
+                        }
+                    }
+                })
+            })
+            .collect();
+        let checker = scope.spawn(|| {
+            let mut count = 0;
+            while !is_done.load(Ordering::Acquire) {
+                let shown = Shown::of(&store.snapshot().expect("it is taken"));
+                assert_eq!(shown.violation(), None);
+                count += 1;
+            }
+            count
+        });
+        clients.into_iter().for_each(|client| client.join().expect("it is answered"));
+        is_done.store(true, Ordering::Release);
+        snapshot_count = checker.join().expect("no snapshot objects");
+    });
+    assert!(snapshot_count > 10, "{snapshot_count}");
+    // A lost element is noticed.
+    let mut client = server.client();
+    client.converse([("FLUSHALL", ok()), ("HSET h a 1", int(1))]);
+    let tree = store.existing_tree(TREE).expect("it is found").expect("there is the tree");
+    let element = tree.ordered().expect("there is an order").prefix([2]).expect("it is read").last();
+    let (element, _) = element.expect("there is one").expect("it is read");
+    assert!(tree.delete(element).expect("it is deleted"));
+    assert!(Shown::of(&store.snapshot().expect("it is taken")).violation().is_some());
+}
