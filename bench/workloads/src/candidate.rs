@@ -38,6 +38,7 @@ impl Subject for Candidate {
     fn offers(&self, need: Need) -> bool {
         match need {
             Need::Gets | Need::Deletes => true,
+            Need::Transactions => self.store.features().batch,
             Need::Order | Need::Scans => self.store.features().order != Order::No,
         }
     }
@@ -76,6 +77,29 @@ impl Subject for Candidate {
     fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         self.ordered.get().expect("the keys were put in order").scan(from, each)?;
         Ok(())
+    }
+
+    fn transact(
+        &self,
+        keys: [&[u8]; 2],
+        values: Option<[&[u8]; 2]>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        Ok(self.store.transact(|tx| {
+            for (place, key) in keys.into_iter().enumerate() {
+                tx.get(key)?.iter().for_each(|value| found(place, value));
+            }
+            let puts = values.iter().flat_map(|values| keys.iter().zip(values));
+            { puts }.try_for_each(|(key, value)| tx.put(key, value))
+        })?)
+    }
+
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.store.transact(|tx| {
+            let first = tx.first()?.map(|(key, _)| key);
+            first.iter().try_for_each(|key| tx.delete(key))?;
+            Ok::<_, hikv::Error>(first)
+        })?)
     }
 
     fn queued_count(&self) -> Option<u64> {

@@ -16,13 +16,14 @@ pub(crate) struct Client<'a, S> {
     /// Values put, each with a different stamp.
     pub(crate) put_count: u64,
     value_out: Vec<u8>,
+    second_value_out: Vec<u8>,
     value_in: Vec<u8>,
 }
 
 impl<'a, S: Subject> Client<'a, S> {
     pub(crate) fn new(subject: &'a S, records: Records) -> Client<'a, S> {
         let (value_out, value_in) = (vec![b'v'; records.value_bytes], Vec::with_capacity(records.value_bytes));
-        Client { subject, records, errors: 0, put_count: 0, value_out, value_in }
+        Client { subject, records, errors: 0, put_count: 0, second_value_out: value_out.clone(), value_out, value_in }
     }
 
     pub(crate) fn get_into(&mut self, record: u64, key: &[u8]) -> Result<(), Error> {
@@ -74,6 +75,38 @@ impl<'a, S: Subject> Client<'a, S> {
         self.put_count += 1;
         stamp(record, self.put_count, &mut self.value_out);
         self.subject.put(key, &self.value_out)
+    }
+
+    /// Runs a transaction that reads two records, and replaces both values if it `puts`.
+    pub(crate) fn transact(&mut self, records: [u64; 2], keys: [&[u8]; 2], puts: bool) -> Result<(), Error> {
+        let (value_bytes, mut right) = (self.records.value_bytes, [false; 2]);
+        let found = |place: usize, value: &[u8]| right[place] = is_value_of(records[place], value, value_bytes);
+        let values = [&mut self.value_out, &mut self.second_value_out];
+        for (record, value) in records.into_iter().zip(values).filter(|_| puts) {
+            self.put_count += 1;
+            stamp(record, self.put_count, value);
+        }
+        let values: [&[u8]; 2] = [&self.value_out, &self.second_value_out];
+        self.subject.transact(keys, puts.then_some(values), found)?;
+        right.into_iter().for_each(|right| self.expect(right));
+        Ok(())
+    }
+
+    /// Does the operations of such a transaction one by one.
+    pub(crate) fn transact_parts(&mut self, records: [u64; 2], keys: [&[u8]; 2]) -> Result<(), Error> {
+        let items = || records.into_iter().zip(keys);
+        for (record, key) in items() {
+            let value = self.subject.get_owned(key)?;
+            self.expect(value.is_some_and(|value| is_value_of(record, &value, self.records.value_bytes)));
+        }
+        items().try_for_each(|(record, key)| self.put(record, key))
+    }
+
+    /// Takes the first item in order, and returns its record; `None` if there is none.
+    pub(crate) fn take_first(&mut self) -> Result<Option<u64>, Error> {
+        let record = self.subject.take_first()?.and_then(|key| self.records.record_of(&key));
+        self.expect(record.is_some());
+        Ok(record)
     }
 
     pub(crate) fn delete(&mut self, key: &[u8]) -> Result<(), Error> {

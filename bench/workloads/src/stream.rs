@@ -31,6 +31,8 @@ pub(crate) struct Stream<'a, S> {
     kind: Kind,
     inserted_count: u64,
     deleted_count: u64,
+    /// The records that were taken as the first in order.
+    taken: Vec<u64>,
 }
 
 impl<'a, S: Subject> Stream<'a, S> {
@@ -48,6 +50,7 @@ impl<'a, S: Subject> Stream<'a, S> {
             kind: Kind::Get,
             inserted_count: 0,
             deleted_count: 0,
+            taken: Vec::new(),
         }
     }
 
@@ -88,8 +91,8 @@ impl<'a, S: Subject> Stream<'a, S> {
 
     fn put_back(&mut self) -> Result<(), Error> {
         let mut key = vec![0; self.seat.records.key_bytes];
-        (0..std::mem::take(&mut self.deleted_count)).try_for_each(|number| {
-            let record = self.seat.victim(number);
+        let deleted = (0..std::mem::take(&mut self.deleted_count)).map(|number| self.seat.victim(number));
+        { deleted }.chain(std::mem::take(&mut self.taken)).try_for_each(|record| {
             self.seat.records.write_key(record, &mut key);
             self.client.put(record, &key)
         })
@@ -134,8 +137,23 @@ impl<'a, S: Subject> Stream<'a, S> {
                 self.client.scan(key, count, scans)?;
             }
             Act::MultiGet => return self.multi_get(),
+            Act::Transact | Act::TransactParts | Act::TransactRead => return self.transact(act),
+            Act::TakeFirst => self.taken.extend(self.client.take_first()?),
         }
         self.next += 1;
+        Ok(1)
+    }
+
+    /// Runs an operation on the next two records.
+    fn transact(&mut self, act: Act) -> Result<u64, Error> {
+        let (key_bytes, places) = (self.seat.records.key_bytes, [self.next, self.next + 1]);
+        let keys = places.map(|place| &self.keys[place * key_bytes..][..key_bytes]);
+        let records = places.map(|place| self.ahead[place].record);
+        match act {
+            Act::TransactParts => self.client.transact_parts(records, keys)?,
+            _ => self.client.transact(records, keys, act == Act::Transact)?,
+        }
+        self.next += 2;
         Ok(1)
     }
 

@@ -21,6 +21,8 @@ pub enum Need {
     Order,
     /// Reads of ranges.
     Scans,
+    /// Serializable transactions. With order, also over ranges.
+    Transactions,
 }
 
 impl Need {
@@ -32,6 +34,7 @@ impl Need {
             Need::Deletes => "deletes",
             Need::Order => "order",
             Need::Scans => "ordered scans",
+            Need::Transactions => "transactions",
         }
     }
 }
@@ -121,6 +124,28 @@ pub trait Subject: Sync {
     /// Any error of the store.
     fn scan(&self, _from: &[u8], _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         Err(format!("{} has no {}", self.name(), Need::Scans.name()).into())
+    }
+
+    /// Reads two keys at one moment, and calls `found` with the index and the value of each that exists. Puts `values`,
+    /// if there are any, at the same moment. A repeated attempt calls `found` again.
+    ///
+    /// # Errors
+    /// Any error of the store.
+    fn transact(
+        &self,
+        _keys: [&[u8]; 2],
+        _values: Option<[&[u8]; 2]>,
+        _found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        Err(format!("{} has no {}", self.name(), Need::Transactions.name()).into())
+    }
+
+    /// Removes the item with the least key in one transaction, and returns its key; `None` if there is no item.
+    ///
+    /// # Errors
+    /// Any error of the store.
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        Err(format!("{} has no {}", self.name(), Need::Transactions.name()).into())
     }
 
     /// Returns the number of changes that are not yet applied to the ordered index, if one is kept.

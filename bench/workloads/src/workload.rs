@@ -46,11 +46,19 @@ pub enum Workload {
     YcsbE,
     /// YCSB F: 50 % reads, 50 % reads each followed by an update of the same key, skewed.
     YcsbF,
+    /// Transactions that read two keys and replace both values.
+    Transact,
+    /// The operations of [`Workload::Transact`], each by itself: two reads and two updates, counted as one operation.
+    TransactParts,
+    /// Transactions that read two keys.
+    TransactRead,
+    /// Transactions that remove the first item in order, as a consumer of a queue does.
+    TransactFirst,
 }
 
 impl Workload {
     /// All workloads, in the order of the enum.
-    pub const ALL: [Workload; 19] = {
+    pub const ALL: [Workload; 23] = {
         use Workload::*;
         [
             Get,
@@ -72,6 +80,10 @@ impl Workload {
             YcsbD,
             YcsbE,
             YcsbF,
+            Transact,
+            TransactParts,
+            TransactRead,
+            TransactFirst,
         ]
     };
 
@@ -97,13 +109,17 @@ impl Workload {
             Workload::YcsbD => "ycsb-d",
             Workload::YcsbE => "ycsb-e",
             Workload::YcsbF => "ycsb-f",
+            Workload::Transact => "transact",
+            Workload::TransactParts => "transact-parts",
+            Workload::TransactRead => "transact-read",
+            Workload::TransactFirst => "transact-first",
         }
     }
 
     /// Returns true for workloads that need a store with order.
     pub fn is_ordered(self) -> bool {
         use Workload::*;
-        matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE)
+        matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE | TransactFirst)
     }
 
     /// Returns the operations that a store must offer for the workload.
@@ -111,7 +127,7 @@ impl Workload {
     pub fn needs(self) -> &'static [Need] {
         use Workload::*;
         match self {
-            Get | GetOwned | GetWith | Miss | MultiGet | YcsbA | YcsbB | YcsbC | YcsbF => &[Need::Gets],
+            Get | GetOwned | GetWith | Miss | MultiGet | YcsbA | YcsbB | YcsbC | YcsbF | TransactParts => &[Need::Gets],
             Insert | Delete => &[Need::Deletes],
             Update => &[],
             Rebuild | Scan => &[Need::Order, Need::Scans],
@@ -119,6 +135,8 @@ impl Workload {
             UpdateOrdered => &[Need::Order],
             YcsbD => &[Need::Gets, Need::Deletes],
             YcsbE => &[Need::Order, Need::Scans, Need::Deletes],
+            Transact | TransactRead => &[Need::Transactions],
+            TransactFirst => &[Need::Order, Need::Transactions],
         }
     }
 
@@ -132,6 +150,7 @@ impl Workload {
             UpdateOrdered => Some(Update),
             DeleteOrdered => Some(Delete),
             Rebuild | YcsbA | YcsbB | YcsbC | YcsbD | YcsbE | YcsbF => None,
+            Transact | TransactParts | TransactRead | TransactFirst => None,
         }
     }
 

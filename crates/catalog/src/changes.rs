@@ -55,7 +55,7 @@ impl Batch {
         conditions: &[Condition<'_>],
         ops: &[BatchOp<'_>],
     ) -> Result<(), Error> {
-        let own = self.expected.iter().map(|(key, version)| Condition { key, version: *version });
+        let own = self.expected.iter().map(|(key, version)| Condition { key, required: (*version).into() });
         let conditions: Vec<_> = conditions.iter().copied().chain(own).collect();
         let own = self.ops.iter().map(|(key, value)| op(key, value.as_ref()));
         let ops: Vec<_> = ops.iter().copied().chain(own).collect();

@@ -79,14 +79,6 @@ impl Space {
         }
     }
 
-    /// Appends the stored form of `key`, and returns its length.
-    pub fn append_stored(self, key: &[u8], to: &mut Vec<u8>) -> usize {
-        let start = to.len();
-        self.prefix_of(key).iter().for_each(|prefix| to.extend_from_slice(prefix.as_bytes()));
-        to.extend_from_slice(key);
-        to.len() - start
-    }
-
     /// Returns the tree's key whose stored form this is, or `None` if it belongs to another tree or to none.
     #[inline]
     #[must_use]
@@ -168,8 +160,6 @@ mod tests {
             let mut last = None;
             for key in keys() {
                 let stored = space.with_stored(&key, <[u8]>::to_vec);
-                let mut appended = Vec::new();
-                assert_eq!((space.append_stored(&key, &mut appended), &appended), (stored.len(), &stored));
                 for other in spaces() {
                     assert_eq!(other.key_of(&stored), (other == space).then_some(&key[..]), "{space:?} {key:x?}");
                 }

@@ -1,5 +1,7 @@
 //! The operations and conditions of a batch.
 
+use epoch::Start;
+
 use crate::{Expiry, Version, Witness};
 
 /// A condition that a key must meet for a batch to be written.
@@ -7,17 +9,39 @@ use crate::{Expiry, Version, Witness};
 pub struct Condition<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// The required version of its value; `None` if the key must be absent.
-    pub version: Option<Version>,
+    /// Its required state.
+    pub required: Required,
+}
+
+/// The state of a key that a condition requires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Required {
+    /// The key is absent.
+    Absent,
+    /// The key has this version.
+    Version(Version),
+    /// The key has the value of this witness, which was read after the start. Costs no hash. Once the start is not
+    /// recent any more, the condition does not hold, whatever the value: the caller then needs the version.
+    Read(Witness, Start),
+}
+
+impl From<Option<Version>> for Required {
+    /// Returns the state of a key with this version, or of an absent one.
+    fn from(version: Option<Version>) -> Required {
+        version.map_or(Required::Absent, Required::Version)
+    }
 }
 
 impl Condition<'_> {
-    /// Returns true if the key's live value, `None` if it has none, meets the condition.
+    /// Returns true if the key's live value, `None` if it has none, meets the condition. The caller holds the key's
+    /// lock since it has read the value.
     #[must_use]
     pub fn holds(&self, live: Option<(Witness, &[u8])>) -> bool {
-        match (self.version, live) {
-            (Some(version), Some((witness, value))) => witness.is_of(version, self.key, value),
-            (version, live) => version.is_none() && live.is_none(),
+        match (self.required, live) {
+            (Required::Absent, live) => live.is_none(),
+            (Required::Version(version), Some((witness, value))) => witness.is_of(version, self.key, value),
+            (Required::Read(read, start), Some((witness, _))) => witness == read && start.is_recent(),
+            (Required::Version(_) | Required::Read(..), None) => false,
         }
     }
 }
@@ -84,5 +108,36 @@ impl<'a> BatchOp<'a> {
             BatchOp::PutUntil { expiry, .. } => expiry,
             BatchOp::Put { .. } | BatchOp::Delete { .. } => Expiry::NEVER,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A witness may stand for another value once the place was reused, which the epoch shows.
+    #[test]
+    fn witness_counts_while_its_start_is_recent() {
+        let (read, later) = (Witness::of_item(16, 7, Expiry::NEVER), Witness::of_item(32, 7, Expiry::NEVER));
+        let condition = |start| Condition { key: b"key", required: Required::Read(read, start) };
+        let start = Start::now();
+        // Other tests of this process start no epoch.
+        assert!(condition(start).holds(Some((read, b"value"))));
+        assert!(!condition(start).holds(Some((later, b"value"))) && !condition(start).holds(None));
+        while start.is_recent() {
+            epoch::advance();
+        }
+        assert!(!condition(start).holds(Some((read, b"the checksums collide"))));
+        assert!(condition(Start::now()).holds(Some((read, b"value"))));
+    }
+
+    #[test]
+    fn conditions_of_versions_and_absence() {
+        let witness = Witness::of_item(16, 7, Expiry::NEVER);
+        let condition = |required: Option<Version>| Condition { key: b"key", required: required.into() };
+        let version = condition(Some(witness.version(b"key", b"value")));
+        assert!(version.holds(Some((witness, b"value"))));
+        assert!(!version.holds(Some((witness, b"walue"))) && !version.holds(None));
+        assert!(condition(None).holds(None) && !condition(None).holds(Some((witness, b"value"))));
     }
 }

@@ -39,7 +39,7 @@ mod version;
 mod worker;
 mod write_result;
 
-pub use batch_op::{BatchOp, Condition};
+pub use batch_op::{BatchOp, Condition, Required};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compact::canary;

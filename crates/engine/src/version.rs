@@ -76,10 +76,13 @@ impl Witness {
     #[must_use]
     pub fn version(self, key: &[u8], value: &[u8]) -> Version {
         let [place, rest] = self.0;
-        if rest & EXACT != 0 {
-            return Version(self.0);
-        }
-        Version([place, SECRET.hash_one((rest, key, value))])
+        self.exact_version().unwrap_or_else(|| Version([place, SECRET.hash_one((rest, key, value))]))
+    }
+
+    /// Returns the version if it needs no hash.
+    #[must_use]
+    pub fn exact_version(self) -> Option<Version> {
+        (self.0[1] & EXACT != 0).then_some(Version(self.0))
     }
 
     /// Returns true if `asked` is the version of the value that was read. Hashes the value only if the place is the

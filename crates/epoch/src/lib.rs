@@ -24,7 +24,7 @@ mod protocol;
 pub use grace::Grace;
 pub use limbo::{FREED_COUNT_MAX, Limbo};
 pub use pins::{
-    Announcement, OldPin, Pin, Pinned, advance, announcements, heavy_barrier, is_pinned, oldest_pin, pin, safe,
+    Announcement, OldPin, Pin, Pinned, Start, advance, announcements, heavy_barrier, is_pinned, oldest_pin, pin, safe,
     thread_index,
 };
 

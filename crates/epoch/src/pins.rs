@@ -142,6 +142,31 @@ pub fn safe() -> u64 {
     SAFE.load(Ordering::Acquire)
 }
 
+/// A moment before some reads. While it is recent, nothing that these reads have found was freed since, so equal places
+/// are the same objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start(u64);
+
+impl Start {
+    /// Returns this moment.
+    #[must_use]
+    pub fn now() -> Start {
+        Start(safe())
+    }
+
+    /// Returns true if nothing that was found after this moment has been freed. An object that the reads before this
+    /// call have found is then not a later one at the same place. False says nothing.
+    ///
+    /// An object that is found after `now` is unlinked later, so its tag is at least the epoch of `now`.
+    #[inline]
+    #[must_use]
+    pub fn is_recent(self) -> bool {
+        // The caller's reads come before this load.
+        fence(Ordering::Acquire);
+        !protocol::is_free(self.0, safe())
+    }
+}
+
 /// Starts a new epoch and determines how far every thread has come; returns the new [`safe`]. Costs a system call.
 pub fn advance() -> u64 {
     advance_and_measure().0

@@ -26,6 +26,7 @@ use crate::files;
 use crate::filling::write_items;
 use crate::latest::LatestBackup;
 use crate::partial::Copy;
+use crate::tree::stored_keys;
 use crate::{CallbackReply, EngineKind, OpenError, Options, Store};
 
 /// Progress of a backup.
@@ -238,9 +239,9 @@ fn copy_items<A: CallbackReply>(
     copy.complete(|store| {
         let items_total = match damaged {
             // Some engines count by a walk over items that may be damaged.
-            Some(_) => source.of_stored_keys().len().unwrap_or(0),
+            Some(_) => stored_keys(source).len().unwrap_or(0),
             None => {
-                let items_total = source.of_stored_keys().len()?;
+                let items_total = stored_keys(source).len()?;
                 assert_intact(source, BackupProgress { items: 0, items_total }, &mut progress)?;
                 items_total
             }
@@ -259,7 +260,7 @@ pub(crate) fn copy_to<A: CallbackReply>(
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
     let copy = copy_of(from, out, purpose, from.engine_kind())?;
-    copy.complete(|store| write_items(&from.read_view()?, from.of_stored_keys().len()?, store, progress, None))
+    copy.complete(|store| write_items(&from.read_view()?, stored_keys(from).len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.

@@ -267,7 +267,7 @@ impl WriteBatch {
         let mut key_of = |key| stored.as_mut().and_then(Iterator::next).unwrap_or(key);
         self.expected
             .iter()
-            .map(|expected| Condition { key: key_of(&expected.key), version: expected.version })
+            .map(|expected| Condition { key: key_of(&expected.key), required: expected.version.into() })
             .collect()
     }
 

@@ -10,7 +10,7 @@ use pmem::Durability;
 use crate::files_status::FilesStatus;
 use crate::handles::Kind;
 use crate::latest::LatestBackup;
-use crate::tree::{BATCH_COUNT, StoredKeys};
+use crate::tree::{BATCH_COUNT, StoredKeys, stored_keys};
 use crate::verify::{self, Report, VerifyProgress};
 use crate::{BackupError, CallbackReply, Stats, Store, StoredKeysUser, Ticket, Tree, WriteBatch, files};
 
@@ -190,7 +190,7 @@ impl<'t> FrontEnd<'t> {
     #[doc(hidden)]
     #[must_use]
     pub fn stored(self) -> Tree {
-        self.0.of_stored_keys()
+        stored_keys(self.0)
     }
 
     /// Returns the store, for a front end with its own mapping of keys to stored keys.

@@ -198,6 +198,11 @@ impl<'a> ItemView<'a> {
         self.witness.version(self.key, self.value)
     }
 
+    /// Returns the stored form of the key.
+    pub(crate) fn stored_key(&self) -> &'a [u8] {
+        self.key
+    }
+
     /// Returns the place, checksum and expiry, which cost no hash.
     pub(crate) fn witness(&self) -> Witness {
         self.witness

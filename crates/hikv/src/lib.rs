@@ -204,7 +204,7 @@ pub use transaction::{Entry, Transact, Transaction, TxRange, TxTree};
 pub use tree::{Iter, IterKeys, Tree};
 #[doc(hidden)]
 pub use trees::StoredKeysUser;
-pub use trees::TreeInfo;
+pub use trees::{TreeInfo, TreeStats};
 pub use value::{Value, VersionedValue};
 pub use verify::{Report, VerifyProgress};
 pub use walk::Cursors;

@@ -6,6 +6,7 @@ use engine::{Cursor, Damage, OnItem};
 #[cfg(doc)]
 use crate::Tree;
 use crate::reply::keep;
+use crate::tree::stored_keys;
 use crate::{CallbackReply, Error, Expiry, Snapshot, Store};
 
 /// All items of a store at one moment. An engine without snapshots provides it for stores opened for reading only.
@@ -54,7 +55,7 @@ impl ReadView {
     pub fn stored(&self) -> ReadView {
         match self {
             ReadView::Snapshot(snapshot) => ReadView::Snapshot(snapshot.stored()),
-            ReadView::ReadOnly(store) => ReadView::ReadOnly(Store::new(store.of_stored_keys())),
+            ReadView::ReadOnly(store) => ReadView::ReadOnly(Store::new(stored_keys(store))),
         }
     }
 

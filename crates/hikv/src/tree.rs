@@ -53,11 +53,6 @@ impl Tree {
         Tree { keyspace, handle: self.handle.another(kind) }
     }
 
-    /// Returns a handle of all stored keys, those of all trees and of the catalog.
-    pub(crate) fn of_stored_keys(&self) -> Tree {
-        self.with(self.keyspace.mapped(Mapping::Stored), Kind::Tree)
-    }
-
     #[inline(always)]
     pub(crate) fn keyspace(&self) -> &Keyspace {
         &self.keyspace
@@ -72,4 +67,9 @@ impl Tree {
     pub fn name(&self) -> Option<String> {
         self.keyspace.mapping().name()
     }
+}
+
+/// Returns a handle of all stored keys of the tree's store, those of all trees and of the catalog.
+pub(crate) fn stored_keys(tree: &Tree) -> Tree {
+    tree.with(tree.keyspace.mapped(Mapping::Stored), Kind::Tree)
 }

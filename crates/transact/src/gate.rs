@@ -117,7 +117,19 @@ impl GateLock {
     /// [`Inside`] if the thread is inside a write or a body.
     pub fn lock(&self) -> Result<Holder<'_>, Inside> {
         idle()?;
-        let lock = self.lock.lock();
+        self.held(self.lock.lock())
+    }
+
+    /// Takes the gate lock if it is free.
+    ///
+    /// # Errors
+    /// As for [`GateLock::lock`].
+    pub fn try_lock(&self) -> Result<Option<Holder<'_>>, Inside> {
+        idle()?;
+        self.lock.try_lock().map(|lock| self.held(lock)).transpose()
+    }
+
+    fn held<'l>(&'l self, lock: FairMutexGuard<'l, ()>) -> Result<Holder<'l>, Inside> {
         Ok(Holder { closed: RefCell::default(), all: &self.all, _closing: Closing::begin()?, _lock: lock })
     }
 }
@@ -280,6 +292,7 @@ mod tests {
         drop(outer);
         assert!(!is_writing());
         let holder = lock.lock().unwrap();
+        thread::scope(|scope| _ = scope.spawn(|| assert!(lock.try_lock().unwrap().is_none())));
         assert!(is_writing());
         assert_eq!(lock.enter(&gate).unwrap_err(), Inside::Write);
         assert_eq!(lock.lock().unwrap_err(), Inside::Write);
@@ -287,6 +300,7 @@ mod tests {
         assert!(is_writing());
         drop(holder);
         assert!(!is_writing());
+        drop(lock.try_lock().unwrap().expect("it is free"));
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl<K: Made> Operations for Crashed<K> {
                 (_, Some(_)) => Some(Version::new([u64::MAX; 2])),
                 (_, None) => None,
             };
-            conditions.push(Condition { key, version });
+            conditions.push(Condition { key, required: version.into() });
         }
         let ops: Vec<_> = changes.iter().copied().map(plain_op_of).collect();
         match self.0.write_batch_if(&conditions, &ops) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use engine::prelude::*;
-use engine::{BatchOp, Clock, Condition, Decision, Error, Expiry};
+use engine::{BatchOp, Clock, Condition, Decision, Error, Expiry, Required};
 use pmem::MediumError;
 use pmem_sim::{Crashable, Model, Sim};
 
@@ -83,7 +83,8 @@ fn refuses_long_keys(store: &dyn Engine) {
         answers.push(("update", store.update(&long, &mut |_| Decision::Keep).map(drop)));
     }
     if features.batch {
-        let (put, condition) = (BatchOp::Put { key: &long, value: b"" }, Condition { key: &long, version: None });
+        let (put, condition) =
+            (BatchOp::Put { key: &long, value: b"" }, Condition { key: &long, required: Required::Absent });
         answers.push(("write_batch", store.write_batch(&[put])));
         answers.push(("write_batch_if", store.write_batch_if(&[condition], &[])));
     }

@@ -52,7 +52,7 @@ impl Paired<'_> {
             let [first, second] = [self.held(&pair.0[0])?, self.held(&pair.0[1])?];
             let value = |held: &Held| held.as_ref().map(|(_, value)| value.clone());
             let version = |held: &Held| held.as_ref().map(|(version, _)| *version);
-            let condition = |i: usize, held| Condition { key: &pair.0[i], version: version(held) };
+            let condition = |i: usize, held| Condition { key: &pair.0[i], required: version(held).into() };
             let conditions = [condition(0, &first), condition(1, &second)];
             let ops = change(value(&first).as_deref()).map(|new| pair.ops(new));
             match self.0.write_batch_if(&conditions, ops.as_ref().map_or(&[], |ops| &ops[..])) {

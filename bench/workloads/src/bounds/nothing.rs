@@ -68,6 +68,23 @@ impl Subject for Nothing {
         Ok(!black_box(key).is_empty())
     }
 
+    #[inline(always)]
+    fn transact(
+        &self,
+        keys: [&[u8]; 2],
+        values: Option<[&[u8]; 2]>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        black_box((keys, values));
+        (0..2).for_each(|place| found(place, black_box(&self.value)));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(Some(self.key.clone()))
+    }
+
     fn scan(&self, _from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         while each(&self.key, &self.value).is_continue() {}
         Ok(())

@@ -56,3 +56,28 @@ impl Draws for Delete {
         true
     }
 }
+
+/// Removals of the first record in order, as many as were loaded. All threads together leave none.
+pub(super) struct TakeFirst {
+    count: u64,
+    drawn: u64,
+}
+
+impl TakeFirst {
+    pub(super) fn new(seat: &Seat) -> TakeFirst {
+        TakeFirst { count: seat.share(seat.records.count), drawn: 0 }
+    }
+}
+
+impl Draws for TakeFirst {
+    fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
+        (self.drawn < self.count).then_some(())?;
+        self.drawn += 1;
+        Some(Draw { act: Act::TakeFirst, record: 0 })
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.drawn = 0;
+        true
+    }
+}

@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use crate::seat::Seat;
 use crate::workload::Workload;
 
-use self::consuming::{Delete, Insert};
+use self::consuming::{Delete, Insert, TakeFirst};
 use self::steady::{Scan, Steady};
 use self::ycsb::{Mix, Ycsb};
 
@@ -37,14 +37,23 @@ pub(crate) enum Act {
     Scan(u64),
     /// Reads the record, then replaces its value.
     ReadThenUpdate,
+    /// Reads the record and the next one in a transaction, and replaces both values.
+    Transact,
+    /// Does the same, but without a transaction.
+    TransactParts,
+    /// Reads the record and the next one in a transaction.
+    TransactRead,
+    /// Removes the first record in order in a transaction.
+    TakeFirst,
 }
 
 impl Act {
     /// Returns the operation's kind in the statistics of a thread pool.
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Act::GetInto | Act::GetOwned | Act::GetWith | Act::Miss | Act::MultiGet => Kind::Get,
+            Act::GetInto | Act::GetOwned | Act::GetWith | Act::Miss | Act::MultiGet | Act::TransactRead => Kind::Get,
             Act::Update | Act::Insert | Act::Delete | Act::ReadThenUpdate => Kind::Write,
+            Act::Transact | Act::TransactParts | Act::TakeFirst => Kind::Write,
             Act::Scan(_) => Kind::Scan,
         }
     }
@@ -89,6 +98,10 @@ pub(crate) fn draws_of(workload: Workload, seat: &Seat) -> Option<Box<dyn Draws>
         Workload::YcsbD => ycsb(Mix::D),
         Workload::YcsbE => ycsb(Mix::E),
         Workload::YcsbF => ycsb(Mix::F),
+        Workload::Transact => steady(Act::Transact),
+        Workload::TransactParts => steady(Act::TransactParts),
+        Workload::TransactRead => steady(Act::TransactRead),
+        Workload::TransactFirst => Some(Box::new(TakeFirst::new(seat))),
         Workload::Rebuild => None,
     }
 }

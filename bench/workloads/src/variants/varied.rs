@@ -107,7 +107,7 @@ impl<W: Way> Subject for Varied<W> {
     }
 
     fn offers(&self, need: Need) -> bool {
-        self.way.offers(&self.store, need)
+        need != Need::Transactions && self.way.offers(&self.store, need)
     }
 
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {

@@ -114,6 +114,24 @@ impl Subject for Faulty {
         Ok(())
     }
 
+    fn transact(
+        &self,
+        keys: [&[u8]; 2],
+        values: Option<[&[u8]; 2]>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        for (place, key) in keys.into_iter().enumerate() {
+            self.value(key).iter().for_each(|value| found(place, value));
+        }
+        let puts = values.iter().flat_map(|values| keys.iter().zip(values));
+        { puts }.try_for_each(|(key, value)| self.put(key, value))
+    }
+
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        let first = self.items.lock().unwrap().pop_first();
+        Ok(first.map(|(key, _)| key).filter(|_| self.fault != Fault::LostDeletes))
+    }
+
     fn queued_count(&self) -> Option<u64> {
         Some(3)
     }
@@ -174,15 +192,29 @@ fn records_that_run_out_end_the_pass_early() {
 #[test]
 fn every_fault_is_counted() {
     use Workload::*;
+    const READS: &[Workload] = &[
+        Get,
+        GetOwned,
+        GetWith,
+        MultiGet,
+        Rebuild,
+        Scan,
+        YcsbA,
+        YcsbB,
+        YcsbC,
+        YcsbD,
+        YcsbE,
+        YcsbF,
+        Transact,
+        TransactParts,
+        TransactRead,
+    ];
     let caught: &[(Fault, &[Workload])] = &[
-        (
-            Fault::OtherValue,
-            &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF],
-        ),
-        (Fault::CutValue, &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF]),
-        (Fault::LostKeys, &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF]),
+        (Fault::OtherValue, READS),
+        (Fault::CutValue, READS),
+        (Fault::LostKeys, READS),
         (Fault::GhostKeys, &[Miss]),
-        (Fault::LostDeletes, &[Delete, DeleteOrdered]),
+        (Fault::LostDeletes, &[Delete, DeleteOrdered, TransactFirst]),
         (Fault::LateScans, &[Rebuild, Scan, YcsbE]),
         (Fault::ShortScans, &[Rebuild, Scan, YcsbE]),
         (Fault::UnorderedScans, &[Rebuild, Scan, YcsbE]),

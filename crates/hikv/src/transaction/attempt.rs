@@ -2,25 +2,28 @@
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::iter;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 use catalog::Space;
-use engine::{BatchOp, Condition, Early, Error, Version};
+use engine::{Condition, Error, Required, Version};
+use epoch::Start;
+use smallvec::SmallVec;
 use transact::{Gate, Holder};
 
-use super::part::{Changes, Noted, Part};
-use super::reads::{RangePart, RangeRead, Rows};
+use super::again::{check_all, check_spaces, read_again};
+use super::part::{Changes, Part};
+use super::points::Judged;
+use super::reads::RangeRead;
 use super::{PATIENCE, ROW_COUNT_MAX};
-use crate::handles::Kind;
-use crate::ordered::Ordered;
 use crate::tree::StoredKeys;
-use crate::{Store, Tree};
+use crate::{ItemView, Store, Tree};
 
 /// A row of a range that expires: its tree, its key and its version. It is a condition of the commit's batch, so that
 /// the engine judges under its locks whether it has expired.
 type ExpiringRow = (Space, Vec<u8>, Version);
+
+/// A list that allocates nothing for a few entries.
+type Few<T> = SmallVec<[T; 4]>;
 
 /// One attempt.
 #[derive(Debug)]
@@ -29,8 +32,8 @@ pub(super) struct Attempt<'s> {
     number: u32,
     /// Of an exclusive attempt: holds the gate lock. The gates of all its trees are closed.
     holder: Option<Holder<'s>>,
-    /// No space that the attempt has read is reused before the safe epoch is two above this one.
-    began: Cell<u64>,
+    /// Comes before all reads.
+    start: Cell<Start>,
     /// The trees that the attempt uses. The first is that of the store.
     parts: RefCell<Vec<Part<'s>>>,
     /// A read has shown that another thread has changed a key since an earlier read.
@@ -49,15 +52,15 @@ impl<'s> Attempt<'s> {
             return Err(Error::Unsupported { engine, what: "transactions over stored keys" });
         }
         let holder = if is_exclusive { Some(store.inner().gate_lock.lock()?) } else { None };
-        let (parts, began) = (RefCell::default(), Cell::new(epoch::safe()));
-        let attempt = Attempt { store, number, holder, began, parts, is_doomed: Cell::new(false) };
+        let (parts, start) = (RefCell::default(), Cell::new(Start::now()));
+        let attempt = Attempt { store, number, holder, start, parts, is_doomed: Cell::new(false) };
         attempt.add(Part::of_store(store)?)?;
         Ok(attempt)
     }
 
     /// Forgets all reads and changes, before the body runs again.
     pub(super) fn restart(&self) -> Result<(), Error> {
-        self.began.set(epoch::safe());
+        self.start.set(Start::now());
         self.is_doomed.set(false);
         self.parts.borrow_mut().clear();
         self.add(Part::of_store(self.store)?).map(drop)
@@ -122,7 +125,7 @@ impl<'s> Attempt<'s> {
 
     /// Sets the changes of all trees. Those that are not among them have no change.
     pub(super) fn set_all_changes(&self, all: Vec<Changes>) {
-        let all = all.into_iter().chain(iter::repeat_with(Changes::new));
+        let all = all.into_iter().chain(iter::repeat_with(Changes::default));
         self.parts.borrow_mut().iter_mut().zip(all).for_each(|(part, changes)| part.set_changes(changes));
     }
 
@@ -131,17 +134,25 @@ impl<'s> Attempt<'s> {
         self.parts.borrow().iter().flat_map(Part::ranges).map(RangeRead::row_count).sum()
     }
 
-    /// Records the value of a key that the attempt has read.
+    /// Calls `read` with a key's item, and tracks the read.
     ///
     /// # Errors
     /// [`Error::Conflict`] if another thread has changed the key since an earlier read.
-    pub(super) fn note(&self, number: usize, key: &[u8], read: Option<Noted>) -> Result<(), Error> {
-        self.part_mut(number).note(key, read).inspect_err(|_| self.is_doomed.set(true))
+    pub(super) fn read<R>(
+        &self,
+        number: usize,
+        key: &[u8],
+        read: impl FnOnce(ItemView<'_>) -> R,
+    ) -> Result<Option<R>, Error> {
+        let found = self.part_mut(number).read(key, self.start.get(), read);
+        self.is_doomed.set(self.is_doomed.get() || matches!(found, Err(Error::Conflict)));
+        found
     }
 
     /// Returns an error if the attempt cannot commit: another thread has changed a key that was read.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let checked = if self.is_doomed.get() { Err(Error::Conflict) } else { check_all(&self.parts.borrow()) };
+        let checked =
+            if self.is_doomed.get() { Err(Error::Conflict) } else { check_all(&self.parts.borrow(), self.start.get()) };
         checked.inspect_err(|_| self.is_doomed.set(true))
     }
 
@@ -169,10 +180,7 @@ impl<'s> Attempt<'s> {
         let written = match &self.holder {
             None if !has_ranges => self.write(&parts, &[], writes, false),
             None => {
-                if self.row_count() <= ROW_COUNT_MAX {
-                    read_again(&parts, None)?;
-                }
-                let holder = self.store.inner().gate_lock.lock()?;
+                let holder = self.gate_lock(&parts)?;
                 self.close_by(
                     &holder,
                     parts.iter().filter(|part| part.has_ranges()).map(|part| part.tree().keyspace().gate()),
@@ -185,6 +193,19 @@ impl<'s> Attempt<'s> {
             Error::ConditionFailed { .. } => Error::Conflict,
             error => error,
         })
+    }
+
+    /// Takes the gate lock, for a commit with ranges. If another thread holds it, that thread may change the ranges:
+    /// short ones are read again first.
+    fn gate_lock(&self, parts: &[Part<'_>]) -> Result<Holder<'s>, Error> {
+        let lock = &self.store.inner().gate_lock;
+        if let Some(holder) = lock.try_lock()? {
+            return Ok(holder);
+        }
+        if self.row_count() <= ROW_COUNT_MAX {
+            read_again(parts, None)?;
+        }
+        Ok(lock.lock()?)
     }
 
     /// Reads the ranges again, and returns those of their rows that expire.
@@ -202,27 +223,49 @@ impl<'s> Attempt<'s> {
         Ok(rows)
     }
 
-    /// Writes the batch, with the versions of points and of expiring rows as conditions, if all trees are as they were.
+    /// Writes the batch, with the points and the expiring rows as conditions, if all trees are as they were. Points are
+    /// judged by witnesses while the attempt is recent, else by versions.
     fn write(&self, parts: &[Part<'_>], expiring: &[ExpiringRow], writes: bool, is_alone: bool) -> Result<(), Error> {
-        let mappings: Vec<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
+        let start = self.start.get();
+        if start.is_recent() {
+            let written = self.write_judged(parts, expiring, Judged::ByWitness(start), (writes, is_alone));
+            if start.is_recent() || !matches!(written, Err(Error::ConditionFailed { .. })) {
+                return written;
+            }
+        }
+        self.write_judged(parts, expiring, Judged::ByVersion, (writes, is_alone))
+    }
+
+    fn write_judged(
+        &self,
+        parts: &[Part<'_>],
+        expiring: &[ExpiringRow],
+        by: Judged,
+        (writes, is_alone): (bool, bool),
+    ) -> Result<(), Error> {
+        let mappings: Few<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
         self.store.keyspace().change_trees(&mappings, is_alone, |engine, spaces| {
             if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
                 return Err(Error::Conflict);
             }
-            let rows = || expiring.iter().map(|(space, key, version)| (*space, (&key[..], Some(*version))));
-            let version = |noted: Option<Noted>| noted.map(|noted| noted.version);
-            let points = || {
-                let points = parts.iter().flat_map(|part| part.points().map(|point| (part.space(), point)));
-                points.map(|(space, (key, noted))| (space, (key, version(noted)))).chain(rows())
-            };
-            let changes = || parts.iter().flat_map(|part| part.changes().map(|change| (part.space(), change)));
-            let keys = points().map(|(space, (key, _))| (space, key));
-            let keys: Vec<_> = keys.chain(changes().map(|(space, (key, _))| (space, key))).collect();
-            let stored = StoredKeys::of_several(&keys);
-            let mut keys = stored.iter();
-            let conditions: Vec<_> =
-                points().zip(&mut keys).map(|((_, (_, version)), key)| Condition { key, version }).collect();
-            let ops: Vec<BatchOp<'_>> = changes().zip(keys).map(|((_, (_, change)), key)| change.op(key)).collect();
+            // Keys whose stored forms are other ones are copied.
+            let are_plain = expiring.is_empty() && parts.iter().all(Part::is_plain);
+            let stored = if are_plain { None } else { Some(stored_keys(parts, expiring)) };
+            let mut stored = stored.as_ref().map(StoredKeys::iter);
+            let mut stored_of = |key| stored.as_mut().and_then(Iterator::next).unwrap_or(key);
+            let (mut conditions, mut ops) = (Few::new(), Few::new());
+            for part in parts {
+                part.for_each_point(|point| {
+                    let key = stored_of(point.key);
+                    conditions.push(Condition { key, required: point.required(key, by) });
+                });
+            }
+            for (_, key, version) in expiring {
+                conditions.push(Condition { key: stored_of(key), required: Required::Version(*version) });
+            }
+            for part in parts {
+                part.for_each_change(|key, change| ops.push(change.op(stored_of(key))));
+            }
             self.store.inner().check_memory_for(&ops)?;
             engine.write_batch_if(&conditions, if writes { &ops } else { &[] })
         })
@@ -230,82 +273,46 @@ impl<'s> Attempt<'s> {
 
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
     fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
-        let points = || parts.iter().flat_map(|part| part.points().map(move |point| (part, point)));
-        let is_absent = |noted: Option<Noted>| noted.is_none();
-        if points().take(2).count() <= 1 {
+        let (mut count, mut absent_count) = (0, 0);
+        for part in parts {
+            part.for_each_point(|point| {
+                count += 1;
+                absent_count += u32::from(point.is_absent());
+            });
+        }
+        if count <= 1 {
             return Ok(true);
         }
-        let is_distinct = self.store.inner().engine()?.features().distinct_versions;
-        if !is_distinct || points().filter(|(_, (_, noted))| is_absent(*noted)).count() > 1 {
+        if absent_count > 1 || !self.store.inner().engine()?.features().distinct_versions {
             return Ok(false);
         }
-        let absent = points().filter(|(_, (_, noted))| is_absent(*noted));
-        let present = points().filter(|(_, (_, noted))| !is_absent(*noted));
         // Witnesses suffice: the result counts only if no place was reused.
-        for (part, (key, noted)) in absent.chain(present) {
-            if part.witness_of(key)? != noted.map(|noted| noted.witness) {
-                return Err(Error::Conflict);
+        let are_same = |is_absent: bool| {
+            for part in parts {
+                for point in part.points().filter(|point| point.is_absent() == is_absent) {
+                    if part.witness_of(point.key)? != point.witness() {
+                        return Err(Error::Conflict);
+                    }
+                }
             }
+            Ok(())
+        };
+        if absent_count > 0 {
+            are_same(true)?;
         }
+        are_same(false)?;
         check_spaces(parts)?;
-        // The reads above come before this load.
-        fence(Ordering::Acquire);
-        Ok(epoch::safe() < self.began.get() + 2)
+        Ok(self.start.get().is_recent())
     }
 }
 
-/// Returns [`Error::Conflict`] if a key that was read has another version now, or a tree another space.
-fn check_all(parts: &[Part<'_>]) -> Result<(), Error> {
-    for part in parts {
-        for (key, noted) in part.points() {
-            if part.read(key)?.map(|now| now.version) != noted.map(|noted| noted.version) {
-                return Err(Error::Conflict);
-            }
-        }
-    }
-    check_spaces(parts)
-}
-
-fn check_spaces(parts: &[Part<'_>]) -> Result<(), Error> {
-    for part in parts {
-        if part.tree().keyspace().space()? != part.space() {
-            return Err(Error::Conflict);
-        }
-    }
-    Ok(())
-}
-
-/// Reads the ranges again, and returns [`Error::Conflict`] if an item has changed, come or gone. Adds all their keys to
-/// `keys`, with the numbers of their parts.
-fn read_again(parts: &[Part<'_>], mut keys: Option<&mut Vec<(usize, Vec<u8>)>>) -> Result<(), Error> {
-    check_spaces(parts)?;
-    for (number, part) in parts.iter().enumerate() {
-        for read in part.ranges().flat_map(RangeRead::parts) {
-            let note = |key: &[u8]| keys.iter_mut().for_each(|keys| keys.push((number, key.to_vec())));
-            match is_unchanged(part.tree(), &read, note) {
-                Ok(true) => {}
-                // An error means that the order was lost, and would have to be built again.
-                Ok(false) | Err(Error::NotOrderedYet { .. }) => return Err(Error::Conflict),
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn is_unchanged(tree: &Tree, read: &RangePart<'_>, mut note: impl FnMut(&[u8])) -> Result<bool, Error> {
-    let (bounds, mut now) = (&read.bounds, Rows::default());
-    let ordered = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse);
-    let has_another = ordered.walk(bounds.start(read.direction), read.direction, |key, value| {
-        let is_within = bounds.contains(key);
-        if !is_within || now.row_count() == read.rows.row_count() {
-            return ControlFlow::Break(is_within);
-        }
-        now.add(key, value);
-        note(key);
-        ControlFlow::Continue(())
-    })?;
-    Ok(has_another != Some(true) && now.is_same(read.rows))
+/// Returns the stored forms of the keys of all points, expiring rows and changes.
+fn stored_keys(parts: &[Part<'_>], expiring: &[ExpiringRow]) -> StoredKeys {
+    let mut stored = StoredKeys::default();
+    parts.iter().for_each(|part| part.for_each_point(|point| stored.push(part.space(), point.key)));
+    expiring.iter().for_each(|(space, key, _)| stored.push(*space, key));
+    parts.iter().for_each(|part| part.for_each_change(|key, _| stored.push(part.space(), key)));
+    stored
 }
 
 #[cfg(test)]

@@ -5,11 +5,17 @@
 //! different moments, but then its attempt fails. A tree that is cleared or dropped before the commit is a conflict.
 //!
 //! # Commit of keys only
-//! The versions that were read are conditions of one batch, which the engine judges under its locks. The batch is
-//! written within a window of the thread (crate `transact`), as every write.
+//! The values that were read are conditions of one batch, which the engine judges under its locks. The batch is written
+//! within a window of the thread (crate `transact`), as every write.
+//!
+//! While the attempt is recent (`epoch::Start`), no place that it has read was reused, so place and checksum identify
+//! a value, and no value is hashed. The engine tests this under its locks, after its look at the value: a condition
+//! holds only if the attempt is recent then. If a condition fails and the attempt is not recent any more, the batch is
+//! written a second time with versions as conditions: hashes of the values as they were read.
 //!
 //! # Commit with ranges
-//! 1. Take the gate lock. Read short ranges again; a difference is a conflict, with no gate closed.
+//! 1. Take the gate lock. If it is not free, read short ranges again first; a difference is a conflict, with no gate
+//!    closed.
 //! 2. Close the gates of the ranges' trees, and wait until the writes under way have ended.
 //! 3. Read the ranges again, and compare the digests of their items. *A difference: open the gates; nothing is
 //!    written.* Note the versions of rows that expire.
@@ -32,10 +38,13 @@
 //! # Lock order
 //! Gate lock, windows, locks of the engine. A body holds at most the gate lock, and can open no window.
 
+mod again;
 mod attempt;
 mod entry;
+mod key_map;
 mod options;
 mod part;
+mod points;
 mod range;
 mod reads;
 mod tree;

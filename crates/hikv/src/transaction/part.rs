@@ -1,17 +1,19 @@
 //! The reads and changes of an attempt in one tree.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use catalog::Space;
 use engine::{BatchOp, Error, Expiry, Version, Witness};
+use epoch::Start;
 
+use super::key_map::KeyMap;
+use super::points::{Point, Points};
 use super::reads::RangeRead;
 use crate::ordered::Bounds;
 use crate::{ItemView, Store, Tree};
 
 /// The changes that an attempt wants to make in a tree, by key.
-pub(super) type Changes = BTreeMap<Vec<u8>, Change>;
+pub(super) type Changes = KeyMap<Change>;
 
 /// A change of one key.
 #[derive(Clone, Debug)]
@@ -46,28 +48,13 @@ impl Change {
     }
 }
 
-/// The identity of a value that was read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Noted {
-    pub(super) version: Version,
-    /// As good as the version while no space that the attempt has read is reused.
-    pub(super) witness: Witness,
-}
-
-impl Noted {
-    pub(super) fn of(item: &ItemView<'_>) -> Noted {
-        Noted { version: item.version(), witness: item.witness() }
-    }
-}
-
 /// The reads and changes in one tree.
 #[derive(Debug)]
 pub(super) struct Part<'s> {
     tree: Cow<'s, Tree>,
     /// The tree's space when the attempt began to use it. A tree that was cleared has another one.
     space: Space,
-    /// The identity of each key's value that was read, `None` if it was absent.
-    points: BTreeMap<Vec<u8>, Option<Noted>>,
+    points: Points,
     ranges: Vec<RangeRead>,
     changes: Changes,
 }
@@ -85,7 +72,7 @@ impl<'s> Part<'s> {
 
     fn begin(tree: Cow<'s, Tree>) -> Result<Part<'s>, Error> {
         let space = tree.keyspace().space()?;
-        Ok(Part { tree, space, points: BTreeMap::new(), ranges: Vec::new(), changes: Changes::new() })
+        Ok(Part { tree, space, points: Points::default(), ranges: Vec::new(), changes: Changes::default() })
     }
 
     pub(super) fn tree(&self) -> &Tree {
@@ -96,24 +83,28 @@ impl<'s> Part<'s> {
         self.space
     }
 
-    /// Records the value of a key.
+    /// Calls `read` with the key's item, and records what was read.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the key had another version before.
-    pub(super) fn note(&mut self, key: &[u8], read: Option<Noted>) -> Result<(), Error> {
-        match self.points.get(key) {
-            Some(noted) if noted.map(|noted| noted.version) != read.map(|read| read.version) => Err(Error::Conflict),
-            Some(_) => Ok(()),
-            None => {
-                self.points.insert(key.to_vec(), read);
-                Ok(())
-            }
+    /// [`Error::Conflict`] if the key had another value, or none, at an earlier read.
+    pub(super) fn read<R>(
+        &mut self,
+        key: &[u8],
+        start: Start,
+        read: impl FnOnce(ItemView<'_>) -> R,
+    ) -> Result<Option<R>, Error> {
+        let Part { tree, points, .. } = self;
+        let found = tree.in_place().get_item(key, |item| (points.note(key, &item, start), read(item)))?;
+        match found {
+            Some((noted, result)) => noted.map(|()| Some(result)),
+            None => points.note_absent(key).map(|()| None),
         }
     }
 
-    /// Returns the identity of the key's value in the store, `None` if it is absent.
-    pub(super) fn read(&self, key: &[u8]) -> Result<Option<Noted>, Error> {
-        self.tree.in_place().get_item(key, |item| Noted::of(&item))
+    /// Returns true if the key that was read has the same value now.
+    pub(super) fn is_unchanged(&self, point: Point<'_>, start: Start) -> Result<bool, Error> {
+        let is_same = self.tree.in_place().get_item(point.key, |item| point.is_of(&item, start))?;
+        Ok(is_same.unwrap_or(point.is_absent()))
     }
 
     /// Returns the version of a key of a range whose item expires, `None` if it does not.
@@ -130,9 +121,15 @@ impl<'s> Part<'s> {
         self.tree.in_place().get_part_item(key, |item| item.witness())
     }
 
-    /// Returns the keys that were read, with the identities of their values.
-    pub(super) fn points(&self) -> impl Iterator<Item = (&[u8], Option<Noted>)> {
-        self.points.iter().map(|(key, noted)| (&**key, *noted))
+    /// Calls `each` with the keys that were read.
+    #[inline]
+    pub(super) fn for_each_point<'p>(&'p self, each: impl FnMut(Point<'p>)) {
+        self.points.for_each(each);
+    }
+
+    /// Returns the keys that were read.
+    pub(super) fn points(&self) -> impl Iterator<Item = Point<'_>> {
+        self.points.iter()
     }
 
     /// Begins the read of a range, and returns its number.
@@ -154,9 +151,18 @@ impl<'s> Part<'s> {
         self.ranges().any(|range| range.parts().next().is_some())
     }
 
-    /// Returns the keys to change.
-    pub(super) fn changes(&self) -> impl Iterator<Item = (&[u8], &Change)> {
-        self.changes.iter().map(|(key, change)| (&**key, change))
+    /// Calls `each` with the keys to change.
+    #[inline]
+    pub(super) fn for_each_change<'p>(&'p self, each: impl FnMut(&'p [u8], &'p Change)) {
+        self.changes.for_each(each);
+    }
+
+    /// Returns true if all keys that were read as points or are to be changed are stored under their own names.
+    pub(super) fn is_plain(&self) -> bool {
+        let (keyspace, mut is_plain) = (self.tree.keyspace(), true);
+        self.for_each_point(|point| is_plain &= keyspace.is_plain(point.key));
+        self.for_each_change(|key, _| is_plain &= keyspace.is_plain(key));
+        is_plain
     }
 
     pub(super) fn has_changes(&self) -> bool {
@@ -169,17 +175,12 @@ impl<'s> Part<'s> {
     }
 
     pub(super) fn change(&mut self, key: &[u8], change: Change) {
-        self.changes.insert(key.to_vec(), change);
+        self.changes.insert(key, change);
     }
 
     /// Returns the first change within the bounds, or the last one.
     pub(super) fn change_within(&self, bounds: &Bounds, is_last: bool) -> Option<(&[u8], &Change)> {
-        if bounds.is_empty() {
-            return None;
-        }
-        let mut within = self.changes.range::<[u8], _>((bounds.low(), bounds.high()));
-        let found = if is_last { within.next_back() } else { within.next() };
-        found.map(|(key, change)| (&**key, change))
+        self.changes.within(bounds, is_last)
     }
 
     pub(super) fn all_changes(&self) -> Changes {

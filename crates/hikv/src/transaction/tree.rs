@@ -7,10 +7,10 @@ use engine::{Decision, Error, Expiry, Limits};
 
 use super::attempt::Attempt;
 use super::entry::Entry;
-use super::part::{Change, Noted};
+use super::part::Change;
 use super::range::TxRange;
 use crate::ordered::Bounds;
-use crate::{Expires, Item, ItemView, Tree, Value, VersionedValue};
+use crate::{Expires, Item, Tree, Value};
 
 /// The keys of a store as a transaction sees them: those of the store, with the transaction's own changes.
 ///
@@ -96,15 +96,7 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.value().map(Value::copied));
         }
-        Ok(self.item(key)?.map(|item| item.value))
-    }
-
-    /// Returns the key's item in the store, and tracks the read.
-    fn item(&self, key: &[u8]) -> Result<Option<VersionedValue>, Error> {
-        let read = |item: ItemView<'_>| (Value::copied(item.value()), item.expiry(), Noted::of(&item));
-        let read = self.attempt.part(self.part).tree().in_place().get_item(key, read)?;
-        self.attempt.note(self.part, key, read.as_ref().map(|(_, _, noted)| *noted))?;
-        Ok(read.map(|(value, expiry, noted)| VersionedValue { value, version: noted.version, expiry }))
+        self.attempt.read(self.part, key, |item| Value::copied(item.value()))
     }
 
     /// Returns true if the key is present.
@@ -116,9 +108,7 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.value().is_some());
         }
-        let noted = self.attempt.part(self.part).read(key)?;
-        self.attempt.note(self.part, key, noted)?;
-        Ok(noted.is_some())
+        Ok(self.attempt.read(self.part, key, |_| ())?.is_some())
     }
 
     /// Returns the key's expiry, or `None` if the key is absent.
@@ -130,7 +120,7 @@ impl<'s> TxTree<'s> {
         if let Some(change) = self.attempt.part(self.part).change_of(key) {
             return Ok(change.expiry());
         }
-        Ok(self.item(key)?.map(|item| item.expiry))
+        self.attempt.read(self.part, key, |item| item.expiry())
     }
 
     /// Returns the key's value without tracking the read: the transaction commits even if another thread changes the

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use catalog::{Catalog, MARK, Space};
 use engine::{BatchOp, Cursor, Engine, Error};
 use pmem::Durability;
+use smallvec::SmallVec;
 use transact::Gate;
 
 use super::Tree;
@@ -260,16 +261,16 @@ impl Keyspace {
         if let Some(other) = named().find(|named| !inner.trees.owns(named)) {
             return Err(Error::NoSuchTree { name: other.name() });
         }
-        let mut gates: Vec<_> = trees.iter().map(|keys| inner.gate_of(keys)).collect();
+        let mut gates: SmallVec<[_; 4]> = trees.iter().map(|keys| inner.gate_of(keys)).collect();
         gates.sort_by_key(|gate| Arc::as_ptr(gate));
-        gates.dedup_by_key(|gate| Arc::as_ptr(gate));
+        gates.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let with_spaces = |engine: &dyn Engine| {
             inner.trees.with_nameless(|nameless| {
                 let space = |keys: &&Mapping| match keys {
                     Mapping::Nameless => Ok(nameless),
                     Mapping::Named(_) | Mapping::Stored => keys.space(&inner.trees),
                 };
-                change(engine, &trees.iter().map(space).collect::<Result<Vec<_>, _>>()?)
+                change(engine, &trees.iter().map(space).collect::<Result<SmallVec<[_; 4]>, _>>()?)
             })
         };
         let write = || match is_alone {
@@ -329,6 +330,15 @@ impl Keyspace {
                 Some(len) => Ok(len),
                 None => self.walked(space),
             },
+        }
+    }
+
+    /// Returns the number of keys if it is known; see [`Tree::stats`].
+    pub(crate) fn counted(&self) -> Result<Option<u64>, Error> {
+        let (engine, space) = (self.inner.engine()?, self.space()?);
+        match space {
+            Space::Whole => engine.len().map(Some),
+            _ => self.inner.trees.counted(engine, space),
         }
     }
 

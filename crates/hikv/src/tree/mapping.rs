@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use catalog::Space;
 use engine::Error;
+use smallvec::SmallVec;
 
 use crate::trees::{Named, Trees};
 
@@ -58,15 +59,12 @@ impl Mapping {
     }
 }
 
-/// The longest prefix of a stored key.
-const PREFIX_BYTES_MAX: usize = 6;
-
-/// Several keys in their stored form.
+/// Several keys in their stored form. A few short ones need no allocation.
 #[derive(Default)]
 pub(crate) struct StoredKeys {
     /// The keys, one after the other.
-    bytes: Vec<u8>,
-    lens: Vec<usize>,
+    bytes: SmallVec<[u8; 256]>,
+    lens: SmallVec<[usize; 8]>,
 }
 
 impl StoredKeys {
@@ -77,16 +75,10 @@ impl StoredKeys {
         stored
     }
 
-    /// Returns the stored forms of keys of several spaces.
-    pub(crate) fn of_several(keys: &[(Space, &[u8])]) -> StoredKeys {
-        let bytes = keys.iter().map(|(_, key)| key.len() + PREFIX_BYTES_MAX).sum();
-        let mut stored = StoredKeys { bytes: Vec::with_capacity(bytes), lens: Vec::with_capacity(keys.len()) };
-        keys.iter().for_each(|(space, key)| stored.push(*space, key));
-        stored
-    }
-
     pub(crate) fn push(&mut self, space: Space, key: &[u8]) {
-        self.lens.push(space.append_stored(key, &mut self.bytes));
+        let before = self.bytes.len();
+        space.with_stored(key, |stored| self.bytes.extend_from_slice(stored));
+        self.lens.push(self.bytes.len() - before);
     }
 
     /// Returns the keys in their order.

@@ -5,7 +5,7 @@ use engine::{Limits, Ttl};
 use super::Tree;
 use crate::handles::Kind;
 use crate::in_place::InPlace;
-use crate::{Error, Value, ValueReader, VersionedValue};
+use crate::{Error, TreeStats, Value, ValueReader, VersionedValue};
 #[cfg(doc)]
 use crate::{PutOptions, WriteBatch};
 
@@ -24,6 +24,28 @@ impl Tree {
         let count = self.keyspace.len()?;
         self.inner().journal.as_ref().map_or(Ok(()), |journal| journal.acknowledge_met())?;
         Ok(count)
+    }
+
+    /// Returns the tree's figures, without visiting keys.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let jobs = store.tree("jobs")?;
+    /// jobs.put("1", "resize cat.png")?;
+    /// assert_eq!(jobs.stats()?.items, None);
+    /// assert_eq!(jobs.len()?, 1); // counts the keys of all trees
+    /// jobs.put("2", "resize dog.png")?;
+    /// assert_eq!(jobs.stats()?.items, Some(2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Tree::len`].
+    pub fn stats(&self) -> Result<TreeStats, Error> {
+        Ok(TreeStats { items: self.keyspace.counted()? })
     }
 
     /// Returns true if there is no key.

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::iter;
 
-use engine::{BatchOp, Condition, CurrentItem, Decision, Engine};
+use engine::{BatchOp, Condition, CurrentItem, Decision, Engine, Required};
 use transact::{Gate, GateLock, Window};
 
 use super::{BATCH_COUNT, Keyspace, Mapping, Tree};
@@ -104,7 +104,7 @@ impl Tree {
                 if is_put { Ok(()) } else { Err(Error::ConditionFailed { condition: 0 }) }
             }
             Some(Expected::Version(version)) => {
-                let condition = Condition { key, version: Some(version) };
+                let condition = Condition { key, required: Required::Version(version) };
                 engine.write_batch_if(&[condition], &[BatchOp::PutUntil { key, value, expiry }])
             }
         })

@@ -28,6 +28,14 @@ impl Trees {
                 return Ok(None);
             }
         }
+        self.counted(engine, space)
+    }
+
+    /// Returns the number of keys of a tree if the keys of all trees were counted.
+    pub(crate) fn counted(&self, engine: &dyn Engine, space: Space) -> Result<Option<u64>, Error> {
+        if !self.counts.are_known() {
+            return Ok(None);
+        }
         Ok(match space {
             Space::Whole => Some(engine.len()?),
             Space::Nameless => {

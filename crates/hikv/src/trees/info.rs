@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use catalog::TreeEntry;
 
 #[cfg(doc)]
-use crate::Store;
+use crate::{Store, Tree};
 
 /// A tree with a name, from [`Store::trees`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,16 @@ pub struct TreeInfo {
     pub id: u32,
     /// The time of creation, by the clock of the store.
     pub created: SystemTime,
+}
+
+/// The figures of a tree, from [`Tree::stats`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TreeStats {
+    /// Keys, including expired keys whose space was not freed yet. `None` if the keys of the store's trees were not
+    /// counted yet: the first [`Tree::len`] counts them.
+    pub items: Option<u64>,
 }
 
 impl From<TreeEntry> for TreeInfo {

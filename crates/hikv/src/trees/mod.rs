@@ -32,7 +32,7 @@ use transact::{Gate, GateLock};
 
 pub use databases::StoredKeysUser;
 use databases::User;
-pub use info::TreeInfo;
+pub use info::{TreeInfo, TreeStats};
 pub(crate) use named::Named;
 pub(crate) use reclaim::{Hold, ReclaimFigures, Reclaimer};
 

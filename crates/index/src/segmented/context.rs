@@ -8,6 +8,7 @@ use heap::{Heap, Place, PlaceKind};
 use pmem::{Dram, Medium, Offset};
 
 use crate::Position;
+use crate::partitioned_hash::batch::FinishedBatch;
 
 /// The structures on which an index works.
 pub struct Context<'a, M, D: Dram> {
@@ -58,7 +59,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
         match garbage {
             Garbage::Item(position) => position.slot_bytes().unwrap_or_else(|| self.extent_bytes(*position)),
             Garbage::Segment(_) => SEGMENT_BYTES,
-            Garbage::Table(_) => 0,
+            Garbage::Table(_) | Garbage::Batch(_) => 0,
         }
     }
 
@@ -79,6 +80,7 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
             }
             Garbage::Segment(offset) => self.heap.free(self.medium, Place { offset, kind: PlaceKind::Segment }),
             Garbage::Table(table) => drop(table),
+            Garbage::Batch(batch) => drop(batch),
         }
     }
 }
@@ -93,6 +95,8 @@ pub enum Garbage {
     Segment(Offset),
     /// A DRAM table of the index.
     Table(Table),
+    /// A batch of the partitioned hash index. A variant of its own, because batches are frequent and need no other box.
+    Batch(FinishedBatch),
 }
 
 impl Garbage {

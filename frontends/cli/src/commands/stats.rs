@@ -4,10 +4,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use hikv::{Store, TreeInfo};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
+use crate::formats::Escaped;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
@@ -26,12 +28,18 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let stats = match opening::read_only(&self.dir) {
-            Ok(store) => store.stats(),
+        let store = match opening::read_only(&self.dir) {
+            Ok(store) => store,
             Err(error) if self.json => return Err(error.into()),
             Err(error) => return self.ask_server(serving::instead(error)?),
         };
-        let fields = serde_json::to_value(&stats).map_err(Failure::at_path(&self.dir))?;
+        let mut fields = serde_json::to_value(store.stats()).map_err(Failure::at_path(&self.dir))?;
+        let trees = items_of_trees(&store).map_err(Failure::at_path(&self.dir))?;
+        if let Value::Object(fields) = &mut fields
+            && !trees.is_empty()
+        {
+            fields.insert("tree_items".to_owned(), Value::Object(trees));
+        }
         let written = match &fields {
             Value::Object(fields) if !self.json => write_table(fields),
             _ => writeln!(io::stdout(), "{fields}"),
@@ -50,11 +58,28 @@ impl Stats {
     }
 }
 
+/// Returns the number of keys of each named tree. Visits all keys if there are trees.
+fn items_of_trees(store: &Store) -> Result<Map<String, Value>, hikv::Error> {
+    let mut counts = Map::new();
+    for TreeInfo { name, .. } in store.trees()? {
+        if let Some(tree) = store.existing_tree(&name)? {
+            counts.insert(name, tree.len()?.into());
+        }
+    }
+    Ok(counts)
+}
+
 fn write_table(fields: &Map<String, Value>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let width = fields.keys().map(String::len).max().unwrap_or_default();
     for (name, value) in fields {
-        writeln!(out, "{name:width$}  {}", readable(name, value))?;
+        let Value::Object(trees) = value else {
+            writeln!(out, "{name:width$}  {}", readable(name, value))?;
+            continue;
+        };
+        for (tree, items) in trees {
+            writeln!(out, "{name:width$}  {}: {}", Escaped(tree.as_bytes()), readable(name, items))?;
+        }
     }
     Ok(())
 }

@@ -18,7 +18,8 @@ fn bench(place: &Place, options: &[&str]) -> Ended {
 fn each_workload_is_an_object_a_line() {
     let place = Place::in_memory();
     let workloads = "get,get_owned,get_with,miss,multiget,insert,update,delete,scan,insert-ordered,update-ordered,\
-                     delete-ordered,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f";
+                     delete-ordered,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,transact,transact-parts,transact-read,\
+                     transact-first";
     let out = bench(&place, &["--json", "--threads", "2", "--workloads", workloads]).succeeded();
     let lines = String::from_utf8(out).unwrap();
     let objects = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -10,7 +10,7 @@ use super::access::{Access, access};
 use super::request::Request;
 use super::response::Response;
 use crate::shared::Shared;
-use crate::telemetry::{self, Health, History, Reading, Status, plain_text};
+use crate::telemetry::{self, Health, History, NamedTrees, Reading, Status, plain_text};
 
 static PAGE: &str = include_str!("page.html");
 
@@ -96,7 +96,7 @@ impl Pages {
         }
         match request.path {
             "/metrics" => {
-                let page = telemetry::exposition(reading);
+                let page = telemetry::exposition(reading, NamedTrees::of(shared).ok());
                 match request.wants_plain_text() {
                     true => Response::new(200, plain_text::CONTENT_TYPE, plain_text::of(&page)),
                     false => Response::new(200, telemetry::CONTENT_TYPE, page),

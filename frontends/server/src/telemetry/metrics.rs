@@ -9,15 +9,18 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::cpu::Role;
-use super::{Reading, SAMPLED};
+use super::{NamedTree, NamedTrees, Reading, SAMPLED};
 use command_table::Kind;
 
 /// The media type.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) fn exposition(reading: &Reading) -> String {
+pub(crate) fn exposition(reading: &Reading, trees: Option<NamedTrees>) -> String {
     let mut registry = Registry::with_prefix("hikv");
     registry.register_collector(Box::new(reading.clone()));
+    if let Some(trees) = trees {
+        registry.register_collector(Box::new(trees));
+    }
     let mut text = String::new();
     text::encode(&mut text, &registry).expect("a string takes all that is written to it");
     text
@@ -34,6 +37,22 @@ impl Collector for Reading {
         self.write_order(&mut out)?;
         self.write_snapshots(&mut out)?;
         self.write_log(&mut out)
+    }
+}
+
+impl Collector for NamedTrees {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut out = Out(encoder);
+        out.gauge("trees", "Named trees of the store, without the databases", self.count as u64)?;
+        let help =
+            "Keys of a named tree, including expired ones that are not removed yet; none until they were counted";
+        let mut metric = out.0.encode_descriptor("tree_items", help, None, MetricType::Gauge)?;
+        for NamedTree { name, items } in &self.shown {
+            if let Some(items) = items {
+                metric.encode_family(&[("tree", &**name)])?.encode_gauge(&(*items as f64))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -33,6 +33,7 @@ mod sharing;
 mod slowlog;
 mod space;
 mod totals;
+mod trees;
 mod unanswered;
 
 use std::sync::atomic::AtomicU64;
@@ -50,6 +51,7 @@ pub(crate) use loops::{EventCounts, LoopCounters, Loops};
 pub(crate) use metrics::{CONTENT_TYPE, exposition};
 pub(crate) use reading::Reading;
 pub(crate) use sharing::{SAMPLED, Threads};
+pub(crate) use trees::{NamedTree, NamedTrees};
 pub(crate) use unanswered::Unanswered;
 
 use errors::ErrorCounts;

@@ -107,6 +107,22 @@ fn metrics_count_requests() {
 }
 
 #[test]
+fn named_trees_are_counted() {
+    let server = watched();
+    let mut client = server.client();
+    let tree = server.store.tree("two\nlines").unwrap();
+    tree.multi_put([("1", "a"), ("2", "b")]).unwrap();
+    let info = |keys| bulk(&format!("# Trees\r\ntrees:1\r\ntree_two\\nlines:keys={keys}\r\n"));
+    assert_eq!(client.say("INFO trees"), info("not counted"));
+    let metrics = get(&server, "/metrics");
+    assert_eq!(metrics.metric("hikv_trees"), 1.0);
+    assert!(!metrics.body.contains("hikv_tree_items{"), "{}", metrics.body);
+    assert_eq!(tree.len().unwrap(), 2);
+    assert_eq!(client.say("INFO trees"), info("2"));
+    assert_eq!(get(&server, "/metrics").metric("hikv_tree_items{tree=\"two\\nlines\"}"), 2.0);
+}
+
+#[test]
 fn journaled_store_counts_log_writes() {
     let server = watched();
     let journal = server.store.stats().journal.expect("this directory needs a journal");

@@ -10,16 +10,16 @@ use testkit::{Contention, Paired, contend};
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
 use engine::prelude::*;
-use engine::{BatchOp, Condition, Decision, Error, Expiry};
+use engine::{BatchOp, Condition, Decision, Error, Expiry, Required};
 
 const PUT: BatchOp<'_> = BatchOp::Put { key: b"other", value: b"new" };
 
 fn absent(key: &[u8]) -> Condition<'_> {
-    Condition { key, version: None }
+    Condition { key, required: Required::Absent }
 }
 
 fn unchanged<'a>(rig: &Rig, key: &'a [u8]) -> Condition<'a> {
-    Condition { key, version: Some(rig.version(key)) }
+    Condition { key, required: Required::Version(rig.version(key)) }
 }
 
 fn unmet(done: Result<(), Error>) -> Option<usize> {

@@ -232,8 +232,17 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         signature: u64,
         key: &[u8],
     ) -> Result<Option<(Position, Item<'b>)>, Error> {
-        let reader = &self.writer.reader;
-        let found = batch.find(batch.number_of(signature), |position| reader.item_of(position, key))?;
+        let (reader, number) = (&self.writer.reader, batch.number_of(signature));
+        match batch.lookups()[number] {
+            BatchLookup::Entry(_, position) => {
+                if let Some(item) = reader.item_of(position, key)? {
+                    return Ok(Some((position, item)));
+                }
+            }
+            BatchLookup::Nothing if reader.trusts_absence() => return Ok(None),
+            BatchLookup::Nothing | BatchLookup::Unsure => {}
+        }
+        let found = batch.find(number, |position| reader.item_of(position, key))?;
         if found.is_none() {
             reader.refuse_hidden(signature, key)?;
         }

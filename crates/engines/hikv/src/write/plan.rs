@@ -17,7 +17,7 @@ use engine::{BatchOp, Condition, Error};
 use items::Item;
 
 /// A batch with signatures: conditions as they were given, each key's last operation in the order of signatures, and
-/// the sorted signatures of both.
+/// the sorted signatures of both. With conditions, each signature occurs once.
 pub(super) struct Plan<'a> {
     pub(super) conditions: Vec<(u64, Condition<'a>)>,
     pub(super) ops: Vec<Signed<'a>>,
@@ -123,6 +123,8 @@ impl<'a> Plan<'a> {
         let mut signatures: Vec<_> = asked.chain(ops.iter().map(|(signature, _)| *signature)).collect();
         if !conditions.is_empty() {
             signatures.sort_unstable();
+            // Most conditions concern keys that are written.
+            signatures.dedup();
         }
         Plan { conditions, ops, signatures }
     }

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::prelude::*;
-use engine::{BatchOp, Clock, Condition, Cursor, Decision, Direction, Error, Expiry, Progress, ScanCursor, Verify};
+use engine::{
+    BatchOp, Clock, Condition, Cursor, Decision, Direction, Error, Expiry, Progress, Required, ScanCursor, Verify,
+};
 use engine_ink::{Ink, Options};
 use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
@@ -79,7 +81,7 @@ fn an_absence_that_damage_makes_is_told() {
                     && store.update(&key(7), &mut |_| Decision::Put(b"new"[..].into())).is_err()
             );
             let (key, other) = (key(7), key(8));
-            let absent = Condition { key: &key, version: None };
+            let absent = Condition { key: &key, required: Required::Absent };
             assert!(store.write_batch_if(&[absent], &[BatchOp::Put { key: &other, value: b"new" }]).is_err());
             assert!(store.write_batch(&[BatchOp::Put { key: &key, value: b"new" }]).is_err());
             for number in (0..KEY_COUNT).filter(|&number| number != 7) {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::prelude::*;
-use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Error, Expiry, Progress, Verify};
+use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Error, Expiry, Progress, Required, Verify};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -265,7 +265,7 @@ fn an_absence_that_damage_makes_is_told() {
         let key = &long(7)[..];
         let several = careful.multi_get(&[key, &long(8)], &mut |_, _| ());
         let put = BatchOp::Put { key, value: b"new" };
-        let absent = Condition { key, version: None };
+        let absent = Condition { key, required: Required::Absent };
         let other = BatchOp::Put { key: b"other", value: b"new" };
         assert!(get(&careful, key).is_err() && several.is_err(), "byte {byte}");
         assert!(careful.put(key, b"new").is_err() && careful.delete(key).is_err(), "byte {byte}");

@@ -134,6 +134,53 @@ fn conflicts_are_found() {
     }
 }
 
+/// Waits until places that were found before may have been reused.
+fn age() {
+    let start = epoch::Start::now();
+    while start.is_recent() {
+        epoch::advance();
+    }
+}
+
+/// Values of all lengths: in place, kept until the commit, and hashed at the read.
+#[test]
+fn old_attempts_compare_versions() {
+    for (_dir, store) in stores() {
+        for len_bytes in [3, 300, 100_000] {
+            let value = vec![b'v'; len_bytes];
+            let begin = || {
+                store.multi_put([("read", &value), ("other", &value)]).unwrap();
+                let tx = store.begin().unwrap();
+                assert!(tx.get("read").unwrap().is_some() && tx.get("other").unwrap().is_some());
+                assert!(!tx.contains("absent").unwrap());
+                age();
+                tx
+            };
+            let tx = begin();
+            tx.check().unwrap();
+            assert_eq!(tx.get("read").unwrap().as_deref(), Some(&value[..]), "a second look");
+            tx.put("read", "new").unwrap();
+            tx.commit().unwrap();
+            assert_eq!(store.get("read").unwrap().as_deref(), Some(&b"new"[..]));
+            begin().commit().unwrap();
+            for changed in ["read", "other", "absent"] {
+                let changes: [&dyn Fn(&hikv::Transaction<'_>) -> Result<(), Error>; 3] =
+                    [&|tx| tx.put("written", "x"), &|tx| tx.check(), &|tx| tx.get(changed).map(drop)];
+                for (number, change) in changes.into_iter().enumerate() {
+                    let tx = begin();
+                    let mut other = value.clone();
+                    other[1] = b'w';
+                    store.put(changed, &other).unwrap();
+                    age();
+                    assert_eq!(change(&tx).is_ok(), number == 0, "{changed}: {number}");
+                    assert!(matches!(tx.commit(), Err(Error::Conflict)), "{changed}: {number}");
+                    store.delete("absent").unwrap();
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn conflicting_ranges_are_found() {
     for (_dir, store) in stores().filter(|(_, store)| has_order(store)) {

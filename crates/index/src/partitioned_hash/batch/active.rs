@@ -30,6 +30,16 @@ pub(in crate::partitioned_hash) struct Active {
     runs: OnceLock<Box<[(u64, usize)]>>,
 }
 
+/// A finished batch, which readers may still ask. Opaque to other crates.
+#[derive(Debug)]
+pub struct FinishedBatch(#[expect(dead_code, reason = "kept for its destructor alone")] Retired<Active>);
+
+impl FinishedBatch {
+    pub(super) fn new(batch: Retired<Active>) -> FinishedBatch {
+        FinishedBatch(batch)
+    }
+}
+
 /// Returns the number of the segment that has the entry with this position word.
 fn segment_of(at: Offset) -> u64 {
     at.0 / SEGMENT_BYTES

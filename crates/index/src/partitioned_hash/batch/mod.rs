@@ -71,7 +71,7 @@ mod recover;
 mod turns;
 mod write;
 
-pub use active::Batches;
+pub use active::{Batches, FinishedBatch};
 pub use turns::Turn;
 pub use write::{Batch, Finished, Full};
 

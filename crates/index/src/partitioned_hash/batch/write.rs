@@ -7,7 +7,7 @@ use heap::{BatchState, BatchWord, HeapError, Place};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 
 use super::chosen::Chosen;
-use super::{Active, Batches, Change, Turn, finish, now, record};
+use super::{Active, Batches, Change, FinishedBatch, Turn, finish, now, record};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
@@ -17,7 +17,7 @@ use crate::partitioned_hash::ops::mark_unlinked;
 use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
 use crate::partitioned_hash::split::Splits;
-use crate::partitioned_hash::{BatchLookup, Context, Garbage, Table, Target};
+use crate::partitioned_hash::{BatchLookup, Context, Garbage, Target};
 use crate::segmented::Segmented;
 use crate::segmented::directory::Retired;
 use crate::segmented::segments::Segments;
@@ -296,7 +296,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let active = self.end(turn);
         let Batch { cx, crowded, changes, stashes, pairs, .. } = self;
         drop((stashes, pairs));
-        cx.retire(Garbage::Table(Table::new(active)));
+        cx.retire(Garbage::Batch(FinishedBatch::new(active)));
         cx.retire(Garbage::of(record));
         Ok(Finished { durable: ticket, crowded, changes })
     }

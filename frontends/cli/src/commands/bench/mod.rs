@@ -51,7 +51,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Workloads, separated by commas: get get_owned get_with miss multiget insert update delete; with key order
-    /// rebuild scan insert-ordered update-ordered delete-ordered; ycsb-a to ycsb-f
+    /// rebuild scan insert-ordered update-ordered delete-ordered; ycsb-a to ycsb-f; transact transact-parts
+    /// transact-read transact-first
     #[arg(long, value_delimiter = ',', default_value = "get,miss,multiget,insert,update,delete")]
     workloads: Vec<Workload>,
     /// Items loaded before the first workload

@@ -17,7 +17,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::database::Database;
 use crate::shared::Shared;
-use crate::telemetry::{SAMPLED, Threads};
+use crate::telemetry::{NamedTree, NamedTrees, SAMPLED, Threads};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![info];
@@ -35,7 +35,7 @@ const fn section(title: &'static str, lines: fn(&Shared) -> Result<Lines, Refusa
     Section { title, lines, is_default: true }
 }
 
-static SECTIONS: [Section; 16] = [
+static SECTIONS: [Section; 17] = [
     section("Server", server),
     section("Clients", clients),
     section("Memory", memory::memory),
@@ -52,6 +52,7 @@ static SECTIONS: [Section; 16] = [
     Section { is_default: false, ..section("Latencystats", stats::latencystats) },
     section("Cluster", cluster),
     section("Keyspace", keyspace),
+    Section { is_default: false, ..section("Trees", trees) },
 ];
 
 /// Returns the named sections, or all, in the order of the table.
@@ -269,6 +270,17 @@ fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
         }
     }
     Ok(lines)
+}
+
+/// Named trees, which no database shows. A name may have any characters; those that would end a line are escaped.
+fn trees(shared: &Shared) -> Result<Lines, Refusal> {
+    let trees = NamedTrees::of(shared)?;
+    let of_tree = |NamedTree { name, items }: NamedTree| {
+        let items = items.map_or_else(|| "not counted".into(), |items| items.to_string());
+        (format!("tree_{}", name.escape_debug()).into(), format!("keys={items}"))
+    };
+    let total = ("trees".into(), trees.count.to_string());
+    Ok([total].into_iter().chain(trees.shown.into_iter().map(of_tree)).collect())
 }
 
 fn lines<const N: usize>(lines: [(&'static str, String); N]) -> Lines {

@@ -8,7 +8,7 @@ mod stop;
 use std::collections::BTreeMap;
 
 use engine::prelude::*;
-use engine::{BatchOp, Condition, Cursor, Decision, Error, Expiry, Progress};
+use engine::{BatchOp, Condition, Cursor, Decision, Error, Expiry, Progress, Required};
 use pmem::{Canary, MediumError};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk};
 use testkit::Extent;
@@ -102,7 +102,8 @@ fn batch(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
 fn batch_if(store: &dyn Engine, outcomes: &[Outcome]) -> Result<(), Error> {
     let (held, absent, mut version) = (key(0), key(999), None);
     store.get(&held, &mut |witness, _, value| version = Some(witness.version(&held, value)))?;
-    let conditions = [Condition { key: &held, version }, Condition { key: &absent, version: None }];
+    let conditions =
+        [Condition { key: &held, required: version.into() }, Condition { key: &absent, required: Required::Absent }];
     store.write_batch_if(&conditions, &outcomes.iter().map(batch_op).collect::<Vec<_>>())
 }
 
