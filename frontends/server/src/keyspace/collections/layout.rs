@@ -29,7 +29,7 @@ impl Layout {
 
     fn key(self, kind: u8, parts: &[&[u8]]) -> Vec<u8> {
         let mut raw = Vec::with_capacity(8 + parts.iter().map(|part| part.len()).sum::<usize>());
-        self.0.append_stored(&[kind], &mut raw);
+        self.0.with_stored(&[kind], |stored| raw.extend_from_slice(stored));
         parts.iter().for_each(|part| raw.extend_from_slice(part));
         raw
     }
