@@ -17,7 +17,7 @@ mod request;
 pub use error::ProtocolError;
 pub use inline::split_line;
 pub use limits::Limits;
-pub use number::parse_integer;
+pub use number::{double_text, parse_integer};
 pub use parser::Parser;
 pub use reply::{Protocol, Reply};
 pub use request::{Request, Requests};

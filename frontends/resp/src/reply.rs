@@ -1,3 +1,5 @@
+use crate::number::double_text;
+
 /// The protocol version of replies. Requests are the same in both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -143,13 +145,9 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Writes a floating-point number in the shortest form that parses to the same value.
+    /// Writes a floating-point number as [`double_text`] formats it.
     pub fn double(&mut self, value: f64) {
-        let text = if value.is_infinite() {
-            if value > 0.0 { "inf".into() } else { "-inf".into() }
-        } else {
-            value.to_string()
-        };
+        let text = double_text(value);
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
             Protocol::Resp3 => self.line(b',', text.as_bytes()),
