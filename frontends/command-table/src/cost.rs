@@ -24,6 +24,8 @@ pub enum Cost {
     Elements,
     /// The same, if it has more arguments than this, its name included.
     ElementsOver(usize),
+    /// The same, or fewer if its arguments say that it needs only those near an end: ranks, `LIMIT`, a count.
+    ElementsWithin,
     /// All keys, or as many as it finds.
     Keys,
     /// The same, if more than one database was ever used.

@@ -88,7 +88,7 @@ pub struct Keys {
     pub then: Option<Places>,
     /// The access to its only key, if it depends on the request's options.
     pub varies: Option<fn(&Request<'_>) -> Access>,
-    /// The index of the argument that counts the first keys.
+    /// The index of the argument that counts the keys after it. A key before it is always there.
     pub counted: Option<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Keys {
         if let Some(index) = self.counted.filter(|index| *index < count) {
             let keys = resp::parse_integer(request.argument(index)).and_then(|keys| usize::try_from(keys).ok());
             // A command refuses a wrong number, and then uses no key.
-            count = keys.and_then(|keys| keys.checked_add(self.first.first)).filter(|end| *end <= count).unwrap_or(0);
+            count = keys.and_then(|keys| keys.checked_add(index + 1)).filter(|end| *end <= count).unwrap_or(0);
         }
         let places = [Some(self.first), self.then].into_iter().flatten();
         places
@@ -110,10 +110,11 @@ impl Keys {
 
     /// Returns first, last and step, the summary in `COMMAND`.
     pub fn range(self) -> [i64; 3] {
-        if self.counted.is_some() {
-            return [0; 3];
-        }
-        let last = self.then.unwrap_or(self.first).last;
+        let last = match self.counted {
+            Some(count) if self.first.first > count => return [0; 3],
+            Some(_) => self.first.last,
+            None => self.then.unwrap_or(self.first).last,
+        };
         [self.first.first as i64, last, self.first.step as i64]
     }
 }
@@ -166,6 +167,8 @@ impl Touches {
         two(Places::at(1, 1, 1, Access::ReadAndDelete), Places::at(2, 2, 1, Access::Extend));
     pub(crate) const STORED_FROM_KEYS: Touches =
         two(Places::at(1, 1, 1, Access::Overwrite), Places::at(2, -1, 1, Access::Read));
+    pub(crate) const RANGESTORE: Touches =
+        two(Places::at(1, 1, 1, Access::Overwrite), Places::at(2, 2, 1, Access::Read));
     pub(crate) const SET: Touches = varying(Access::ReadAndUpdate, access_of_set);
 
     /// Returns the keys among its arguments.
@@ -196,6 +199,12 @@ pub(crate) const fn counted_keys(access: Access) -> Touches {
 pub(crate) const fn counted_keys_from(index: usize, access: Access) -> Touches {
     let first = Places::at(index + 1, -1, 1, access);
     Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index) })
+}
+
+/// The first argument is a key that is overwritten; the second one counts the keys that are read.
+pub(crate) const fn stored_from_counted_keys() -> Touches {
+    let (first, then) = (Places::at(1, 1, 1, Access::Overwrite), Places::at(3, -1, 1, Access::Read));
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2) })
 }
 
 /// Keys and values alternate.
@@ -286,6 +295,11 @@ mod tests {
             ("EVAL text 3 a b", vec![]),
             ("EVAL text -1 a b", vec![]),
             ("EVAL text 9223372036854775807 a b", vec![]),
+            ("ZUNION 2 a b", vec![(2, Read), (3, Read)]),
+            ("ZUNIONSTORE d 2 a b WEIGHTS 1 2", vec![(1, Overwrite), (3, Read), (4, Read)]),
+            ("ZUNIONSTORE d 3 a b", vec![]),
+            ("ZRANGESTORE d s 0 1", vec![(1, Overwrite), (2, Read)]),
+            ("ZMPOP 2 a b MIN", vec![(2, ReadAndDelete), (3, ReadAndDelete)]),
         ] {
             assert_eq!(accesses(line), wanted, "{line}");
         }

@@ -12,6 +12,7 @@ mod pubsub;
 mod scripting;
 mod server;
 mod sets;
+mod sorted_sets;
 mod strings;
 mod transactions;
 
@@ -32,6 +33,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         scripting::ROWS,
         server::ROWS,
         sets::ROWS,
+        sorted_sets::ROWS,
         strings::ROWS,
         transactions::ROWS,
     ];

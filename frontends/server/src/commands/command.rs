@@ -211,7 +211,7 @@ fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
         reply.set(flags.len());
         flags.iter().for_each(|flag| reply.simple(flag));
         reply.bulk(b"begin_search");
-        if let Some(index) = keys.and_then(|keys| keys.counted) {
+        if let Some(index) = keys.and_then(|keys| keys.counted).filter(|index| *index < first) {
             write_spec(reply, "index", &[("index", index as i64)]);
             reply.bulk(b"find_keys");
             write_spec(reply, "keynum", &[("keynumidx", 0), ("firstkey", (first - index) as i64), ("keystep", 1)]);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
     hashes, hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
-    scripting, server, set, sets, slowlog, strings, tracking, transactions, values,
+    scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
@@ -56,7 +56,13 @@ static FUNCTIONS: LazyLock<Box<[Option<Function>]>> =
     LazyLock::new(|| table::entries().iter().map(|entry| by_name(entry.command.name)).collect());
 
 fn by_name(name: &str) -> Option<Function> {
-    FAMILIES.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, function)| *function)
+    FAMILIES
+        .iter()
+        .chain(&sorted_sets::FUNCTIONS)
+        .copied()
+        .flatten()
+        .find(|(known, _)| *known == name)
+        .map(|(_, function)| *function)
 }
 
 /// Returns the command's function; `None` if only its subcommands can be executed.

@@ -1,5 +1,5 @@
-//! What hashes and sets have in common: members with a random order, which SCAN goes through and random ones are taken
-//! from.
+//! What hashes, sets and sorted sets have in common: members with a random order, which SCAN goes through and random
+//! ones are taken from.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use super::scan::{self, Options};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, REPLY_BYTES_MAX};
 use crate::keyspace::collections::layout::member_of;
-use crate::keyspace::collections::{Collection, CollectionType};
+use crate::keyspace::collections::{Collection, CollectionType, sorted_set};
 
 /// Collections of at most this many members are read entirely by SCAN, as in Redis, and for random members.
 const SMALL_COUNT_MAX: u64 = 128;
@@ -20,7 +20,7 @@ const NEIGHBOR_COUNT: usize = 16;
 /// Returns all members, with their values.
 pub(super) fn all(collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
     let (mut members, mut len_bytes) = (Vec::with_capacity(collection.len().min(1 << 20) as usize), 0);
-    for item in collection.elements()? {
+    for item in from(collection, 0)? {
         let (element, value) = item?;
         len_bytes += element.len() + value.len();
         if len_bytes > REPLY_BYTES_MAX {
@@ -31,7 +31,7 @@ pub(super) fn all(collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
     Ok(members)
 }
 
-/// Answers HSCAN and SSCAN: the cursor is the hash of the next member.
+/// Answers HSCAN, SSCAN and ZSCAN: the cursor is the hash of the next member.
 pub(super) fn scan(call: &mut Call<'_>, collection_type: CollectionType) -> Result<(), Refusal> {
     let cursor = scan::cursor_of(call.request.argument(2))?;
     let options = Options::of(call.request.arguments().skip(2), false)?;
@@ -54,25 +54,39 @@ pub(super) fn scan(call: &mut Call<'_>, collection_type: CollectionType) -> Resu
             }
         }
     }
-    let has_values = collection_type == CollectionType::Hash;
+    let has_values = collection_type != CollectionType::Set;
+    let is_sorted = collection_type == CollectionType::SortedSet;
     call.reply.array(2);
     call.reply.bulk(next.to_string().as_bytes());
     call.reply.array(if has_values { 2 * shown.len() } else { shown.len() });
     for (member, value) in shown {
         call.reply.bulk(&member);
         if has_values {
-            call.reply.bulk(&value);
+            match is_sorted {
+                true => call.reply.bulk(resp::double_text(sorted_set::score_of(&value)?).as_bytes()),
+                false => call.reply.bulk(&value),
+            }
         }
     }
     Ok(())
 }
 
-/// Returns the members from a hash on.
+/// Returns the members from a hash on, as elements that begin with the hash.
 fn from<'a>(
     collection: &Collection<'a>,
     hash: u32,
 ) -> Result<impl Iterator<Item = Result<Item, Refusal>> + use<'a>, Refusal> {
-    collection.range((Bound::Included(&hash.to_be_bytes()), Bound::Unbounded), false)
+    let is_sorted = collection.collection_type() == CollectionType::SortedSet;
+    let (start, end) = sorted_set::members_from(hash);
+    let bounds = match is_sorted {
+        true => (Bound::Included(&start[..]), Bound::Excluded(&end[..])),
+        false => (Bound::Included(&start[1..]), Bound::Unbounded),
+    };
+    let items = collection.range(bounds, false)?;
+    Ok(items.map(move |item| {
+        let (element, value) = item?;
+        Ok((if is_sorted { sorted_set::hashed_of(element) } else { element }, value))
+    }))
 }
 
 /// Returns a random member with its value. In a large collection the probabilities differ by a little.
@@ -80,11 +94,11 @@ pub(super) fn random(collection: &Collection<'_>) -> Result<Option<Item>, Refusa
     let shown = |(element, value): Item| (member_of(&element).1.to_vec(), value);
     if collection.len() <= SMALL_COUNT_MAX {
         let index = fastrand::u64(..collection.len().max(1));
-        return Ok(collection.elements()?.nth(index as usize).transpose()?.map(shown));
+        return Ok(from(collection, 0)?.nth(index as usize).transpose()?.map(shown));
     }
     let mut near = from(collection, fastrand::u32(..))?.take(NEIGHBOR_COUNT).collect::<Result<Vec<_>, _>>()?;
     let missing = NEIGHBOR_COUNT - near.len();
-    near.extend(collection.elements()?.take(missing).collect::<Result<Vec<_>, _>>()?);
+    near.extend(from(collection, 0)?.take(missing).collect::<Result<Vec<_>, _>>()?);
     Ok((!near.is_empty()).then(|| shown(near.swap_remove(fastrand::usize(..near.len())))))
 }
 

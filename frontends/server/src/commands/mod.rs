@@ -53,6 +53,7 @@ mod server;
 mod set;
 mod sets;
 mod slowlog;
+mod sorted_sets;
 mod sparkline;
 mod strings;
 mod times;

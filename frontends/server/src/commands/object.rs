@@ -37,11 +37,13 @@ fn encoding_of_collection(found: &Collection<'_>) -> Result<&'static str, Refusa
     let is_short = |element: &[u8], value: &[u8]| {
         member_of(element).1.len() <= COMPACT_BYTES_MAX && value.len() <= COMPACT_BYTES_MAX
     };
+    // Of a sorted set: one of its two elements has 5 bytes before the member.
+    let is_short_member = |element: &[u8], _: &[u8]| element.len() <= 5 + COMPACT_BYTES_MAX;
     Ok(match found.collection_type() {
         CollectionType::List => "quicklist",
         CollectionType::Set if all_are(INTEGER_COUNT_MAX, &is_integer)? => "intset",
         CollectionType::Hash if all_are(COMPACT_COUNT_MAX, &is_short)? => "listpack",
-        CollectionType::SortedSet if found.len() <= COMPACT_COUNT_MAX => "listpack",
+        CollectionType::SortedSet if all_are(COMPACT_COUNT_MAX, &is_short_member)? => "listpack",
         CollectionType::Set | CollectionType::Hash => "hashtable",
         CollectionType::SortedSet => "skiplist",
     })

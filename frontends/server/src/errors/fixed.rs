@@ -90,6 +90,18 @@ pub(crate) enum FixedError {
     BadFormat,
     IdleTime,
     Frequency,
+    XxNx,
+    GtLtNx,
+    SinglePair,
+    NanScore,
+    MinMaxScore,
+    MinMaxText,
+    LimitOfRanks,
+    ScoresByLex,
+    Weight,
+    NegativeLimit,
+    KeyCount,
+    PopCount,
     Panicked,
 }
 
@@ -225,6 +237,20 @@ impl FixedError {
             FixedError::BadFormat => "ERR Bad data format",
             FixedError::IdleTime => "ERR Invalid IDLETIME value, must be >= 0",
             FixedError::Frequency => "ERR Invalid FREQ value, must be >= 0 and <= 255",
+            FixedError::XxNx => "ERR XX and NX options at the same time are not compatible",
+            FixedError::GtLtNx => "ERR GT, LT, and/or NX options at the same time are not compatible",
+            FixedError::SinglePair => "ERR INCR option supports a single increment-element pair",
+            FixedError::NanScore => "ERR resulting score is not a number (NaN)",
+            FixedError::MinMaxScore => "ERR min or max is not a float",
+            FixedError::MinMaxText => "ERR min or max not valid string range item",
+            FixedError::LimitOfRanks => {
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+            }
+            FixedError::ScoresByLex => "ERR syntax error, WITHSCORES not supported in combination with BYLEX",
+            FixedError::Weight => "ERR weight value is not a float",
+            FixedError::NegativeLimit => "ERR LIMIT can't be negative",
+            FixedError::KeyCount => "ERR numkeys should be greater than 0",
+            FixedError::PopCount => "ERR count should be greater than 0",
             FixedError::Panicked => {
                 "ERR internal error: the request may or may not have been executed; the connection is closed"
             }

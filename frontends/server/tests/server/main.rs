@@ -29,6 +29,8 @@ mod scripts;
 mod secrets;
 mod sets;
 mod sharing;
+mod sorted_set_orders;
+mod sorted_sets;
 mod statistics;
 mod stop;
 mod strings;

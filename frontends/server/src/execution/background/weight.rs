@@ -93,6 +93,10 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
         Cost::Values => held(),
         Cost::Contents => held().saturating_add(elements()),
         Cost::Elements => elements(),
+        Cost::ElementsWithin => match needed_elements(entry, request) {
+            ..KEY_COUNT_MAX => 0,
+            needed => elements().min(needed.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)),
+        },
         Cost::ElementsOver(count) if request.len() > count => elements().max(requested(count)),
         Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
@@ -122,6 +126,31 @@ fn element_count(key: &[u8], db: Database, shared: &Shared) -> u64 {
     let (items, namespace) = (shared.keyspace.items(None), shared.keyspace.namespace(db));
     let found = shared.keyspace.view(items, namespace).and_then(|view| view.find(key).ok().flatten());
     found.map_or(0, |found| found.len())
+}
+
+/// Returns how many elements near the ends of a sorted set a request needs at most.
+fn needed_elements(entry: Entry, request: &Request<'_>) -> u64 {
+    let number = |index: usize| (index < request.len()).then(|| resp::parse_integer(request.argument(index))).flatten();
+    let index_of =
+        |option: &str| (2..request.len()).find(|at| request.argument(*at).eq_ignore_ascii_case(option.as_bytes()));
+    let limit = || {
+        let at = index_of("limit")?;
+        let (offset, count) = (u64::try_from(number(at + 1)?).unwrap_or(0), u64::try_from(number(at + 2)?).ok()?);
+        Some(offset.saturating_add(count))
+    };
+    let ranks = || match (number(2)?, number(3)?) {
+        (0.., stop @ 0..) => Some(stop.unsigned_abs().saturating_add(1)),
+        (start @ ..0, ..0) => Some(start.unsigned_abs()),
+        _ => None,
+    };
+    let is_by_rank = index_of("byscore").or_else(|| index_of("bylex")).is_none();
+    let needed = match entry.command.name {
+        "zpopmin" | "zpopmax" => Some(number(2).map_or(1, i64::unsigned_abs)),
+        "zmpop" => Some(index_of("count").map_or(Some(1), |at| number(at + 1)).map_or(1, i64::unsigned_abs)),
+        "zrange" | "zrevrange" if is_by_rank => ranks(),
+        _ => limit(),
+    };
+    needed.unwrap_or(u64::MAX)
 }
 
 fn has_option(request: &Request<'_>, option: &str) -> bool {

@@ -53,6 +53,12 @@ impl<'a> Collection<'a> {
         }))
     }
 
+    /// Counts the elements between two in their order.
+    pub(crate) fn count(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64, Refusal> {
+        let range = self.view.layout.elements(self.record.id, bounds);
+        self.view.items.count(self.view.ordered_soon()?, range)
+    }
+
     /// Returns all elements in their order, with their values.
     pub(crate) fn elements(&self) -> Result<impl Iterator<Item = Result<Item, Refusal>> + use<'a>, Refusal> {
         self.range((Bound::Unbounded, Bound::Unbounded), false)

@@ -31,6 +31,7 @@ pub(crate) mod layout;
 mod locks;
 mod reclaim;
 mod record;
+pub(crate) mod sorted_set;
 mod view;
 mod wake;
 
