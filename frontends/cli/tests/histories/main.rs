@@ -9,6 +9,7 @@
 mod client;
 mod drive;
 mod process;
+mod sorted_sets;
 mod transactions;
 
 use std::path::Path;
@@ -115,4 +116,22 @@ fn transactions_are_there_whole_or_not_at_all_for_long() {
         whole(Rounds { count: 6, answers_max: 150, seed, ..TRANSACTIONS_ON_DISK });
         whole(Rounds { count: 10, answers_max: 1_500, seed, asked: Asked::AsScript, ..TRANSACTIONS });
     }
+}
+
+const SORTED_SETS: sorted_sets::Rounds =
+    sorted_sets::Rounds { on: On::Memory, is_torn: false, count: 6, answers_max: 600, seed: 1 };
+
+#[test]
+fn orders_of_sorted_sets_agree() {
+    for rounds in [SORTED_SETS, sorted_sets::Rounds { on: On::Disk, count: 4, answers_max: 60, ..SORTED_SETS }] {
+        let count = rounds.judge().unwrap_or_else(|found| panic!("{rounds:?}: {found}"));
+        assert!(count > 0, "no member is left: {rounds:?}");
+    }
+}
+
+/// Broken variant: the changes of two sorted sets are not one step.
+#[test]
+fn sorted_sets_that_differ_are_caught() {
+    let found = sorted_sets::Rounds { is_torn: true, count: 20, ..SORTED_SETS }.judge();
+    assert!(found.is_err_and(|found| found.contains("half done")), "the judge did not see it");
 }
