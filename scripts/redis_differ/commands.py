@@ -5,13 +5,18 @@ import random
 import re
 import time
 
-KEYS = ["k0", "k1", "k2", "k3", "h0", "s0", "app:1", "", "\xff\x01x", "n0", "n1", "f0"]
+KEYS = ["k0", "k1", "k2", "k3", "h0", "s0", "app:1", "", "\xff\x01x", "n0", "n1", "f0", "z0"]
 # Most requests of a type name keys of it; the others meet other types.
 HASH_KEYS = 4 * ["h0", "h1"] + ["k0", "s0"]
 SET_KEYS = 4 * ["s0", "s1", "s2"] + ["k0", "h0"]
 # Their order differs, so they occur nowhere else.
 FIELDS = ["f:1", "f:2", "f:\xff", "f:" + 70 * "x", "101", "-102", "n:1"]
 HASH_VALUES = ["v:1", "v:2", "v:" + 70 * "x"]
+# Those of sorted sets; the members of `lex` have one score.
+SORTED_KEYS = ["z0", "z0", "z1", "z2", "k0", "lex"]
+MEMBERS = ["m1", "m2", "m3", "m4", "1", "-1", "", "m\xff\x00", "x" * 70]
+SCORE_ENDS = ["-inf", "+inf", "(1", "1", "2", "(2.5", "-2.25", "100", "", "(", " 1", "1 ", "nan", "abc", "(inf", "3e3", "1e400"]
+MEMBER_ENDS = ["-", "+", "[m1", "(m1", "[m3", "(m3", "[", "(", "[zz", "m1", "", "(+", "[-1"]
 INTEGERS = ["0", "1", "-1", "2", "3", "7", "8", "10", "100", "31", "32", "63", "64", "4294967295", "4294967296", "-2", "-100"]
 EDGES = ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "2147483647", "2147483648"]
 NO_INTEGERS = ["abc", "", " 1", "1 ", "+1", "01", "-0", "1.5", "0x10", "1e3"]
@@ -83,7 +88,7 @@ HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIP
 # They run any request.
 RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
 
-# K key, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
+# K key, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
@@ -192,6 +197,52 @@ PEXPIREAT K T ?(NX|XX|GT|LT)
 PEXPIRETIME K
 PTTL K
 TTL K
+ZADD ZK F ZM
+ZADD ZK F ZM F ZM F ZM
+ZADD ZK F ZM F ZM F ZM
+ZADD ZK ?(NX|XX) ?(GT|LT) ?(CH) ?(INCR) F ZM ?(F ZM)
+ZADD ZK (NX|XX|GT|LT) (NX|XX|GT|LT|CH|INCR) F ZM ?(F ZM)
+ZADD lex 0 ZM 0 ZM 0 ZM
+ZADD z2 N ZM N ZM
+ZCARD ZK
+ZCOUNT ZK ZS ZS
+ZDIFF 2 ZK ZK ?(WITHSCORES)
+ZDIFF 3 ZK ZK ZK ?(WITHSCORES)
+ZDIFFSTORE ZK 2 ZK ZK
+ZINCRBY ZK F ZM
+ZINTER 2 ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX|what)) ?(WITHSCORES)
+ZINTERCARD (1|2|0|abc) ZK ZK ?(LIMIT (0|1|-1|abc))
+ZINTERSTORE ZK 2 ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX))
+ZLEXCOUNT lex ZL ZL
+ZMPOP (1|2|0|3|abc) ZK ZK (MIN|MAX|what) ?(COUNT (1|2|0|abc|100))
+ZMSCORE ZK ZM ZM
+ZPOPMAX ZK ?(R)
+ZPOPMIN ZK ?(R)
+ZRANDMEMBER ZK (0|abc|-9223372036854775808) ?(WITHSCORES|what)
+ZRANGE ZK R R ?(REV) ?(WITHSCORES)
+ZRANGE ZK 0 -1 WITHSCORES
+ZRANGE ZK R R ?(BYSCORE|BYLEX) ?(REV) ?(LIMIT R R) ?(WITHSCORES)
+ZRANGE ZK ZS ZS BYSCORE ?(REV) ?(LIMIT R R) ?(WITHSCORES)
+ZRANGE lex ZL ZL BYLEX ?(REV) ?(LIMIT R R)
+ZRANGEBYLEX lex ZL ZL ?(LIMIT R R)
+ZRANGEBYSCORE ZK ZS ZS ?(WITHSCORES) ?(LIMIT R R)
+ZRANGESTORE ZK ZK R R ?(REV)
+ZRANGESTORE ZK ZK ZS ZS BYSCORE ?(REV) ?(LIMIT R R) ?(WITHSCORES)
+ZRANGESTORE lex lex ZL ZL BYLEX ?(REV) ?(LIMIT R R)
+ZRANK ZK ZM
+ZREM ZK ZM ?(ZM)
+ZREMRANGEBYLEX lex ZL ZL
+ZREMRANGEBYRANK ZK R R
+ZREMRANGEBYSCORE ZK ZS ZS
+ZREVRANGE ZK R R ?(WITHSCORES)
+ZREVRANGEBYLEX lex ZL ZL ?(LIMIT R R)
+ZREVRANGEBYSCORE ZK ZS ZS ?(WITHSCORES) ?(LIMIT R R)
+ZREVRANK ZK ZM
+ZSCAN ZK 0 ?(MATCH (m*|x*|*1)) COUNT 1000
+ZSCORE ZK ZM
+ZUNION (1|2|3|0|abc) ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX|what)) ?(WITHSCORES)
+ZUNIONSTORE ZK 2 ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX))
+OBJECT ENCODING ZK
 DBSIZE
 FLUSHALL ?(ASYNC|SYNC|what)
 FLUSHDB ?(ASYNC|SYNC)
@@ -302,7 +353,7 @@ EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge i
 EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
-NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist".split()
+NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
 RAW = [
     b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",
@@ -370,6 +421,7 @@ class Draw:
             return self.request()
         of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
+        of |= {"ZK": SORTED_KEYS, "ZM": MEMBERS, "ZS": SCORE_ENDS, "ZL": MEMBER_ENDS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
             # Few keys, so that requests meet.
@@ -405,6 +457,8 @@ EXPECTED = [
     "a request's arguments",
     "errors that repeat an argument",
     "`RANDOMKEY`",
+    "score `-0`",
+    "order of `ZSCAN`",
     "`DEBUG`",
 ]
 
@@ -418,7 +472,7 @@ PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 MESSAGES = ["message", "pmessage", "smessage"]
-UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
+UNORDERED = set(KEYS) | set(SORTED_KEYS) | set(CHANNELS) | set(PATTERNS)
 
 
 def is_of(words, part):
@@ -437,7 +491,14 @@ def ordered(value):
         # All are left in an order that is nobody's.
         case ["*" | ">", [["$", "unsubscribe" | "punsubscribe" | "sunsubscribe"], _, count]]:
             return [value[0], value[1][0], count]
-        case ["$", "int" | "embstr" | "raw" | "listpack" | "hashtable" | "intset"]:
+        # As a score it is stored without its sign.
+        case ["$" | ",", "-0"]:
+            return [value[0], "0"]
+        # ZSCAN has no order.
+        case ["*", [["$", "0"], ["*", list(parts)]]] if len(parts) % 2 == 0:
+            pairs = sorted(zip(parts[::2], parts[1::2]), key=repr)
+            return ["*", [value[1][0], ["*", pairs]]]
+        case ["$", "int" | "embstr" | "raw" | "listpack" | "hashtable" | "intset" | "skiplist"]:
             return "encoding"
         case ["~", list(parts)]:
             return ["~", sorted(parts, key=repr)]
