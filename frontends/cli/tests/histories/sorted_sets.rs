@@ -1,7 +1,7 @@
 //! Tests sorted sets under SIGKILL: both orders of a sorted set have the same members, as many as its record says.
 //!
-//! Each client changes its own sorted set and one that all clients share, in one transaction per change. After each kill
-//! the shared one must be the union of the others, in the order of scores as well as in that of `ZSCAN`.
+//! Each client changes its own sorted set and one that all clients share, in one transaction per change. After each
+//! kill the shared one must be the union of the others, in the order of scores as well as in that of `ZSCAN`.
 
 use std::collections::BTreeMap;
 use std::io;
