@@ -112,7 +112,7 @@ fn named_trees_are_counted() {
     let mut client = server.client();
     let tree = server.store.tree("two\nlines").unwrap();
     tree.multi_put([("1", "a"), ("2", "b")]).unwrap();
-    let info = |keys| bulk(&format!("# Trees\r\ntrees:1\r\ntree_two\\nlines:keys={keys}\r\n"));
+    let info = |keys| bulk(format!("# Trees\r\ntrees:1\r\ntree_two\\nlines:keys={keys}\r\n"));
     assert_eq!(client.say("INFO trees"), info("not counted"));
     let metrics = get(&server, "/metrics");
     assert_eq!(metrics.metric("hikv_trees"), 1.0);

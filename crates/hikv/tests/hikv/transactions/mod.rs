@@ -134,6 +134,9 @@ fn conflicts_are_found() {
     }
 }
 
+/// A change of a transaction, or a look at it.
+type Change<'a> = &'a dyn Fn(&hikv::Transaction<'_>) -> Result<(), Error>;
+
 /// Waits until places that were found before may have been reused.
 fn age() {
     let start = epoch::Start::now();
@@ -164,7 +167,7 @@ fn old_attempts_compare_versions() {
             assert_eq!(store.get("read").unwrap().as_deref(), Some(&b"new"[..]));
             begin().commit().unwrap();
             for changed in ["read", "other", "absent"] {
-                let changes: [&dyn Fn(&hikv::Transaction<'_>) -> Result<(), Error>; 3] =
+                let changes: [Change<'_>; 3] =
                     [&|tx| tx.put("written", "x"), &|tx| tx.check(), &|tx| tx.get(changed).map(drop)];
                 for (number, change) in changes.into_iter().enumerate() {
                     let tx = begin();

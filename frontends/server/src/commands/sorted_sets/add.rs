@@ -1,7 +1,6 @@
 //! ZADD and ZINCRBY.
 
-use super::arguments::score;
-use super::sorted_set;
+use super::arguments::{score, sorted_set};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::CollectionType;

@@ -1,9 +1,12 @@
-//! Scores and bounds in requests.
+//! Sets, scores and bounds in requests.
 
 use std::ops::Bound;
 
 use super::range::{Range, Text};
 use crate::errors::{FixedError, Refusal};
+use crate::execution::call::Call;
+use crate::keyspace::collections::CollectionType;
+use crate::keyspace::collections::sorted_set::SortedSet;
 
 /// Parses a number as C's `strtod` does, except hexadecimal ones; `None` if it is not a number.
 fn float(text: &[u8]) -> Option<f64> {
@@ -62,6 +65,11 @@ fn text_bound(text: &[u8]) -> Option<Text> {
 pub(super) fn count(text: &[u8], min: i64, refusal: impl Into<Refusal>) -> Result<u64, Refusal> {
     let count = resp::parse_integer(text).filter(|count| *count >= min);
     count.map(|count| count as u64).ok_or_else(|| refusal.into())
+}
+
+/// Returns the sorted set whose key is argument number `index`; `None` if the key does not exist.
+pub(super) fn sorted_set<'a>(call: &Call<'a>, index: usize) -> Result<Option<SortedSet<'a>>, Refusal> {
+    Ok(call.collection(index, CollectionType::SortedSet)?.map(SortedSet::of))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! ZPOPMIN, ZPOPMAX and ZMPOP.
 
+use super::arguments::sorted_set;
 use super::range::{Limit, Range};
 use super::remove::remove;
-use super::{arguments, replies, sorted_set};
+use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet};

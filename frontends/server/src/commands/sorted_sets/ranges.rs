@@ -1,7 +1,8 @@
 //! ZRANGE and its older forms, and ZRANGESTORE.
 
+use super::arguments::sorted_set;
 use super::range::{Limit, Range};
-use super::{arguments, replies, sorted_set};
+use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 

@@ -1,7 +1,8 @@
 //! Commands on single members, counts, and members without order.
 
 use super::super::members;
-use super::{arguments, replies, sorted_set};
+use super::arguments::sorted_set;
+use super::{arguments, replies};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::CollectionType;

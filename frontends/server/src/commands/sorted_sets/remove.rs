@@ -1,7 +1,7 @@
 //! ZREM and the removal of ranges.
 
+use super::arguments::{self, sorted_set};
 use super::range::{Limit, Range};
-use super::{arguments, sorted_set};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::Changes;
