@@ -26,6 +26,12 @@ pub enum Cost {
     ElementsOver(usize),
     /// The same, or fewer if its arguments say that it needs only those near an end: ranks, `LIMIT`, a count.
     ElementsWithin,
+    /// As many elements as the last argument says, if it has more arguments than this, its name included.
+    Popped(usize),
+    /// The elements of a list from the index in this argument to that in the next.
+    Span(usize),
+    /// The elements of a list that are not among these.
+    Outside(usize),
     /// All keys, or as many as it finds.
     Keys,
     /// The same, if more than one database was ever used.

@@ -161,6 +161,7 @@ impl Touches {
     pub(crate) const BITOP: Touches = two(Places::at(2, 2, 1, Access::Overwrite), Places::at(3, -1, 1, Access::Read));
     pub(crate) const COPY: Touches = two(Places::at(1, 1, 1, Access::Read), Places::at(2, 2, 1, Access::Overwrite));
     pub(crate) const LCS: Touches = one(Places::at(1, 2, 1, Access::Read));
+    pub(crate) const LMOVE: Touches = moved_to(Access::Extend);
     pub(crate) const RENAME: Touches = moved_to(Access::Overwrite);
     pub(crate) const RENAMENX: Touches = moved_to(Access::Create);
     pub(crate) const SMOVE: Touches =

@@ -7,6 +7,7 @@ mod connection;
 mod diagnostics;
 mod hashes;
 mod keys;
+mod lists;
 mod ordered;
 mod pubsub;
 mod scripting;
@@ -28,6 +29,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         diagnostics::ROWS,
         hashes::ROWS,
         keys::ROWS,
+        lists::ROWS,
         ordered::ROWS,
         pubsub::ROWS,
         scripting::ROWS,

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::{
     acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hashes, hello, help, info, keys, latency, lcs, libraries, memory, moving, numbers, object, ordered, pubsub, scan,
-    scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions, values,
+    hashes, hello, help, info, keys, latency, lcs, libraries, lists, memory, moving, numbers, object, ordered, pubsub,
+    scan, scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
@@ -33,6 +33,7 @@ const FAMILIES: [&[(&str, Function)]; 37] = [
     latency::FUNCTIONS,
     lcs::FUNCTIONS,
     libraries::FUNCTIONS,
+    lists::FUNCTIONS,
     memory::FUNCTIONS,
     moving::FUNCTIONS,
     numbers::FUNCTIONS,

@@ -39,6 +39,7 @@ mod keys;
 mod latency;
 mod lcs;
 mod libraries;
+mod lists;
 mod members;
 mod memory;
 mod moving;

@@ -12,6 +12,13 @@ pub(crate) enum FixedError {
     HashNotAFloat,
     NoCollectionsYet,
     NoCollectionDump,
+    NotPositive,
+    IndexOutOfRange,
+    ZeroRank,
+    NegativeCount,
+    NegativeMaxlen,
+    KeyCount,
+    ElementCount,
     SameObject,
     NestedMulti,
     ExecWithoutMulti,
@@ -122,6 +129,16 @@ impl FixedError {
                 "ERR the first collection of a store cannot be made here; make it outside of a transaction"
             }
             FixedError::NoCollectionDump => "ERR DUMP supports only strings",
+            FixedError::NotPositive => "ERR value is out of range, must be positive",
+            FixedError::IndexOutOfRange => "ERR index out of range",
+            FixedError::ZeroRank => {
+                "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to \
+                 start from the end of the list"
+            }
+            FixedError::NegativeCount => "ERR COUNT can't be negative",
+            FixedError::NegativeMaxlen => "ERR MAXLEN can't be negative",
+            FixedError::KeyCount => "ERR numkeys should be greater than 0",
+            FixedError::ElementCount => "ERR count should be greater than 0",
             FixedError::SameObject => "ERR source and destination objects are the same",
             FixedError::NestedMulti => "ERR MULTI calls can not be nested",
             FixedError::ExecWithoutMulti => "ERR EXEC without MULTI",

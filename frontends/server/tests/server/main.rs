@@ -18,6 +18,7 @@ mod hashes;
 mod keys;
 mod killed;
 mod limits;
+mod lists;
 mod ordered;
 mod panics;
 mod pipelines;

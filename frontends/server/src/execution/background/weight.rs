@@ -98,6 +98,11 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
             needed => elements().min(needed.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)),
         },
         Cost::ElementsOver(count) if request.len() > count => elements().max(requested(count)),
+        Cost::Popped(count) if request.len() > count && number(request.len() - 1) > KEY_COUNT_MAX => {
+            elements().min(requested(request.len() - 1))
+        }
+        Cost::Span(index) if span_of(request, index).is_none_or(|count| count > KEY_COUNT_MAX) => elements(),
+        Cost::Outside(_) => elements(),
         Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
         Cost::Bits(index) => (number(index) / 8).max(held()),
@@ -107,12 +112,22 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
         Cost::Ranges if limit_of(request).is_none_or(|limit| limit > KEY_COUNT_MAX) => UNBOUNDED,
         Cost::Moment
         | Cost::ElementsOver(_)
+        | Cost::Popped(_)
+        | Cost::Span(_)
         | Cost::ValuesIf(_)
         | Cost::KeysOfDatabases
         | Cost::Ranges
         | Cost::OwnThread
         | Cost::OwnThreadIf(_) => 0,
     }
+}
+
+/// Returns at most how many elements are between two indices of a list, if its length does not matter.
+fn span_of(request: &Request<'_>, index: usize) -> Option<u64> {
+    let (first, last) =
+        (resp::parse_integer(request.argument(index))?, resp::parse_integer(request.argument(index + 1))?);
+    let has_same_start = (first < 0) == (last < 0);
+    has_same_start.then(|| last.saturating_sub(first).saturating_add(1).max(0) as u64)
 }
 
 /// Returns the length of the key's value, or 0 if it is unknown.

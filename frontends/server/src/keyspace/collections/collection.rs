@@ -117,7 +117,7 @@ impl<'a> Collection<'a> {
     }
 
     /// Puts the record, and the row of its expiry if it expires.
-    fn put_record(&self, changes: &mut Changes) {
+    pub(super) fn put_record(&self, changes: &mut Changes) {
         changes.put(self.record_key(), self.record.bytes(), self.expiry);
         if !self.expiry.is_never() {
             let owner = [&self.view.namespace.id().number().to_be_bytes(), &self.key[..]].concat();

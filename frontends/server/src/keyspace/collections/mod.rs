@@ -28,6 +28,7 @@
 mod collection;
 mod edit;
 pub(crate) mod layout;
+pub(crate) mod list;
 mod locks;
 mod reclaim;
 mod record;
