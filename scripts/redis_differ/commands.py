@@ -88,7 +88,7 @@ HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIP
 # They run any request.
 RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
 
-# K key, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
+# K key, LK that of a list, LE its element, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
@@ -309,6 +309,40 @@ CONFIG SET notify-keyspace-events (KEA|Kg|E$x|what)
 CONFIG SET nothing V
 CONFIG RESETSTAT
 FUNCTION (FLUSH|LIST|LIST LIBRARYNAME P WITHCODE|LIST what|KILL|DUMP|DELETE what)
+LINDEX I N
+LINSERT I (BEFORE|AFTER|what) X X
+LLEN I
+LMOVE I I (LEFT|RIGHT) (LEFT|RIGHT|what)
+LMPOP 1 I (LEFT|RIGHT) ?(COUNT N)
+LMPOP 2 I I (LEFT|RIGHT|what) ?(COUNT (0|1|2|100))
+LMPOP N I LEFT
+LPOP I ?(N)
+RPOP I ?(0|1|2|-1|abc)
+LPOS I X *(RANK N|COUNT N|MAXLEN N|what)
+LPOS I X ?(RANK (1|2|-1|-2)) ?(COUNT (0|1|2)) ?(MAXLEN (0|1|3))
+LPUSH I X ?(X) ?(X)
+LPUSH I X X X X
+RPUSH I X ?(X) ?(V)
+RPUSH I X X X X
+LPUSHX I X ?(X)
+RPUSHX I X ?(X)
+LRANGE I R R
+LRANGE I 0 -1
+LREM I (0|1|2|-1|-2|N) X
+LSET I N X
+LSET I (0|1|-1) X
+LTRIM I R R
+RPOPLPUSH I I
+BLPOP I I (0.01|-1|abc|nan|inf|1e30)
+BRPOP I 0.01
+BLMOVE I I (LEFT|RIGHT) (LEFT|RIGHT|what) (0.01|-1|abc)
+BRPOPLPUSH I I 0.01
+BLMPOP 0.01 2 I I (LEFT|RIGHT|what) ?(COUNT N)
+RENAME I I
+COPY I I REPLACE
+(TYPE|DEL|TTL|OBJECT ENCODING|EXPIRE|PERSIST|WATCH) I
+EXPIRE I E
+SET I V
 CLUSTER (INFO|SLOTS|SHARDS|NODES|MYID|KEYSLOT K|COUNTKEYSINSLOT N|what)
 (READONLY|READWRITE|ASKING)
 SETBIT K 0 B
@@ -353,7 +387,7 @@ EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge i
 EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
-NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
+NAMES = "lpush lpop rpoplpush lmove lmpop lrange lpos lset blpop blmove blmpop brpoplpush get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
 RAW = [
     b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",
@@ -420,6 +454,7 @@ class Draw:
         if part == "Q":
             return self.request()
         of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
+        of |= {"LK": ["l0", "l1", "l2", "l3", "k0"], "LE": ["a", "b", "c", "d", ""]}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of |= {"ZK": SORTED_KEYS, "ZM": MEMBERS, "ZS": SCORE_ENDS, "ZL": MEMBER_ENDS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS

@@ -30,8 +30,8 @@ pub enum Cost {
     Popped(usize),
     /// The elements of a list from the index in this argument to that in the next.
     Span(usize),
-    /// The elements of a list that are not among these.
-    Outside(usize),
+    /// The elements of a list that are not among these, or those that are, whichever are fewer.
+    Trimmed(usize),
     /// All keys, or as many as it finds.
     Keys,
     /// The same, if more than one database was ever used.

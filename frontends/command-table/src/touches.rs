@@ -191,6 +191,11 @@ pub(crate) const fn keys(access: Access) -> Touches {
     one(Places::at(1, -1, 1, access))
 }
 
+/// All arguments but the last one are keys.
+pub(crate) const fn keys_but_last(access: Access) -> Touches {
+    one(Places::at(1, -2, 1, access))
+}
+
 /// The second argument counts the keys, which follow it.
 pub(crate) const fn counted_keys(access: Access) -> Touches {
     counted_keys_from(2, access)

@@ -24,6 +24,7 @@ use crate::execution::background::BackgroundJobs;
 use crate::execution::gate::Gate;
 use crate::execution::panics;
 use crate::execution::pause::Pause;
+use crate::execution::waiters::Waiters;
 use crate::keyspace::Keyspace;
 use crate::messages::{Mailbox, Mailboxes};
 use crate::observers::Observers;
@@ -91,6 +92,7 @@ impl Server {
             // The last lane is that of the reclaimer.
             gate: Gate::new(loop_count + 1),
             pause: Pause::new(),
+            waiters: Waiters::default(),
             scripts: Scripts::default(),
             administration,
             telemetry: Telemetry::new(Loops::new(loop_count)),

@@ -12,6 +12,7 @@ use crate::clients::{Clients, Record};
 use crate::connections::backlog::Backlogs;
 use crate::execution::gate::Gate;
 use crate::execution::pause::Pause;
+use crate::execution::waiters::Waiters;
 use crate::keyspace::Keyspace;
 use crate::messages::Mailboxes;
 use crate::observers::Observers;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) backlogs: Backlogs,
     pub(crate) gate: Gate,
     pub(crate) pause: Pause,
+    pub(crate) waiters: Waiters,
     pub(crate) scripts: Scripts,
     pub(crate) administration: Administration,
     pub(crate) telemetry: Telemetry,
@@ -81,6 +83,7 @@ impl Shared {
 
     /// Removes a disconnected client.
     pub(crate) fn dismiss(&self, session: &mut Session) {
+        self.forget_wait(session);
         self.reset(session);
         self.clients.remove(session.id);
     }

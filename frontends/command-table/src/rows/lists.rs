@@ -2,12 +2,12 @@
 
 use crate::category;
 use crate::command::Command;
-use crate::cost::Cost::{Elements, Outside, Popped, Span};
-use crate::flag::{DENYOOM, FAST, MOVABLE_KEYS, READONLY, WRITE};
+use crate::cost::Cost::{Elements, Popped, Span, Trimmed};
+use crate::flag::{BLOCKING, DENYOOM, FAST, MOVABLE_KEYS, NOSCRIPT, READONLY, WRITE};
 use crate::kind::Kind;
 use crate::needs::Needs::Collections;
 use crate::policy::{Policy, on};
-use crate::touches::{Access, Touches, counted_keys_from, key};
+use crate::touches::{Access, Touches, counted_keys_from, key, keys_but_last};
 
 const fn update(touches: Touches) -> Policy {
     on(Kind::Update, touches).needs(Collections)
@@ -24,8 +24,55 @@ const fn list(name: &'static str, arity: i64, flags: u32, policy: Policy) -> Com
 const PUSH_COMPLEXITY: &str = "O(1) for each element added, so O(N) to add N elements when the command is called with \
                                multiple arguments.";
 
+const WAITS: u32 = WRITE | NOSCRIPT | BLOCKING;
+
 pub(super) static ROWS: &[Command] =
     &[
+        list("blmove", 6, WAITS | DENYOOM, update(Touches::LMOVE))
+            .syntax("<source:key> <destination:key> wherefrom(LEFT|RIGHT) whereto(LEFT|RIGHT) <timeout:double>")
+            .documented(
+                "list",
+                "6.2.0",
+                "Pop an element from a list, push it to another list and return it; or block until one is available",
+                "O(1)",
+            ),
+        list(
+            "blmpop",
+            -5,
+            WRITE | BLOCKING | MOVABLE_KEYS,
+            update(counted_keys_from(3, Access::ReadAndDelete)).costs(Popped(5)),
+        )
+        .syntax("<timeout:double> <numkeys:integer> <key:key>... where(LEFT|RIGHT) [COUNT <count:integer>]")
+        .documented(
+            "list",
+            "7.0.0",
+            "Pop elements from a list, or block until one is available",
+            "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+        ),
+        list("blpop", -3, WAITS, update(keys_but_last(Access::ReadAndDelete)))
+            .syntax("<key:key>... <timeout:double>")
+            .documented(
+                "list",
+                "2.0.0",
+                "Remove and get the first element in a list, or block until one is available",
+                "O(N) where N is the number of provided keys.",
+            ),
+        list("brpop", -3, WAITS, update(keys_but_last(Access::ReadAndDelete)))
+            .syntax("<key:key>... <timeout:double>")
+            .documented(
+                "list",
+                "2.0.0",
+                "Remove and get the last element in a list, or block until one is available",
+                "O(N) where N is the number of provided keys.",
+            ),
+        list("brpoplpush", 4, WAITS | DENYOOM, update(Touches::LMOVE))
+            .syntax("<source:key> <destination:key> <timeout:double>")
+            .documented(
+                "list",
+                "2.2.0",
+                "Pop an element from a list, push it to another list and return it; or block until one is available",
+                "O(1)",
+            ),
         list("lindex", 3, READONLY, read(Access::Read)).syntax("<key:key> <index:integer>").documented(
             "list",
             "1.0.0",
@@ -98,7 +145,7 @@ pub(super) static ROWS: &[Command] =
         list("lset", 4, WRITE | DENYOOM, update(key(Access::Update)))
             .syntax("<key:key> <index:integer> <element>")
             .documented("list", "1.0.0", "Set the value of an element in a list by its index", "O(1)"),
-        list("ltrim", 4, WRITE, update(key(Access::Remove)).costs(Outside(2)))
+        list("ltrim", 4, WRITE, update(key(Access::Remove)).costs(Trimmed(2)))
             .syntax("<key:key> <start:integer> <stop:integer>")
             .documented(
                 "list",

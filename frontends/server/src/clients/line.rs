@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
+use super::record::{BLOCKED, BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
 use super::session::Session;
 use crate::connections::output::FULL_BYTES;
 use command_table as table;
@@ -62,6 +62,7 @@ impl Record {
             (has(MONITORS), 'O'),
             (has(SUBSCRIBED), 'P'),
             (has(IN_TRANSACTION), 'x'),
+            (has(BLOCKED), 'b'),
             (has(TRACKS), 't'),
             (self.is_redirect_broken.load(Ordering::Relaxed), 'R'),
             (has(BROADCASTS), 'B'),

@@ -16,7 +16,9 @@ use parking_lot::Mutex;
 
 pub(crate) use peer::Peer;
 pub(crate) use place::Place;
-pub(crate) use record::{BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, POSTPONED, Record, SUBSCRIBED, TRACKS};
+pub(crate) use record::{
+    BLOCKED, BROADCASTS, CLOSING, DIRTY, IN_TRANSACTION, MONITORS, POSTPONED, Record, SUBSCRIBED, TRACKS,
+};
 pub(crate) use subscriptions::{Kind, Subscriptions};
 pub(crate) use tracks::{Mode, Tracks};
 

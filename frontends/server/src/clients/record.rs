@@ -63,6 +63,8 @@ pub(crate) const TRACKS: u32 = 1 << 5;
 pub(crate) const BROADCASTS: u32 = 1 << 6;
 /// Its next request waits for the end of a pause.
 pub(crate) const POSTPONED: u32 = 1 << 7;
+/// It waits for an element.
+pub(crate) const BLOCKED: u32 = 1 << 8;
 
 impl Record {
     pub(crate) fn new(place: Place, addr: Peer, laddr: Peer) -> Record {

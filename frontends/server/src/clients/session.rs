@@ -11,6 +11,7 @@ use resp::{Protocol, Requests};
 
 use crate::clients::{self, Kind, Mode, Record, Subscriptions, Tracks};
 use crate::execution::background::job::BackgroundJob;
+use crate::execution::waiters::{Waiter, Waiting};
 use crate::keyspace::database::Database;
 use crate::observers::watch::{Name, WatchedStates, Watches, Watching};
 use acl::Login;
@@ -85,6 +86,8 @@ pub(crate) struct Session {
     /// Nothing is executed until a background job is done: `job`, or one that is already running.
     pub(crate) awaits_job: bool,
     pub(crate) job: Option<BackgroundJob>,
+    /// Nothing is executed while it waits for an element.
+    pub(crate) waiting: Waiting,
     pub(crate) watching: Watching,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) monitors: bool,
@@ -114,6 +117,7 @@ impl Session {
             may_use_background: false,
             awaits_job: false,
             job: None,
+            waiting: Waiting::default(),
             watching: Watching::default(),
             subscriptions: Arc::default(),
             monitors: false,
@@ -143,7 +147,14 @@ impl Session {
 
     /// Returns whether the next request may be executed now.
     pub(crate) fn can_execute(&self) -> bool {
-        !self.closing && !self.is_postponed && !self.awaits_job && self.receipt != Receipt::Awaited
+        let is_free = !self.closing && !self.is_postponed && !self.awaits_job;
+        is_free && self.receipt != Receipt::Awaited && self.waiter().is_none()
+    }
+
+    /// Returns the waiter, if the client waits for an element.
+    #[inline]
+    pub(crate) fn waiter(&self) -> Option<&Arc<Waiter>> {
+        if let Waiting::For(waiter) = &self.waiting { Some(waiter) } else { None }
     }
 
     /// Suspends the client until the background job is done.
@@ -261,6 +272,7 @@ impl Session {
             (self.watching.mark.load(Ordering::SeqCst), clients::DIRTY),
             (self.closing, clients::CLOSING),
             (self.is_postponed, clients::POSTPONED),
+            (self.waiter().is_some(), clients::BLOCKED),
         ];
         record.flags.store(flags.iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).sum(), Ordering::Relaxed);
         let redirect = self.tracks.map_or(-1, |tracks| tracks.redirect.unwrap_or(0) as i64);

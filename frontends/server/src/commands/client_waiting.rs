@@ -40,13 +40,14 @@ fn wake_all(call: &Call<'_>) {
     call.shared.mailboxes.wake_all();
 }
 
-/// No command blocks, so there is never a client to unblock.
 fn unblock(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.integer(2)?;
     let how = call.request.arguments().nth(2);
     if how.is_some_and(|how| !how.eq_ignore_ascii_case(b"timeout") && !how.eq_ignore_ascii_case(b"error")) {
         return Err(Refusal::Message("CLIENT UNBLOCK reason should be TIMEOUT or ERROR".into()));
     }
-    call.reply.integer(0);
+    let client_id = call.integer(2)?.try_into().unwrap_or(0);
+    let with_error = how.is_some_and(|how| how.eq_ignore_ascii_case(b"error"));
+    let is_ended = call.shared.unblock(client_id, with_error);
+    call.reply.integer(is_ended.into());
     Ok(())
 }

@@ -57,7 +57,8 @@ impl Number {
         sum.is_finite().then_some(Number::Float(sum))
     }
 
-    fn float(self) -> f64 {
+    /// Returns the nearest 64-bit float.
+    pub(crate) fn float(self) -> f64 {
         match self {
             Number::Exact(units) => units as f64 / ONE as f64,
             Number::Float(float) => float,

@@ -3,18 +3,20 @@
 use std::sync::LazyLock;
 
 use super::{
-    acl, bitfield, bits, client, client_waiting, cluster, command, config, connection, databases, debug, dump, expiry,
-    hashes, hello, help, info, keys, latency, lcs, libraries, lists, memory, moving, numbers, object, ordered, pubsub,
-    scan, scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions, values,
+    acl, bitfield, bits, blocking, client, client_waiting, cluster, command, config, connection, databases, debug,
+    dump, expiry, hashes, hello, help, info, keys, latency, lcs, libraries, lists, lpos, memory, moving, numbers,
+    object, ordered, pubsub, scan, scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions,
+    values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 37] = [
+const FAMILIES: [&[(&str, Function)]; 39] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
+    blocking::FUNCTIONS,
     client::FUNCTIONS,
     client_waiting::FUNCTIONS,
     cluster::FUNCTIONS,
@@ -34,6 +36,7 @@ const FAMILIES: [&[(&str, Function)]; 37] = [
     lcs::FUNCTIONS,
     libraries::FUNCTIONS,
     lists::FUNCTIONS,
+    lpos::FUNCTIONS,
     memory::FUNCTIONS,
     moving::FUNCTIONS,
     numbers::FUNCTIONS,

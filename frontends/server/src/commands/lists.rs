@@ -10,12 +10,12 @@ use crate::observers::events::{GENERIC, LIST};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
-    lindex, linsert, llen, lmove, lmpop, lpop, lpos, lpush, lpushx, lrange, lrem, lset, ltrim, rpop, rpoplpush, rpush,
+    lindex, linsert, llen, lmove, lmpop, lpop, lpush, lpushx, lrange, lrem, lset, ltrim, rpop, rpoplpush, rpush,
     rpushx,
 ];
 
 /// Returns the list whose key is argument number `index`; `None` if the key does not exist.
-fn list<'a>(call: &Call<'a>, index: usize) -> Result<Option<List<'a>>, Refusal> {
+pub(super) fn list<'a>(call: &Call<'a>, index: usize) -> Result<Option<List<'a>>, Refusal> {
     Ok(call.collection(index, CollectionType::List)?.map(List::of))
 }
 
@@ -78,7 +78,13 @@ fn report_removed(call: &Call<'_>, index: usize, (event, count): (&'static str, 
 }
 
 /// Removes and returns elements at an end of a list whose key is argument number `index`.
-fn take(call: &Call<'_>, index: usize, list: &List<'_>, end: End, count: u64) -> Result<Vec<Vec<u8>>, Refusal> {
+pub(super) fn take(
+    call: &Call<'_>,
+    index: usize,
+    list: &List<'_>,
+    end: End,
+    count: u64,
+) -> Result<Vec<Vec<u8>>, Refusal> {
     let (len, count) = (list.len(), count.min(list.len()));
     let values = if count == 1 {
         let mut edit = list.edit();
@@ -118,7 +124,7 @@ fn values_for_reply(list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Ve
     Ok(values)
 }
 
-fn answer_array(call: &mut Call<'_>, values: &[Vec<u8>]) {
+pub(super) fn answer_array(call: &mut Call<'_>, values: &[Vec<u8>]) {
     call.reply.array(values.len());
     values.iter().for_each(|value| call.reply.bulk(value));
 }
@@ -153,7 +159,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
 }
 
 /// Parses a number that must be at least `min`.
-fn number_from(argument: &[u8], min: i64) -> Option<u64> {
+pub(super) fn number_from(argument: &[u8], min: i64) -> Option<u64> {
     resp::parse_integer(argument).filter(|number| *number >= min).map(|number| number as u64)
 }
 
@@ -257,76 +263,6 @@ fn linsert(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The options of LPOS.
-struct Search {
-    rank: i64,
-    /// 0 for all matches; `None` for one that is not in an array.
-    count: Option<u64>,
-    /// The most elements to compare; 0 for all.
-    compared_max: u64,
-}
-
-impl Search {
-    fn of(call: &Call<'_>) -> Result<Search, Refusal> {
-        let mut search = Search { rank: 1, count: None, compared_max: 0 };
-        let mut options = call.request.arguments().skip(2);
-        while let Some(option) = options.next() {
-            let value = options.next().ok_or(Refusal::Syntax)?;
-            match option.to_ascii_lowercase().as_slice() {
-                b"rank" => {
-                    let rank = resp::parse_integer(value).ok_or(Refusal::NotAnInteger)?;
-                    if rank == i64::MIN {
-                        let (min, max) = (-i64::MAX, i64::MAX);
-                        return Err(Refusal::Message(format!(
-                            "value is out of range, value must between {min} and {max}"
-                        )));
-                    }
-                    search.rank = rank;
-                    if rank == 0 {
-                        return Err(FixedError::ZeroRank.into());
-                    }
-                }
-                b"count" => search.count = Some(number_from(value, 0).ok_or(FixedError::NegativeCount)?),
-                b"maxlen" => search.compared_max = number_from(value, 0).ok_or(FixedError::NegativeMaxlen)?,
-                _ => return Err(Refusal::Syntax),
-            }
-        }
-        Ok(search)
-    }
-
-    /// Returns the indices of the matches.
-    fn matches(&self, list: &List<'_>, value: &[u8]) -> Result<Vec<u64>, Refusal> {
-        let (len, mut skipped, mut found) = (list.len(), self.rank.unsigned_abs() - 1, Vec::new());
-        let compared = if self.compared_max == 0 { len } else { self.compared_max.min(len) };
-        let indices = if self.rank > 0 { 0..compared } else { len - compared..len };
-        list.each(indices, self.rank < 0, |index, element| {
-            if element == value {
-                match skipped {
-                    0 => found.push(index),
-                    _ => skipped -= 1,
-                }
-            }
-            let is_done = self.count != Some(0) && found.len() as u64 == self.count.unwrap_or(1);
-            if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        Ok(found)
-    }
-}
-
-fn lpos(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let search = Search::of(call)?;
-    let found = list(call, 1)?.map_or(Ok(Vec::new()), |list| search.matches(&list, call.argument(2)))?;
-    match (search.count, found.first()) {
-        (Some(_), _) => {
-            call.reply.array(found.len());
-            found.iter().for_each(|index| call.reply.integer(*index as i64));
-        }
-        (None, Some(index)) => call.reply.integer(*index as i64),
-        (None, None) => call.reply.null_bulk(),
-    }
-    Ok(())
-}
-
 fn lmove(call: &mut Call<'_>) -> Result<(), Refusal> {
     let [from, to] = [end_of(call, 3)?, end_of(call, 4)?];
     move_element(call, from, to)
@@ -336,7 +272,7 @@ fn rpoplpush(call: &mut Call<'_>) -> Result<(), Refusal> {
     move_element(call, End::Right, End::Left)
 }
 
-fn end_of(call: &Call<'_>, index: usize) -> Result<End, Refusal> {
+pub(super) fn end_of(call: &Call<'_>, index: usize) -> Result<End, Refusal> {
     End::of(call.argument(index)).ok_or(Refusal::Syntax)
 }
 
@@ -352,7 +288,7 @@ fn move_element(call: &mut Call<'_>, from: End, to: End) -> Result<(), Refusal> 
     Ok(())
 }
 
-fn moved(call: &Call<'_>, source: &List<'_>, from: End, to: End) -> Result<Vec<u8>, Refusal> {
+pub(super) fn moved(call: &Call<'_>, source: &List<'_>, from: End, to: End) -> Result<Vec<u8>, Refusal> {
     let mut edit_source = source.edit();
     let value = edit_source.pop(from)?;
     if call.argument(1) == call.argument(2) {
@@ -374,16 +310,16 @@ fn moved(call: &Call<'_>, source: &List<'_>, from: End, to: End) -> Result<Vec<u
 }
 
 /// The arguments of LMPOP from the number of keys on.
-struct Pops {
+pub(super) struct Pops {
     /// The arguments that are keys.
-    keys: std::ops::Range<usize>,
-    end: End,
-    count: u64,
+    pub(super) keys: std::ops::Range<usize>,
+    pub(super) end: End,
+    pub(super) count: u64,
 }
 
 impl Pops {
     /// Parses the arguments from number `index` on.
-    fn of(call: &Call<'_>, index: usize) -> Result<Pops, Refusal> {
+    pub(super) fn of(call: &Call<'_>, index: usize) -> Result<Pops, Refusal> {
         let key_count = number_from(call.argument(index), 1).ok_or(FixedError::KeyCount)?;
         let keys_end = (index as u64 + 1).saturating_add(key_count);
         if keys_end >= call.request.len() as u64 {

@@ -19,6 +19,7 @@ macro_rules! functions {
 mod acl;
 mod bitfield;
 mod bits;
+mod blocking;
 mod client;
 mod client_waiting;
 mod cluster;
@@ -40,6 +41,7 @@ mod latency;
 mod lcs;
 mod libraries;
 mod lists;
+mod lpos;
 mod members;
 mod memory;
 mod moving;

@@ -29,6 +29,7 @@ use crate::connections::transport::Transport;
 use crate::execution::background::BackgroundJobs;
 use crate::execution::background::client_state::{ClientState, JobResult};
 use crate::execution::background::job::BackgroundJob;
+use crate::execution::waiters::Waiting;
 use crate::execution::worker::Worker;
 use crate::messages::ClientMessage;
 use crate::shared::Shared;
@@ -105,6 +106,35 @@ impl Connection {
         self.session.awaits_job = false;
         self.session.show(now);
         outgoing.receive_delayed(&self.session, shared);
+    }
+
+    /// Returns when the client's wait for an element ends; `None` if it does not.
+    pub(crate) fn wait_deadline(&self) -> Option<Instant> {
+        self.session.waiter().and_then(|waiter| waiter.deadline)
+    }
+
+    /// Ends the client's wait if its time is over.
+    pub(crate) fn end_overdue_wait(&mut self, now: Instant) {
+        if let Some(waiter) = self.session.waiter()
+            && waiter.deadline.is_some_and(|deadline| deadline <= now)
+        {
+            self.shared.waiters.end_in_time(waiter);
+            self.end_wait();
+        }
+    }
+
+    /// Resumes the client if its wait has ended.
+    pub(crate) fn end_wait(&mut self) {
+        let Some(reply) = self.session.waiter().and_then(|waiter| waiter.take_reply()) else { return };
+        self.session.waiting = Waiting::No;
+        if self.session.wants_reply() {
+            // Another client's write, which may not be durable yet.
+            let store = &self.shared.keyspace.store;
+            let so_far = hikv::FrontEnd::of(store).deferred_so_far();
+            let is_durable = store.is_durable(so_far).unwrap_or(false);
+            self.outgoing.output.add_reply(&reply, if is_durable { Ticket::default() } else { so_far });
+        }
+        self.session.show(Instant::now());
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -221,7 +251,9 @@ impl Connection {
 
     fn next_turn(&self) -> Turn {
         let (output, has_unsent) = (&self.outgoing.output, self.transport.has_unsent());
-        let over = !self.session.awaits_job && (self.session.closing || self.incoming.is_over());
+        // As in Redis, a client that waits and closes its side is gone.
+        let is_gone = || self.session.waiter().is_some() && self.incoming.is_ending();
+        let over = !self.session.awaits_job && (self.session.closing || self.incoming.is_over() || is_gone());
         let sendable = (output.has_sendable() || has_unsent) && output.writable;
         let executable = !over && !output.is_full() && !self.incoming.is_starved() && self.session.can_execute();
         if over && output.is_empty() && !has_unsent {
@@ -264,7 +296,11 @@ impl Connection {
     /// Returns whether requests may be executed. A postponed request is tried again.
     fn may_execute(&self) -> bool {
         let Session { closing, awaits_job, receipt, .. } = self.session;
-        !closing && !awaits_job && receipt != Receipt::Awaited && !self.outgoing.output.is_full()
+        !closing
+            && !awaits_job
+            && self.session.waiter().is_none()
+            && receipt != Receipt::Awaited
+            && !self.outgoing.output.is_full()
     }
 
     /// Moves the client's state to a background job.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
-use crate::clients::{MONITORS, Record, SUBSCRIBED};
+use crate::clients::{BLOCKED, MONITORS, Record, SUBSCRIBED};
 
 /// Interval of a loop's checks of its clients, while checks are needed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -45,7 +45,8 @@ impl CheckTimer {
 pub(crate) fn is_idle(record: &Record, seconds_max: u64) -> bool {
     let idle_ms =
         (record.connected.elapsed().as_millis() as u64).saturating_sub(record.active_ms.load(Ordering::Relaxed));
-    record.flags.load(Ordering::Relaxed) & (SUBSCRIBED | MONITORS) == 0 && idle_ms > seconds_max.saturating_mul(1_000)
+    record.flags.load(Ordering::Relaxed) & (SUBSCRIBED | MONITORS | BLOCKED) == 0
+        && idle_ms > seconds_max.saturating_mul(1_000)
 }
 
 /// Sets the socket's TCP keepalive interval; 0 disables it.

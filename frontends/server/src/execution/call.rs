@@ -118,6 +118,7 @@ impl<'a> Call<'a> {
     /// Marks the clients that watch a key for which `is_changed` returns true. A transaction marks them after it is
     /// written.
     pub(crate) fn touch_where(&self, is_changed: impl Fn(Database, &[u8]) -> bool) {
+        self.shared.waiters.note_all();
         let watches = &self.shared.observers.watches;
         let names = watches.names_where(is_changed);
         match self.announcements {

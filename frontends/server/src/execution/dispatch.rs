@@ -37,6 +37,12 @@ impl Client<'_> {
             Ok(()) if is_queued => call.queue(),
             Ok(()) => call.run(),
         };
+        if !call.session.awaits_job {
+            shared.serve_waiters();
+        }
+        if call.session.waiter().is_some() {
+            return;
+        }
         if call.session.needs_background {
             call.reply.truncate(start);
             return;
@@ -113,18 +119,25 @@ impl Call<'_> {
         if is_read && self.session.tracks.is_some_and(|tracks| tracks.remembers()) {
             self.track();
         }
-        let reports_new =
-            shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
-        let absent = if reports_new { self.absent_keys()? } else { Vec::new() };
         let began = Instant::now();
-        let outcome = match functions::of(entry) {
-            Some(function) => self.apply(function),
-            None => Err(Refusal::ArgumentCount { command: entry.command.name }),
-        };
+        let outcome = self.execute();
         self.note_run(began);
         // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
         // selected.
         self.show_to_monitors();
+        outcome
+    }
+
+    /// Executes the command's function, and reports the keys that it creates.
+    pub(super) fn execute(&mut self) -> Result<(), Refusal> {
+        let (entry, shared) = (self.entry, self.shared);
+        let reports_new =
+            shared.administration.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
+        let absent = if reports_new { self.absent_keys()? } else { Vec::new() };
+        let outcome = match functions::of(entry) {
+            Some(function) => self.apply(function),
+            None => Err(Refusal::ArgumentCount { command: entry.command.name }),
+        };
         for index in absent {
             if self.contains(index)? {
                 self.report(NEW, "new", index);

@@ -20,5 +20,7 @@ pub(crate) mod pipeline;
 mod reads;
 mod turn;
 mod updates;
+pub(crate) mod waiters;
+mod waiting;
 pub(crate) mod worker;
 mod writes;

@@ -17,6 +17,8 @@ pub(crate) enum LoopMessage {
     Deliver { receivers: Vec<Place>, message: Arc<ClientMessage> },
     /// The client has received all messages that were sent to it before this one.
     AllReceived(Place),
+    /// The wait of a client has ended; its waiter has the reply.
+    WaitOver(Place),
     /// A request to close a client's connection.
     Close(Place),
 }

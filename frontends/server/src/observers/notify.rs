@@ -19,6 +19,7 @@ pub(crate) fn report_changed(
 ) {
     let observers = &shared.observers;
     observers.watches.touch(db, key);
+    shared.waiters.note(class, db, key);
     notify_event(shared, class, event, db, key);
     if !observers.tracking.is_empty() {
         observers.tracking.invalidate(shared.message_access(), (&namespace.raw(key), key), Some(by));

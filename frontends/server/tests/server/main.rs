@@ -4,6 +4,7 @@ mod acl;
 mod background;
 mod backlog;
 mod bits;
+mod blocking;
 mod clients;
 mod collections;
 mod commands;

@@ -12,7 +12,7 @@ use hikv::{JournalStats, PageStats};
 use super::databases;
 use super::hello::REDIS_VERSION;
 use crate::administration::start::ConfigFile;
-use crate::clients::{POSTPONED, TRACKS};
+use crate::clients::{BLOCKED, POSTPONED, TRACKS};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::database::Database;
@@ -116,7 +116,7 @@ fn clients(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
         ("connected_clients", shared.telemetry.loops.clients().to_string()),
         ("cluster_connections", "0".into()),
-        ("blocked_clients", shared.clients.count_with(POSTPONED).to_string()),
+        ("blocked_clients", shared.clients.count_with(POSTPONED | BLOCKED).to_string()),
         ("tracking_clients", shared.clients.count_with(TRACKS).to_string()),
         ("clients_in_timeout_table", "0".into()),
         ("maxclients", shared.administration.settings.clients_max().to_string()),

@@ -88,6 +88,11 @@ impl Incoming {
         self.ended && self.starved
     }
 
+    /// Returns whether the client, or the server, has ended the connection; requests may be left.
+    pub(super) fn is_ending(&self) -> bool {
+        self.hung_up || self.finishing || self.ended
+    }
+
     /// Parses further requests once all are executed, and returns whether there are any. The parser's limits depend on
     /// whether the client is logged in.
     pub(super) fn has_request(&mut self, session: &Session, settings: &Settings) -> bool {

@@ -37,6 +37,7 @@ impl EventLoop {
                 }
                 LoopMessage::JobDone(place, done) => self.deliver_result(place, *done),
                 LoopMessage::AllReceived(place) => self.end_receipt(place),
+                LoopMessage::WaitOver(place) => self.resume_waiter(place),
                 LoopMessage::Close(place) => self.close(place),
             }
         }
@@ -64,7 +65,7 @@ impl EventLoop {
     }
 
     /// Returns the connection at this place, if it still belongs to that client.
-    fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
+    pub(super) fn connection_at(&mut self, place: Place) -> Option<&mut Connection> {
         let connection = self.connections.get_mut(place.key).map(|slot| &mut slot.connection);
         connection.filter(|connection| connection.is_of(place.client_id))
     }
@@ -74,6 +75,7 @@ impl EventLoop {
         match self.connection_at(place) {
             Some(connection) => {
                 connection.resume(done);
+                connection.end_wait();
                 self.queue(place.key);
             }
             None => self.shared.dismiss(&mut done.client_state.session),
@@ -91,7 +93,7 @@ impl EventLoop {
         let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
         // On failure the connection is dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(ConnectionSlot { connection, queued: false, holds: false });
+            entry.insert(ConnectionSlot { connection, queued: false, holds: false, deadline: None });
             self.finish_if_stopping(key);
         }
     }

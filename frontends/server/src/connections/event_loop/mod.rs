@@ -12,6 +12,7 @@
 //! | the end of a pause | `postponed` | the timeout, or a wake-up by the thread that changed it |
 //! | space in the mailboxes | `postponed` | a wake-up by the loop that made space |
 //! | its own background job, or a job that blocks the connection | its session | the message with the reply |
+//! | an element of a list, or a time | its session, `deadlines` | the message of the thread that serves it, or the timeout |
 //! | messages sent to it before it unsubscribes | its session | the message behind them |
 //! | messages that a turn had no time for | `taken` | nothing: the loop does not sleep |
 //! | nothing, but another thread acts on it | the message | the wake-up after every message |
@@ -38,6 +39,7 @@
 
 mod checks;
 mod messages;
+mod waits;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
@@ -65,6 +67,7 @@ use crate::execution::panics;
 use crate::execution::worker::Worker;
 use crate::messages::LoopMessage;
 use crate::shared::Shared;
+use waits::Deadlines;
 
 /// Maximum number of events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
@@ -79,6 +82,8 @@ struct ConnectionSlot {
     queued: bool,
     /// It is in `holders`.
     holds: bool,
+    /// When its wait for an element ends, as in `deadlines`.
+    deadline: Option<Instant>,
 }
 
 /// Limits on waiting for clients.
@@ -114,6 +119,7 @@ pub(crate) struct EventLoop {
     handshakes: Handshakes,
     /// Connections that wait for the end of a pause; some may be closed.
     postponed: BTreeSet<usize>,
+    deadlines: Deadlines,
     /// When to disconnect clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -143,6 +149,7 @@ impl EventLoop {
             acceptors: Vec::new(),
             handshakes: Handshakes::default(),
             postponed: BTreeSet::new(),
+            deadlines: Deadlines::default(),
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
@@ -202,6 +209,7 @@ impl EventLoop {
                 self.begin_to_stop();
             }
             self.end_pause();
+            self.end_waits();
             self.check_clients();
             if mem::take(&mut self.is_woken) {
                 self.release();
@@ -226,7 +234,7 @@ impl EventLoop {
         let until_check = self.check_timer.sleep_time(self.needs_checks());
         let until_unpaused = if self.postponed.is_empty() { None } else { self.until_unpaused() };
         let until_end = until_deadline.or_else(retry_after);
-        let waits = [until_end, until_check, until_unpaused, self.handshakes.timeout()];
+        let waits = [until_end, until_check, until_unpaused, self.handshakes.timeout(), self.deadlines.timeout()];
         waits.into_iter().flatten().min()
     }
 
@@ -360,17 +368,20 @@ impl EventLoop {
             Turn::Close
         });
         self.has_unread |= slot.connection.needs_checks();
+        let is_queued = slot.queued;
+        self.note_wait(key);
         match turn {
             Turn::Again => self.queue(key),
-            Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
+            Turn::Wait if self.connections[key].connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
                 // A connection whose replies will never be durable was queued for closing after it executed.
-                if slot.queued {
+                if is_queued {
                     self.ready.retain(|queued| *queued != key);
                 }
+                let slot = self.connections.remove(key);
+                self.deadlines.replace(key, slot.deadline, None);
                 self.buffers.note_freed(slot.connection.capacity_bytes());
-                drop(self.connections.remove(key));
             }
         }
     }

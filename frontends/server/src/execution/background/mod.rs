@@ -71,6 +71,10 @@ impl QueuedJob {
                     execute(&mut client, entry, request, &mut output);
                 }
             });
+            {
+                let _pass = shared.gate.pass(client.session.record.place.loop_index);
+                shared.serve_deferred_waiters();
+            }
             if let Err(caught) = done {
                 client.abandon(&caught, &request, &mut output, 0);
             }

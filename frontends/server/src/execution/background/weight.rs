@@ -102,7 +102,10 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
             elements().min(requested(request.len() - 1))
         }
         Cost::Span(index) if span_of(request, index).is_none_or(|count| count > KEY_COUNT_MAX) => elements(),
-        Cost::Outside(_) => elements(),
+        Cost::Trimmed(index) => {
+            let count = trimmed_count(request, index, element_count(request.argument(1), db, shared));
+            count.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+        }
         Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),
         Cost::Bits(index) => (number(index) / 8).max(held()),
@@ -128,6 +131,17 @@ fn span_of(request: &Request<'_>, index: usize) -> Option<u64> {
         (resp::parse_integer(request.argument(index))?, resp::parse_integer(request.argument(index + 1))?);
     let has_same_start = (first < 0) == (last < 0);
     has_same_start.then(|| last.saturating_sub(first).saturating_add(1).max(0) as u64)
+}
+
+/// Returns how many elements a list loses, or keeps if these are fewer, that keeps those from one index to another.
+fn trimmed_count(request: &Request<'_>, index: usize, count: u64) -> u64 {
+    let end = |index: usize| {
+        let number = resp::parse_integer(request.argument(index)).unwrap_or(0);
+        let number = if number < 0 { number.saturating_add_unsigned(count) } else { number };
+        number.clamp(-1, i64::MAX - 1)
+    };
+    let kept = (end(index + 1) + 1).min(count as i64).saturating_sub(end(index).max(0)).max(0) as u64;
+    kept.min(count - kept)
 }
 
 /// Returns the length of the key's value, or 0 if it is unknown.
@@ -253,6 +267,22 @@ mod tests {
         for words in [&["SAVE"][..], &["DEBUG", "SLEEP", "1"]] {
             assert_eq!(thread(words, &session, shared), Some(JobThread::Own), "{words:?}");
         }
+    }
+
+    #[test]
+    fn weight_of_list_commands_is_that_of_their_elements() {
+        let count = |first: &str, last: &str| {
+            let mut requests = Requests::default();
+            requests.push_words(&["LTRIM", "l", first, last]);
+            let request = requests.get(0, &[]);
+            (super::span_of(&request, 2), super::trimmed_count(&request, 2, 100))
+        };
+        assert_eq!(count("0", "-1"), (None, 0));
+        assert_eq!(count("0", "9"), (Some(10), 10));
+        assert_eq!(count("-95", "-1"), (Some(95), 5));
+        assert_eq!(count("5", "1"), (Some(0), 0));
+        assert_eq!(count("-9223372036854775808", "9223372036854775807"), (None, 0));
+        assert_eq!(count("x", "1"), (None, 2));
     }
 
     #[test]
