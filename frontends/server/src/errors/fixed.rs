@@ -109,8 +109,6 @@ pub(crate) enum FixedError {
     ScoresByLex,
     Weight,
     NegativeLimit,
-    KeyCount,
-    PopCount,
     Panicked,
 }
 
@@ -270,8 +268,6 @@ impl FixedError {
             FixedError::ScoresByLex => "ERR syntax error, WITHSCORES not supported in combination with BYLEX",
             FixedError::Weight => "ERR weight value is not a float",
             FixedError::NegativeLimit => "ERR LIMIT can't be negative",
-            FixedError::KeyCount => "ERR numkeys should be greater than 0",
-            FixedError::PopCount => "ERR count should be greater than 0",
             FixedError::Panicked => {
                 "ERR internal error: the request may or may not have been executed; the connection is closed"
             }

@@ -178,7 +178,7 @@ fn changes_of_lists_are_reported() {
     for wanted in wanted {
         let Value::Array(message) = listener.reply() else { panic!("no message") };
         let (event, key) = wanted.split_once(' ').expect("two words");
-        assert_eq!(message[2..], [bulk(&format!("__keyevent@0__:{event}")), bulk(key)]);
+        assert_eq!(message[2..], [bulk(format!("__keyevent@0__:{event}")), bulk(key)]);
     }
 }
 
@@ -283,7 +283,7 @@ impl Model {
 }
 
 fn check(client: &mut Client, model: &Model) {
-    let wanted = Value::Array(model.0.iter().map(|value| bulk(value)).collect());
+    let wanted = Value::Array(model.0.iter().map(bulk).collect());
     assert_eq!(client.say("LRANGE l 0 -1"), wanted);
     assert_eq!(client.say("LLEN l"), int(model.0.len() as i64));
 }
@@ -314,7 +314,7 @@ fn large_lists_are_changed_as_a_whole() {
         client.call(&request);
     }
     let Value::Array(all) = client.say("LRANGE l 0 -1") else { panic!("no array") };
-    assert!(all.iter().enumerate().all(|(index, value)| *value == bulk(&index.to_string())) && all.len() == 40_000);
+    assert!(all.iter().enumerate().all(|(index, value)| *value == bulk(index.to_string())) && all.len() == 40_000);
     client.converse([
         ("LINDEX l 39999", bulk("39999")),
         ("LREM l 1 20000", int(1)),

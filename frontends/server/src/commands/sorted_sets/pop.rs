@@ -70,7 +70,7 @@ fn zmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() - option - 1 {
         0 => 1,
         2 if call.argument(option + 1).eq_ignore_ascii_case(b"count") => {
-            arguments::count(call.argument(option + 2), 1, FixedError::PopCount)?
+            arguments::count(call.argument(option + 2), 1, FixedError::ElementCount)?
         }
         _ => return Err(Refusal::Syntax),
     };
