@@ -84,8 +84,7 @@ impl Call<'_> {
             FixedError::TransactionTooLong
         } else {
             transaction.needs_memory |= command.has(flag::DENYOOM);
-            // A script may as well.
-            transaction.makes_collections |= command.makes_collections() || command.runs_writing_scripts();
+            transaction.makes_collections |= command.makes_collections();
             transaction.changes |= command.has_visible_effects();
             transaction.runs_scripts |= command.runs_scripts();
             transaction.ends_messages |= command.ends_messages();

@@ -102,7 +102,8 @@ impl Host for ScriptHost<'_, '_> {
                 return Err(error);
             }
         };
-        if entry.command.makes_collections() && self.call.shared.lacks_collections() {
+        if entry.command.makes_collections() && !self.call.session.is_executing && self.call.shared.lacks_collections()
+        {
             self.call.session.wants_collections = true;
             return Err(CallError::Stopped(Stop::Abandoned));
         }
