@@ -40,7 +40,7 @@ pub(super) static ROWS: &[Command] =
             "blmpop",
             -5,
             WRITE | BLOCKING | MOVABLE_KEYS,
-            update(counted_keys_from(3, Access::ReadAndDelete)).costs(Popped(5)),
+            update(counted_keys_from(2, Access::ReadAndDelete)).costs(Popped(5)),
         )
         .syntax("<timeout:double> <numkeys:integer> <key:key>... where(LEFT|RIGHT) [COUNT <count:integer>]")
         .documented(
