@@ -59,14 +59,12 @@ const FAMILIES: [&[(&str, Function)]; 40] = [
 static FUNCTIONS: LazyLock<Box<[Option<Function>]>> =
     LazyLock::new(|| table::entries().iter().map(|entry| by_name(entry.command.name)).collect());
 
+fn all() -> impl Iterator<Item = &'static (&'static str, Function)> {
+    FAMILIES.iter().chain(&sorted_sets::FUNCTIONS).copied().flatten()
+}
+
 fn by_name(name: &str) -> Option<Function> {
-    FAMILIES
-        .iter()
-        .chain(&sorted_sets::FUNCTIONS)
-        .copied()
-        .flatten()
-        .find(|(known, _)| *known == name)
-        .map(|(_, function)| *function)
+    all().find(|(known, _)| *known == name).map(|(_, function)| *function)
 }
 
 /// Returns the command's function; `None` if only its subcommands can be executed.
@@ -84,11 +82,11 @@ mod tests {
     fn commands_and_functions_match() {
         for entry in table::entries() {
             let name = entry.command.name;
-            let count = FAMILIES.iter().copied().flatten().filter(|(known, _)| *known == name).count();
+            let count = all().filter(|(known, _)| *known == name).count();
             assert_eq!(count, usize::from(entry.command.action != Action::Subcommands), "{name}");
             assert_eq!(of(*entry).is_some(), count == 1, "{name}");
         }
-        for (name, _) in FAMILIES.into_iter().flatten() {
+        for (name, _) in all() {
             assert!(table::by_name(name.as_bytes()).is_some_and(|entry| entry.command.name == *name), "{name}");
         }
     }
