@@ -12,8 +12,10 @@ SET_KEYS = 4 * ["s0", "s1", "s2"] + ["k0", "h0"]
 # Their order differs, so they occur nowhere else.
 FIELDS = ["f:1", "f:2", "f:\xff", "f:" + 70 * "x", "101", "-102", "n:1"]
 HASH_VALUES = ["v:1", "v:2", "v:" + 70 * "x"]
-# Those of sorted sets; the members of `lex` have one score.
-SORTED_KEYS = ["z0", "z0", "z1", "z2", "k0", "lex"]
+# Those of sorted sets. Another one, `lex`, has members with one score: without that, ranges of members are undefined.
+SORTED_KEYS = ["z0", "z0", "z1", "z2", "k0"]
+# Keys of lists.
+LIST_KEYS = ["l0", "l1", "l2", "l3"]
 MEMBERS = ["m1", "m2", "m3", "m4", "1", "-1", "", "m\xff\x00", "x" * 70]
 SCORE_ENDS = ["-inf", "+inf", "(1", "1", "2", "(2.5", "-2.25", "100", "", "(", " 1", "1 ", "nan", "abc", "(inf", "3e3", "1e400"]
 MEMBER_ENDS = ["-", "+", "[m1", "(m1", "[m3", "(m3", "[", "(", "[zz", "m1", "", "(+", "[-1"]
@@ -203,7 +205,9 @@ ZADD ZK F ZM F ZM F ZM
 ZADD ZK ?(NX|XX) ?(GT|LT) ?(CH) ?(INCR) F ZM ?(F ZM)
 ZADD ZK (NX|XX|GT|LT) (NX|XX|GT|LT|CH|INCR) F ZM ?(F ZM)
 ZADD lex 0 ZM 0 ZM 0 ZM
-ZADD z2 N ZM N ZM
+ZREM lex ZM
+ZRANDMEMBER lex 0 ?(WITHSCORES)
+ZADD z2 F ZM F ZM
 ZCARD ZK
 ZCOUNT ZK ZS ZS
 ZDIFF 2 ZK ZK ?(WITHSCORES)
@@ -454,7 +458,7 @@ class Draw:
         if part == "Q":
             return self.request()
         of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
-        of |= {"LK": ["l0", "l1", "l2", "l3", "k0"], "LE": ["a", "b", "c", "d", ""]}
+        of |= {"LK": LIST_KEYS, "LE": ["a", "b", "c", "d", ""]}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of |= {"ZK": SORTED_KEYS, "ZM": MEMBERS, "ZS": SCORE_ENDS, "ZL": MEMBER_ENDS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
@@ -507,7 +511,7 @@ PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 MESSAGES = ["message", "pmessage", "smessage"]
-UNORDERED = set(KEYS) | set(SORTED_KEYS) | set(CHANNELS) | set(PATTERNS)
+UNORDERED = set(KEYS) | set(SORTED_KEYS) | set(LIST_KEYS) | {"lex"} | set(CHANNELS) | set(PATTERNS)
 
 
 def is_of(words, part):

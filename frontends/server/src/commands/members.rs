@@ -34,9 +34,10 @@ pub(super) fn all(collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
 /// Answers HSCAN, SSCAN and ZSCAN: the cursor is the hash of the next member.
 pub(super) fn scan(call: &mut Call<'_>, collection_type: CollectionType) -> Result<(), Refusal> {
     let cursor = scan::cursor_of(call.request.argument(2))?;
-    let options = Options::of(call.request.arguments().skip(2), false)?;
     let (mut next, mut shown) = (0, Vec::new());
     if let Some(collection) = call.collection(1, collection_type)? {
+        // As in Redis, they may be wrong if there is no such key.
+        let options = Options::of(call.request.arguments().skip(2), false)?;
         let count = if collection.len() <= SMALL_COUNT_MAX { u64::MAX } else { options.count() };
         // No member has a greater hash.
         let start = u32::try_from(cursor).ok();
@@ -156,6 +157,9 @@ pub(super) fn some(collection: &Collection<'_>, count: i64) -> Result<Vec<Item>,
 /// Parses the number of random members, of which `of_each` values are returned: negative if they may be equal.
 pub(super) fn random_count(call: &Call<'_>, of_each: i64) -> Result<i64, Refusal> {
     let count = call.integer(2)?;
+    if count == i64::MIN {
+        return Err(FixedError::OutOfCounts.into());
+    }
     let count_max = i64::MAX / of_each;
     if (-count_max..=count_max).contains(&count) { Ok(count) } else { Err(FixedError::OutOfRange.into()) }
 }

@@ -5,6 +5,7 @@
 pub(crate) enum FixedError {
     NoSuchKey,
     OutOfRange,
+    OutOfCounts,
     WrongType,
     NotAString,
     DamagedCollection,
@@ -118,6 +119,9 @@ impl FixedError {
         match self {
             FixedError::NoSuchKey => "ERR no such key",
             FixedError::OutOfRange => "ERR value is out of range",
+            FixedError::OutOfCounts => {
+                "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+            }
             FixedError::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
             FixedError::NotAString => "ERR The specified keys must contain string values",
             FixedError::DamagedCollection => {

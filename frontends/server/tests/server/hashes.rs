@@ -149,7 +149,12 @@ fn scan_shows_each_field() {
         ("HSCAN none 0", array([bulk("0"), array([])])),
         ("HRANDFIELD h 0", array([])),
         ("HRANDFIELD none", Value::Null),
-        ("HRANDFIELD h -9223372036854775808", error("ERR value is out of range")),
+        (
+            "HRANDFIELD h -9223372036854775808",
+            error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"),
+        ),
+        ("HRANDFIELD h -9223372036854775807 WITHVALUES", error("ERR value is out of range")),
+        ("HSCAN none 0 COUNT", array([bulk("0"), array([])])),
         ("HRANDFIELD h 1 WITHSCORES", error("ERR syntax error")),
     ]);
     let Value::Array(some) = client.say("HRANDFIELD h 20") else { panic!("no array") };

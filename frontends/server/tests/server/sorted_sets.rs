@@ -217,6 +217,8 @@ fn sets_are_combined_and_stored() {
         ("ZRANDMEMBER i", bulk("m")),
         ("ZRANDMEMBER i -2 WITHSCORES", bulks(["m", "inf", "m", "inf"])),
         ("ZRANDMEMBER none 2", array([])),
+        ("ZSCAN none 0 COUNT", array([bulk("0"), array([])])),
+        ("ZSCAN i 0 COUNT", error("ERR syntax error")),
     ]);
     check(&server);
 }
