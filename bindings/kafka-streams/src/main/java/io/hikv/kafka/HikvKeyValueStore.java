@@ -85,15 +85,15 @@ class HikvKeyValueStore extends HikvStateStore implements KeyValueStore<Bytes, b
     }
 
     private KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to, boolean forward) {
+        if (Keys.isEmpty(from, to)) {
+            return new Peeking<>(state(), () -> null);
+        }
         return items(from == null ? null : from.get(), to == null ? null : Keys.behind(to.get()), forward);
     }
 
     private KeyValueIterator<Bytes, byte[]> items(byte[] lo, byte[] hi, boolean forward) {
-        var found = state().range(lo, hi, forward);
-        return new Peeking<>(() -> {
-            KeyValue<byte[], byte[]> item = found.get();
-            return item == null ? null : KeyValue.pair(Bytes.wrap(item.key), item.value);
-        });
+        State open = state();
+        return Peeking.select(open, open.range(lo, hi, forward), key -> true, Bytes::wrap);
     }
 
     /** A store whose values begin with a timestamp. */

@@ -7,10 +7,16 @@ import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.processor.BatchingStateRestoreCallback;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.processor.internals.metrics.StreamsMetricsImpl;
+import org.apache.kafka.streams.processor.internals.metrics.TaskMetrics;
 import org.apache.kafka.streams.query.Position;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The part that all kinds of state stores share: opening, restoring, committing and closing. */
 abstract class HikvStateStore implements StateStore {
+    private static final Logger LOG = LoggerFactory.getLogger(HikvStateStore.class);
+
     private final String name;
     private final Position position = Position.emptyPosition();
     private StateStoreContext context;
@@ -28,10 +34,15 @@ abstract class HikvStateStore implements StateStore {
     @Override
     public void init(StateStoreContext context, StateStore root) {
         this.context = context;
-        state = new State(context, name);
+        State opened = new State(Mode.of(context.appConfigs()), context.stateDir().toPath(), name);
+        state = opened;
+        opened(opened);
         BatchingStateRestoreCallback restore = records -> records.forEach(record -> restore(record.key, record.value));
         context.register(root, restore);
     }
+
+    /** Prepares the state that was opened. */
+    void opened(State state) {}
 
     /** Applies a record of the changelog, whose value is null for a deleted key. */
     abstract void restore(byte[] key, byte[] value);
@@ -43,6 +54,15 @@ abstract class HikvStateStore implements StateStore {
             throw new InvalidStateStoreException("store " + name + " is closed");
         }
         return open;
+    }
+
+    /** Counts a record that is dropped because it is older than the retention. */
+    final void countDropped() {
+        LOG.warn("Skipping record for expired segment.");
+        if (context.metrics() instanceof StreamsMetricsImpl metrics) {
+            TaskMetrics.droppedRecordsSensor(Thread.currentThread().getName(), context.taskId().toString(), metrics)
+                .record();
+        }
     }
 
     /** Notes the record that is processed now as seen by the store. */

@@ -1,14 +1,12 @@
 package io.hikv.kafka;
 
-import java.util.function.Supplier;
-import org.apache.kafka.common.utils.Bytes;
+import java.time.Duration;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
-import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
+import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 
-/** Suppliers of single state stores, for {@code Stores.keyValueStoreBuilder} and {@code Materialized.as}. */
+/** Suppliers of single state stores, for the builders in {@code Stores} and for {@code Materialized.as}. */
 public final class HikvStores {
-    static final String METRICS_SCOPE = "hikv";
-
     private HikvStores() {}
 
     /**
@@ -18,25 +16,46 @@ public final class HikvStores {
      * @return the supplier
      */
     public static KeyValueBytesStoreSupplier keyValueStore(String name) {
-        return keyValue(name, () -> new HikvKeyValueStore(name));
+        return new KeyValueSupplier(name, () -> new HikvKeyValueStore(name));
     }
 
-    static KeyValueBytesStoreSupplier keyValue(String name, Supplier<KeyValueStore<Bytes, byte[]>> stores) {
-        return new KeyValueBytesStoreSupplier() {
-            @Override
-            public String name() {
-                return name;
-            }
+    /**
+     * Returns a supplier of a window store without timestamps.
+     *
+     * @param name the store's name
+     * @param retention the time after which windows expire, at least the window's size
+     * @param windowSize the size of a window
+     * @param retainDuplicates whether a window keeps all values that a key has in it
+     * @return the supplier
+     */
+    public static WindowBytesStoreSupplier windowStore(
+            String name, Duration retention, Duration windowSize, boolean retainDuplicates) {
+        long kept = notNegative("retention", retention);
+        long size = notNegative("windowSize", windowSize);
+        if (size > kept) {
+            throw new IllegalArgumentException(
+                "the retention of " + name + " is " + retention + ", less than the window's size, " + windowSize);
+        }
+        return new WindowSupplier(name, kept, size, retainDuplicates,
+            () -> new HikvWindowStore(name, kept, size, retainDuplicates));
+    }
 
-            @Override
-            public KeyValueStore<Bytes, byte[]> get() {
-                return stores.get();
-            }
+    /**
+     * Returns a supplier of a session store.
+     *
+     * @param name the store's name
+     * @param retention the time after which sessions expire
+     * @return the supplier
+     */
+    public static SessionBytesStoreSupplier sessionStore(String name, Duration retention) {
+        long kept = notNegative("retention", retention);
+        return new SessionSupplier(name, kept, () -> new HikvSessionStore(name, kept));
+    }
 
-            @Override
-            public String metricsScope() {
-                return METRICS_SCOPE;
-            }
-        };
+    private static long notNegative(String name, Duration duration) {
+        if (duration.isNegative()) {
+            throw new IllegalArgumentException(name + " is " + duration + ", which is negative");
+        }
+        return duration.toMillis();
     }
 }

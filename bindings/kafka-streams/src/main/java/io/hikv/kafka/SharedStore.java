@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -39,7 +40,7 @@ final class SharedStore implements AutoCloseable {
             Store.open(file).close();
         }
         store = Store.open(file, new Options().create(false).durability(Durability.PROCESS));
-        for (String tree : store.trees()) {
+        for (String tree : trees()) {
             if (!Files.exists(directory.resolve(tree))) {
                 store.dropTree(tree);
             }
@@ -81,6 +82,11 @@ final class SharedStore implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Returns the names of the trees, which are the paths of their marks. */
+    List<String> trees() {
+        return store.trees();
     }
 
     /** Leaves the store. */

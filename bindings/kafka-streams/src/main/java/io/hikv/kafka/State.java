@@ -13,20 +13,17 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.processor.StateStoreContext;
 
 /**
  * The items and the changelog offsets of one state store, in one tree. One thread writes; all threads may read.
  *
- * <p>Writes wait in memory for {@link #commit}, which writes them with the offsets as one batch. Where Kafka Streams
- * commits rarely, they are written earlier, once they are many:
+ * <p>Writes wait in memory for {@link #commit}, which writes them with the offsets as one batch. Except in
+ * transactions, they are written earlier once they are many:
  *
  * <ul>
- *   <li>under {@code at_least_once}. After a kill, the restored tail of the changelog overwrites them.
- *   <li>under {@code exactly_once_v2} without {@code enable.transactional.statestores}. The batch then marks the tree
- *       as dirty, and the next commit removes the mark. A tree that is dirty when it is opened holds writes of an
- *       unfinished transaction, so it is cleared and restored completely.
+ *   <li>{@link Mode#AT_LEAST_ONCE}: after a kill, the restored tail of the changelog overwrites them.
+ *   <li>{@link Mode#EXACTLY_ONCE}: the batch marks the tree as dirty, and the next commit removes the mark. A tree that
+ *       is dirty when it is opened holds writes of an unfinished transaction, so it is cleared and restored completely.
  * </ul>
  *
  * Keys of items begin with the byte 1, the offsets and the mark with 0.
@@ -41,24 +38,18 @@ final class State implements AutoCloseable {
 
     private final SharedStore shared;
     private final Tree tree;
-    private final boolean marksDirty;
-    private final long waitingBytesMax;
+    private final Mode mode;
+    private volatile boolean isOpen = true;
     private volatile Waiting waiting = new Waiting();
+    /** The key behind the items that have expired, or null. */
+    private byte[] expired;
 
-    /** Opens the state of a state store. */
-    State(StateStoreContext context, String name) {
-        Map<String, Object> configs = context.appConfigs();
-        boolean isExactlyOnce =
-            StreamsConfig.EXACTLY_ONCE_V2.equals(configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
-        boolean isTransactional =
-            isExactlyOnce && "true".equals(String.valueOf(configs.get("enable.transactional.statestores")));
-        marksDirty = isExactlyOnce && !isTransactional;
-        waitingBytesMax = isTransactional ? Long.MAX_VALUE : WAITING_BYTES_MAX;
-        shared = SharedStore.open(Path.of(
-            configs.get(StreamsConfig.STATE_DIR_CONFIG).toString(),
-            configs.get(StreamsConfig.APPLICATION_ID_CONFIG).toString()));
+    /** Opens the state of a state store, whose task has a directory. */
+    State(Mode mode, Path taskDirectory, String name) {
+        this.mode = mode;
+        shared = SharedStore.open(taskDirectory.toAbsolutePath().getParent());
         try {
-            tree = shared.tree(context.stateDir().toPath(), name);
+            tree = shared.tree(taskDirectory, name);
             if (tree.contains(DIRTY)) {
                 tree.clear();
             }
@@ -78,9 +69,9 @@ final class State implements AutoCloseable {
     /** Puts a value, or deletes the key if the value is null. */
     synchronized void put(byte[] key, byte[] value) {
         waiting.put(item(key), value);
-        if (waiting.bytes() > waitingBytesMax) {
+        if (mode != Mode.TRANSACTIONAL && waiting.bytes() > WAITING_BYTES_MAX) {
             WriteBatch batch = new WriteBatch();
-            write(marksDirty ? batch.put(DIRTY, DIRTY) : batch);
+            write(mode == Mode.EXACTLY_ONCE ? batch.put(DIRTY, DIRTY) : batch);
         }
     }
 
@@ -98,18 +89,15 @@ final class State implements AutoCloseable {
         Supplier<KeyValue<byte[], byte[]>> merged = writes.over(items, from, to, forward);
         return () -> {
             KeyValue<byte[], byte[]> found = merged.get();
-            return found == null ? null : KeyValue.pair(Arrays.copyOfRange(found.key, 1, found.key.length), found.value);
+            return found == null
+                ? null
+                : KeyValue.pair(Arrays.copyOfRange(found.key, 1, found.key.length), found.value);
         };
     }
 
-    /** Deletes the items before a key, those that are committed and those that wait. */
-    synchronized void deleteBefore(byte[] hi) {
-        Supplier<KeyValue<byte[], byte[]>> waitingItems =
-            waiting.over(java.util.Collections.emptyIterator(), new byte[] {ITEM}, item(hi), true);
-        for (KeyValue<byte[], byte[]> i = waitingItems.get(); i != null; i = waitingItems.get()) {
-            waiting.put(i.key, null);
-        }
-        tree.deleteRange(new byte[] {ITEM}, item(hi));
+    /** Deletes the items before a key together with the next writing to the tree. They must not be read until then. */
+    synchronized void expireBefore(byte[] hi) {
+        expired = item(hi);
     }
 
     /** Returns about the number of items. */
@@ -147,9 +135,15 @@ final class State implements AutoCloseable {
         return offset == null ? null : ByteBuffer.wrap(offset).getLong();
     }
 
+    /** Returns false once the state is closed. */
+    boolean isOpen() {
+        return isOpen;
+    }
+
     /** Closes the state. Writes that wait are lost. */
     @Override
     public void close() {
+        isOpen = false;
         tree.close();
         shared.close();
     }
@@ -158,6 +152,10 @@ final class State implements AutoCloseable {
         waiting.addTo(batch);
         tree.write(batch);
         waiting = new Waiting();
+        if (expired != null) {
+            tree.deleteRange(new byte[] {ITEM}, expired);
+            expired = null;
+        }
     }
 
     private static byte[] item(byte[] key) {
